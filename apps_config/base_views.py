@@ -21,9 +21,9 @@ from apps_config.authentication import (
     count_request_without_key,
 )
 from apps_config.history import change_actor
-from apps_config.idempotency import has_answer, hash_request, read_key, run_once
+from apps_config.idempotency import find_answer, hash_request, read_key, replay_answer, run_once
 from apps_config.listing_pages import Tally, fetch_page
-from apps_config.models import App, Credential, Membership
+from apps_config.models import App, Credential, IdempotencyRecord, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
 from common.api.prefixed_request_headers import service_header
@@ -126,6 +126,7 @@ class TenantView(ApiView):
     complete_until: datetime | None = None  # of a list of changes
     zone: str
     keeps_answer = False  # the request has an Idempotency-Key
+    stored_answer: IdempotencyRecord | None = None  # see `repeats_stored_answer`
 
     def admit(self, request: ApiRequest) -> None:
         method = "GET" if request.method == "HEAD" else request.method or ""
@@ -302,28 +303,45 @@ class TenantView(ApiView):
     def _run_once(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
-        if key is None or request.method not in ("POST", "PUT") or self.query_like:
+        key = self._idempotency_key(request)
+        if key is None:
             return handler(request, *args, **kwargs)
         if request.method in self.secret_methods:
             raise secret_response()
         self.keeps_answer = True
+        request_hash = hash_request(request.method or "", request.get_full_path(), request.body)
+        if self.stored_answer:
+            return replay_answer(self.stored_answer, request_hash)
         return run_once(
             credential_id=self.caller.credential_id,
             app_id=self._app_of_idempotency_key(),
             key=read_key(key),
-            request_hash=hash_request(request.method, request.get_full_path(), request.body),
+            request_hash=request_hash,
             answer=lambda: render_json_response(handler(request, *args, **kwargs)),
         )
 
-    def has_stored_answer(self, request: ApiRequest) -> bool:
-        """Whether the request repeats one that was answered, by its Idempotency-Key."""
-        key = request.META.get("HTTP_IDEMPOTENCY_KEY")
-        return key is not None and has_answer(
-            credential_id=self.caller.credential_id,
-            app_id=self._app_of_idempotency_key(),
-            key=read_key(key),
-        )
+    def repeats_stored_answer(self, request: ApiRequest) -> bool:
+        """Whether the request repeats one that was answered, by its Idempotency-Key.
+
+        If so, it gets this answer and its handler does not run, so that checks can be skipped. Only
+        this look judges the answer's age: a second one could find it a day old, and run the handler
+        without the checks.
+        """
+        key = self._idempotency_key(request)
+        if key is not None and self.stored_answer is None:
+            self.stored_answer = find_answer(
+                credential_id=self.caller.credential_id,
+                app_id=self._app_of_idempotency_key(),
+                key=read_key(key),
+                now=self.now,
+            )
+        return self.stored_answer is not None
+
+    def _idempotency_key(self, request: ApiRequest) -> str | None:
+        """The header's value; None if the request's method ignores it."""
+        if request.method not in ("POST", "PUT") or self.query_like:
+            return None
+        return request.META.get("HTTP_IDEMPOTENCY_KEY")
 
     def _app_of_idempotency_key(self) -> uuid.UUID | None:
         """The app of an Idempotency-Key, if the credential may act in several apps."""

@@ -91,26 +91,33 @@ def run_once(
             raise
         # The credential was deleted meanwhile; the record's foreign key fails at the commit.
         raise Unauthenticated from error
-    if kept.request_hash != request_hash:
+    return replay_answer(kept, request_hash)
+
+
+def find_answer(
+    *, credential_id: uuid.UUID, app_id: uuid.UUID | None, key: str, now: datetime
+) -> IdempotencyRecord | None:
+    """The response stored for the key, if it is younger than a day at `now`."""
+    return IdempotencyRecord.objects.filter(
+        credential_id=credential_id,
+        key=stored_key(key, app_id),
+        created_at__gt=now - KEPT_FOR,
+    ).first()
+
+
+def replay_answer(stored: IdempotencyRecord, request_hash: str) -> HttpResponse:
+    """Raises IdempotencyMismatch for the response to another request."""
+    if stored.request_hash != request_hash:
         raise IdempotencyMismatch(
             "This Idempotency-Key was used for another request.",
             errors={"Idempotency-Key": ["Was used for another request."]},
         )
     return HttpResponse(
-        bytes(kept.body or b""),
-        status=kept.status,
+        bytes(stored.body or b""),
+        status=stored.status,
         content_type="application/json",
         headers={"Idempotent-Replayed": "true"},
     )
-
-
-def has_answer(*, credential_id: uuid.UUID, app_id: uuid.UUID | None, key: str) -> bool:
-    """Whether a repeated request with this key gets a stored response."""
-    return IdempotencyRecord.objects.filter(
-        credential_id=credential_id,
-        key=stored_key(key, app_id),
-        created_at__gt=timezone.now() - KEPT_FOR,
-    ).exists()
 
 
 def _claim(

@@ -1,10 +1,18 @@
 """Limits of what public pages may book, counted in the database for all processes.
 
-An attempt counts, also if it is refused later. The count is one statement of its own before the
-booking's transaction, so that a rollback does not undo it. Addresses are stored as keyed digests.
+- Attempts per client network are counted before the transaction of the booking, in a statement of
+  its own: a rollback does not undo the count.
+- Bookings per e-mail address and holds per minute are counted in the transaction that makes them:
+  the limits are exact, and what is refused is not counted. Few requests count in the same row.
+- Bookings, moves and holds of an app are counted after the commit. In the transaction, one row
+  would make all public requests of an app wait for each other. Requests at the same time may exceed
+  this limit, after which the app only asks for challenges.
+
+Addresses are stored as keyed digests.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
@@ -22,6 +30,8 @@ PER_ADDRESS = "public_bookings_per_address_per_hour"
 PER_EMAIL = "public_bookings_per_email_per_day"
 PER_APP = "public_bookings_per_app_per_minute"
 OPEN_PER_EMAIL = "public_open_bookings_per_email"
+HOLDS = "holds_per_minute"
+HELD_SHARE = "held_share"
 BLOCKED_CUSTOMERS = "blocked_customers"
 CODES = "verification_codes"
 BOOKING_LINKS = "own_bookings_links"
@@ -33,21 +43,30 @@ MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 class PublicLimit(NamedTuple):
-    """A limit by default, its window in seconds, and the error above it."""
+    """A limit by default, its window in seconds, and the error above it.
+
+    is_lifted: a request with a solved challenge passes, however much was counted.
+    """
 
     default: int
     seconds: int
     sentence: str
+    is_lifted: bool = False
 
 
 LIMITS: Mapping[str, PublicLimit] = {
     PER_ADDRESS: PublicLimit(20, HOUR, "Too many booking attempts from this network address."),
-    PER_EMAIL: PublicLimit(10, DAY, "Too many booking attempts for this e-mail address."),
+    PER_EMAIL: PublicLimit(10, DAY, "Too many bookings for this e-mail address.", is_lifted=True),
     OPEN_PER_EMAIL: PublicLimit(20, DAY, "This e-mail address has too many upcoming bookings."),
-    PER_APP: PublicLimit(120, MINUTE, "Too many booking attempts at the moment."),
+    PER_APP: PublicLimit(120, MINUTE, "Too many bookings at the moment.", is_lifted=True),
+    HOLDS: PublicLimit(60, MINUTE, "Too many holds at the moment.", is_lifted=True),
+    # Per cent of the free time of a day.
+    HELD_SHARE: PublicLimit(20, DAY, "Too much of this day is being held at the moment."),
     CODES: PublicLimit(3, HOUR, "Too many codes were sent to this e-mail address."),
     BOOKING_LINKS: PublicLimit(3, HOUR, "Too many links were requested for this e-mail address."),
 }
+NEEDS_CHALLENGE = "Required: a solved challenge (GET /v2/challenge)."
+SOLVE = "Send a solved challenge (GET /v2/challenge), or try again later."
 # The reasons of refusals; the others are in LIMITS.
 REASONS = (*LIMITS, BLOCKED_CUSTOMERS, CHALLENGE)
 UNKNOWN_PROXY = "unknown_proxy"
@@ -56,11 +75,19 @@ refused_keys = RefusedKeys()
 
 
 class LimitReached(RateLimited):
-    """A public limit is reached; `kind` is its setting."""
+    """A public limit is reached; `kind` is its key in LIMITS.
+
+    Where a solved challenge lifts the limit, `errors` says so, as for an app that always needs one.
+    """
 
     def __init__(self, kind: str, retry_after: float) -> None:
-        super().__init__(retry_after, LIMITS[kind].sentence)
+        limit = LIMITS[kind]
         self.kind = kind
+        if limit.is_lifted:
+            super().__init__(retry_after, f"{limit.sentence} {SOLVE}")
+            self.fields["errors"] = {"challenge": [NEEDS_CHALLENGE]}
+        else:
+            super().__init__(retry_after, limit.sentence)
 
 
 class CustomerBlocked(Forbidden):
@@ -76,28 +103,24 @@ def limit_of(app: App, kind: str) -> int:
     return value if type(value) is int and 0 <= value <= MAX_LIMIT else LIMITS[kind].default
 
 
-def count_attempt(app: App, *, network: str, emails: Collection[str], now: datetime) -> None:
-    """Count an attempt to book by client network ("" = unknown), e-mail addresses and app.
+def count_attempt(app: App, *, network: str, now: datetime) -> None:
+    """Count an attempt to book by client network ("" = unknown). Raises LimitReached."""
+    count_subjects(app, [(PER_ADDRESS, network)] if network else [], now)
 
-    Raises LimitReached. An attempt above a limit of its own counts for the app too, but only until
-    this process has seen it refused: a flood from one address does not use up the app's limit.
-    """
-    subjects = [(PER_ADDRESS, network)] if network else []
-    subjects += [(PER_EMAIL, email) for email in sorted(set(emails))]
-    count_subjects(app, [*subjects, (PER_APP, "")], now)
+
+def count_made(app: App, *, now: datetime) -> None:
+    """Count a booking, a move or a hold that a public caller has made, after its commit."""
+    with suppress(LimitReached), ignore_database_outage():
+        count_subjects(app, [(PER_APP, "")], now)
 
 
 def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Count one request for each (limit, subject), in one statement. Raises LimitReached."""
-    wanted = [
-        _Key(kind, digest_key(f"{app.id} {kind} {text}"), limit, _window_end(kind, now))
-        for kind, text in subjects
-        if (limit := limit_of(app, kind))
-    ]
-    for key in wanted:
-        left = refused_keys.seconds_left(key.memo, now.timestamp())
-        if left:
-            raise LimitReached(key.kind, left)
+    """Count one request for each (limit, subject), in one statement. Raises LimitReached.
+
+    In a transaction: the counted rows are locked until it ends, so no more than the limit commit.
+    """
+    wanted = _keys_of(app, subjects, now)
+    _raise_if_known(wanted, now)
     rows = [
         {"app": app.id, "kind": key.kind, "subject": key.subject, "expires_at": key.ends}
         for key in wanted
@@ -105,8 +128,39 @@ def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime)
     counts = count_up(RequestCount, rows, by="subject") if rows else {}
     for key in wanted:
         if counts[key.subject] > key.limit:
-            refused_keys.add(key.memo, key.ends.timestamp())
-            raise LimitReached(key.kind, (key.ends - now).total_seconds())
+            raise _refusal(key, now)
+
+
+def check_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
+    """Raise LimitReached if a (limit, subject) is used up; counts nothing. One query."""
+    wanted = _keys_of(app, subjects, now)
+    _raise_if_known(wanted, now)
+    rows = RequestCount.objects.filter(app=app, subject__in=[key.subject for key in wanted])
+    counts = dict(rows.filter(expires_at__gt=now).values_list("subject", "count"))
+    for key in wanted:
+        if counts.get(key.subject, 0) >= key.limit:
+            raise _refusal(key, now)
+
+
+def _raise_if_known(wanted: Sequence["_Key"], now: datetime) -> None:
+    for key in wanted:
+        left = refused_keys.seconds_left(key.memo, now.timestamp())
+        if left:
+            raise LimitReached(key.kind, left)
+
+
+def _refusal(key: "_Key", now: datetime) -> LimitReached:
+    refused_keys.add(key.memo, key.ends.timestamp())
+    return LimitReached(key.kind, (key.ends - now).total_seconds())
+
+
+def _keys_of(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> list["_Key"]:
+    """The keys of the subjects whose limit is on."""
+    return [
+        _Key(kind, digest_key(f"{app.id} {kind} {text}"), limit, _window_end(kind, now))
+        for kind, text in subjects
+        if (limit := limit_of(app, kind))
+    ]
 
 
 class _Key(NamedTuple):

@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 
@@ -28,7 +28,7 @@ from availability.search_queries import TimeSpan, fetch_busy_events
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Refusal
 from common.instants import to_datetime
-from common.sql import insert_rows
+from common.sql import insert_rows, wait_for_turn
 
 DEFAULT_SECONDS = 30
 MAX_SECONDS = 3600
@@ -125,9 +125,7 @@ def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
     """
     if client_address == UNKNOWN_ADDRESS:
         return
-    if connection.vendor == "postgresql":  # SQLite's transaction is already exclusive
-        with connection.cursor() as cursor:
-            cursor.execute(_TURN_LOCK, [f"holds {app.id} {client_address}"])
+    wait_for_turn(f"holds {app.id} {client_address}")
     open_holds = Hold.objects.filter(
         app=app, client_address=client_address, main=None, used_at=None, expires_at__gt=now
     )
@@ -135,9 +133,6 @@ def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
     if len(ends) >= OPEN_PER_ADDRESS:
         wait = (ends[0] - now).total_seconds()
         raise RateLimited(wait, "Too many open holds from this address.")
-
-
-_TURN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
 
 
 def extend_hold(

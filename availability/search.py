@@ -568,6 +568,18 @@ def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchR
     return sorted(found, key=lambda row: row[:2])
 
 
+def free_seconds(query: AvailabilityQuery) -> int:
+    """Return the free time of all resources together; each unit of a capacity counts."""
+    if not query.resources:
+        return 0
+    timelines, slot_request = prepare_search(query)
+    return sum(
+        (end - start) * timeline.key.capacity
+        for timeline in timelines
+        for start, end in free_intervals(timeline, slot_request)
+    )
+
+
 class Explanation(NamedTuple):
     """One resource's segments, consecutive over the whole range."""
 

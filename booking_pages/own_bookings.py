@@ -52,7 +52,9 @@ def request_link(
         count_unknown_proxy(app, now=now)
     subjects = [(PER_ADDRESS, network)] if network else []
     try:
-        count_subjects(app, [*subjects, (BOOKING_LINKS, email.lower()), (PER_APP, "")], now)
+        # Requests for links have the limit of the app's bookings, but not their count.
+        links = [(BOOKING_LINKS, email.lower()), (PER_APP, "links")]
+        count_subjects(app, [*subjects, *links], now)
     except LimitReached as refusal:
         count_refusal(app, refusal.kind, now=now)
         raise

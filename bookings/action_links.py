@@ -1,4 +1,7 @@
-"""Signed links: whoever has one can apply one action to one booking (api.md section 5)."""
+"""Signed links: whoever has one can apply one action to one booking (api.md section 5).
+
+They work until the event ends, or until `Booking.link_version` is raised.
+"""
 
 import uuid
 from datetime import datetime
@@ -20,12 +23,12 @@ PAY = "pay"
 
 
 class BadLink(Forbidden):
-    """The signature fits neither this booking nor this action, or the link has expired."""
+    """The signature fits neither this booking nor this action, or the link has ended."""
 
 
 def action_url(booking: Booking, action: str, event_end: datetime) -> str:
     """Return the absolute URL of a link that is valid until `event_end`."""
-    signature = sign_link(SALT, f"{booking.id}.{action}", event_end)
+    signature = sign_link(SALT, _subject(booking.id, booking.link_version, action), event_end)
     return f"{unsigned_action_url(booking, action)}?{urlencode({'signature': signature})}"
 
 
@@ -68,9 +71,17 @@ def payment_address(booking: Booking) -> str:
     )
 
 
-def read_expiry(booking_id: uuid.UUID, action: str, signature: str) -> datetime:
-    """Return when the link expires. Raises BadLink for a signature of another booking or action."""
-    expiry = read_link_expiry(SALT, f"{booking_id}.{action}", signature)
+def read_expiry(booking_id: uuid.UUID, action: str, signature: str, *, version: int) -> datetime:
+    """Return when the link expires. `version`: the booking's `link_version`.
+
+    Raises BadLink for a signature of another booking, action or version.
+    """
+    expiry = read_link_expiry(SALT, _subject(booking_id, version, action), signature)
     if expiry is None:
         raise BadLink("This link is not valid.")
     return expiry
+
+
+def _subject(booking_id: uuid.UUID, version: int, action: str) -> str:
+    """The links of older releases name no version: theirs is 0."""
+    return f"{booking_id}.{version}.{action}" if version else f"{booking_id}.{action}"

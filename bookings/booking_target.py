@@ -29,6 +29,7 @@ from availability.search import (
 )
 from availability.search_queries import fetch_project_resource_zones
 from availability.slot_parameters import FAIR, MODE_ALIASES, MODES
+from bookings.public_booking_checks import PublicRequest
 from common.sql import to_uuid
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
@@ -73,6 +74,8 @@ class BookingTarget:
         self.fixed = fixed
         self.named = named
         self.external_busy: ExternalBusy = {}  # busy times from the live check
+        # Whose limits count what is made; None: the caller has no limits.
+        self.public_request: PublicRequest | None = None
         self._buffered: list[tuple[AvailabilityQuery, AvailabilityQuery]] = []
 
     def at(

@@ -101,6 +101,9 @@ class Booking(Owned):
         null=True, blank=True, help_text="when it times out, while a payment is awaited"
     )
     reschedules = models.PositiveSmallIntegerField(default=0)
+    link_version = models.PositiveSmallIntegerField(
+        default=0, db_default=0, editable=False, help_text="raised to end the links of its e-mails"
+    )
     meta = models.JSONField(default=dict, blank=True)
     # Customers read these texts nowhere: a public caller can enter anybody's address.
     untrusted_texts = models.JSONField(

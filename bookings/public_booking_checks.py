@@ -1,8 +1,8 @@
-"""Checks of public requests before their transaction: limits, blocked customers, proof of work."""
+"""Checks of public requests: limits, blocked customers, proof of work."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.models import Count
 from rest_framework.serializers import ValidationError
@@ -12,15 +12,21 @@ from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
     CHALLENGE,
     CODES,
+    HOLDS,
     HOUR,
     LIMITS,
+    NEEDS_CHALLENGE,
     OPEN_PER_EMAIL,
+    PER_APP,
+    PER_EMAIL,
     CustomerBlocked,
     LimitReached,
     check_not_blocked,
+    check_subjects,
     count_attempt,
     count_first_use,
     count_refusal,
+    count_subjects,
     count_unknown_proxy,
     limit_of,
 )
@@ -29,9 +35,11 @@ from common.altcha import make_challenge, read_solution
 from common.api.fields import EmailField, array_as_object
 from common.errors import Invalid, Refusal
 from common.keyed_digests import keyed_digest
+from common.sql import wait_for_turn
 
 MAX_EMAILS = 5  # more customers are refused anyway
-MAX_HELD = LIMITS[CODES].default  # bookings of one address that wait for a code
+# Bookings of one address that wait for a code, at the turn of an hour.
+MAX_HELD = 2 * LIMITS[CODES].default
 EMAIL_FIELD = EmailField()
 CHALLENGE_LASTS = timedelta(minutes=10)
 ALTCHA = "altcha"
@@ -41,19 +49,58 @@ class ChallengeUnsolved(Invalid):
     """The body has no solution of a challenge, or one that has expired or was used."""
 
 
-def admit_public_booking(
-    app: App, body: Any, *, network: str, is_proxy_unknown: bool, now: datetime
-) -> None:
+class PublicRequest(NamedTuple):
+    """What the limits know of a public caller's request, whose body is valid.
+
+    emails: of the customers; is_proved: it has a solved challenge, which lifts some of the limits.
+    """
+
+    emails: Collection[str] = ()
+    is_proved: bool = False
+
+
+def count_public_attempt(app: App, *, network: str, is_proxy_unknown: bool, now: datetime) -> None:
     """Count an attempt of a public page to make or move a booking.
 
-    `network`: of the client; "" = unknown. Raises LimitReached, CustomerBlocked.
+    `network`: of the client; "" = unknown. Raises LimitReached.
     """
     if is_proxy_unknown:
         count_unknown_proxy(app, now=now)
-    emails = read_emails(body)
-    count_attempt(app, network=network, emails=emails, now=now)
-    check_not_blocked(app, emails)
+    count_attempt(app, network=network, now=now)
+
+
+def check_public_request(
+    app: App, request: PublicRequest, *, holds: bool = False, now: datetime
+) -> None:
+    """Check a public request before its transaction; `holds`: it holds a time.
+
+    Counts nothing: `count_public_booking` and `count_public_hold` count, in the transaction. Raises
+    CustomerBlocked, LimitReached.
+    """
+    check_not_blocked(app, request.emails)
+    if not request.is_proved:
+        subjects = [(PER_APP, ""), *((PER_EMAIL, email) for email in request.emails)]
+        check_subjects(app, [*subjects, (HOLDS, "")] if holds else subjects, now)
+
+
+def count_public_booking(app: App, request: PublicRequest, *, now: datetime) -> None:
+    """Count a booking, or one that waits for its code, that was written in this transaction.
+
+    Call it last, since it locks the addresses: a transaction that then waited for a row could meet
+    one that holds the row and waits for an address. Raises LimitReached.
+    """
+    emails = sorted(request.emails)
+    for email in emails:
+        wait_for_turn(f"bookings {app.id} {email}")
+    if not request.is_proved:
+        count_subjects(app, [(PER_EMAIL, email) for email in emails], now)
     check_open_bookings(app, emails, now=now)
+
+
+def count_public_hold(app: App, request: PublicRequest, *, now: datetime) -> None:
+    """Count a hold that was written in this transaction. Raises LimitReached."""
+    if not request.is_proved:
+        count_subjects(app, [(HOLDS, "")], now)
 
 
 def read_emails(body: Any) -> set[str]:
@@ -75,7 +122,7 @@ def _valid_email(text: Any) -> str:
 
 
 def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> None:
-    """Raise LimitReached if an address has too many upcoming bookings.
+    """Raise LimitReached if an address has too many upcoming bookings, with the one just written.
 
     Retry-After does not depend on them: a stranger must not learn when somebody has a booking.
     """
@@ -85,10 +132,10 @@ def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> 
         rows = Customer.objects.filter(app=app, email__iexact=email, booking__deleted_at=None)
         rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
         number = rows.aggregate(bookings=Count("booking", distinct=True))["bookings"]
-        if number + MAX_HELD >= limit:
+        if number + MAX_HELD > limit:
             held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
             number += held.filter(expires_at__gt=now).count()
-        if number >= limit:
+        if number > limit:
             raise LimitReached(OPEN_PER_EMAIL, HOUR)
 
 
@@ -101,14 +148,17 @@ def new_challenge(app: App, *, now: datetime) -> dict[str, Any]:
     return make_challenge(_challenge_key(app), now + CHALLENGE_LASTS)
 
 
-def use_challenge(app: App, body: Any, *, now: datetime) -> None:
-    """Use up the body's solved challenge, if the app needs one. Raises ChallengeUnsolved."""
-    if not needs_challenge(app):
-        return
+def use_challenge(app: App, body: Any, *, now: datetime) -> bool:
+    """Use up the body's solved challenge; return whether there is one.
+
+    Raises ChallengeUnsolved if the app needs one, and for one that is not valid.
+    """
     body = array_as_object(body)
     payload = body.get("challenge") if isinstance(body, Mapping) else None
+    if payload is None and not needs_challenge(app):
+        return False
     if not isinstance(payload, str):
-        raise ChallengeUnsolved.at("challenge", "Required: a solved challenge (GET /v2/challenge).")
+        raise ChallengeUnsolved.at("challenge", NEEDS_CHALLENGE)
     solution = read_solution(_challenge_key(app), payload)
     if solution is None:
         raise ChallengeUnsolved.at("challenge", "Is not a solved challenge.")
@@ -116,6 +166,7 @@ def use_challenge(app: App, body: Any, *, now: datetime) -> None:
         raise ChallengeUnsolved.at("challenge", "The challenge has expired.")
     if not count_first_use(app, CHALLENGE, solution.challenge, solution.expires_at):
         raise ChallengeUnsolved.at("challenge", "The challenge was already used.")
+    return True
 
 
 def _challenge_key(app: App) -> bytes:

@@ -207,6 +207,16 @@ def count_up(
         return dict(cursor.fetchall())
 
 
+def wait_for_turn(name: str) -> None:
+    """Make transactions that pass the same name run one after another, from here to their end.
+
+    SQLite has one writer at a time anyway.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", [name])
+
+
 def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
     """Update the named fields of one model's rows in one statement (SQLite: per 32,000 parameters).
 

@@ -45,7 +45,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     RESCHEDULED: (CUSTOMER, OWNER),
     UPDATED: (CUSTOMER, OWNER),
 }
-# Changed fields that are mailed to all; a new address is mailed to its customer only.
+# Changed fields that are mailed. So is a new address: it ends the links of all earlier e-mails.
 MAILED_CHANGES = frozenset({"what", "where"})
 PUBLIC_SOURCE = "widget"
 CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
@@ -193,18 +193,8 @@ def _mails_update(transition: Transition) -> bool:
 
 
 def _addressees(transition: Transition, recipient: str) -> list[Customer | None]:
-    """Return the customers to mail; [None] for the owner, whose address is read on sending. If only
-    addresses changed: the readdressed customers.
-    """
-    if recipient != CUSTOMER:
-        return [None]
-    if transition.edit and transition.edit.names.isdisjoint(MAILED_CHANGES):
-        return [
-            customer
-            for customer in transition.customers
-            if customer.id in transition.edit.readdressed
-        ]
-    return list(transition.customers)
+    """Return the customers to mail; [None] for the owner, whose address is read on sending."""
+    return list(transition.customers) if recipient == CUSTOMER else [None]
 
 
 def _facts_for_customers(transition: Transition) -> dict[str, str]:

@@ -198,7 +198,8 @@ class BookPageView(RateLimitedPageView):
                 "success": project_words(project, "success_message")
                 or success_texts(graph, is_mailed=is_mailed),
                 "payment": payment_seconds(project, graph),
-                "solver": static(SOLVER) if needs_challenge(project.app) else None,
+                "needs_challenge": needs_challenge(project.app),
+                "solver": static(SOLVER),
                 "zones": static(ZONE_SEARCH),
                 "zone_names": current_browser_zones(),
                 "reservation": reservation_of(request) if verifies else None,

@@ -11,7 +11,7 @@ from bookings.models import Booking
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_seat import NewSeat, create_seat, held_seats_column
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
-from bookings.services.edit_fields import change_booking
+from bookings.services.edit_fields import change_booking, end_links
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.hold import NewHold, extend_public_hold, hold_time
 from bookings.services.locks import SCOPES, THIS
@@ -67,6 +67,7 @@ __all__ = [
     "customer_may_move",
     "end_hold",
     "expire_bookings",
+    "end_links",
     "extend_public_hold",
     "find_unverified",
     "held_seats_column",

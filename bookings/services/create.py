@@ -11,6 +11,7 @@ from availability.models import Event
 from bookings.booking_target import BookingTarget
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
+from bookings.public_booking_checks import count_public_booking
 from bookings.services.customer_limits import check_new_bookings
 from bookings.services.resource_assignment import find_candidates, reserve_time, with_live_busy
 from bookings.services.transition_log import (
@@ -137,7 +138,8 @@ def write_bookings(
 ) -> None:
     """Insert new bookings of one draft with their customers, notifications and log entries.
 
-    Raises PolicyViolated for more bookings of a customer than the project allows.
+    Raises PolicyViolated for more bookings of a customer than the project allows, LimitReached for
+    more than a public caller may make.
     """
     insert_rows(bookings)
     fill_places(bookings)
@@ -159,6 +161,8 @@ def write_bookings(
     if all(booking.enforce_availability or booking.owner_booking_id for booking in bookings):
         emails = [customer["email"] for customer in new.customers]
         check_new_bookings(target.project, bookings, emails, now=now)
+    if target.public_request:
+        count_public_booking(target.app, target.public_request, now=now)
 
 
 def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[str, Any]]:

@@ -24,6 +24,7 @@ from common.updated_at import transaction_start
 
 UPDATE = "update"
 OUTCOME_BEFORE = timedelta(hours=1)  # doors open before the start
+LINKS_ENDED = "The links in earlier e-mails no longer work."
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
 
 
@@ -32,7 +33,8 @@ def change_booking(
 ) -> Booking:
     """Change a booking by the keys of PUT /bookings/:id; shapes are checked.
 
-    `customers`: matched by `id`, else by position; absent fields stay. `what`, `where`,
+    `customers`: matched by `id`, else by position; absent fields stay. A new address ends the links
+    of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
     `max_seats`: of a group. Unchanged values add no log entry. Raises NotFound; InUse: more seats
     are taken; Invalid: no such customer, texts of a seat, no group, meta too big, an outcome for a
@@ -46,16 +48,35 @@ def change_booking(
         edit.change_meta_and_outcome(changes, now)
         if "max_seats" in changes:
             edit.change_seats(changes["max_seats"], now)
+        if edit.readdressed:
+            booking.link_version += 1
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
-        update_rows([booking], ["meta", "outcome", "untrusted_texts", "max_seats", "updated_at"])
+        update_rows(
+            [booking],
+            ["meta", "outcome", "untrusted_texts", "max_seats", "link_version", "updated_at"],
+        )
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
             write_transitions(_transitions_of_edit(booking, seats, edit, actor, now))
     return booking
+
+
+def end_links(*, app: App, booking_id: uuid.UUID, actor: Actor, now: datetime) -> None:
+    """End the links of all e-mails about the booking so far; nobody gets an e-mail.
+
+    Raises NotFound.
+    """
+    with transaction.atomic():
+        booking = lock_booking(app, booking_id)
+        booking.link_version += 1
+        booking.updated_at = transaction_start()
+        update_rows([booking], ["link_version", "updated_at"])
+        change = new_change(booking, UPDATE, booking.state, actor, now, LINKS_ENDED)
+        write_transitions([Transition(booking, change, edit=Edit(frozenset({"links"})))])
 
 
 def _transitions_of_edit(

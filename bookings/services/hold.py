@@ -16,6 +16,8 @@ from availability.hold_lifecycle import (
 )
 from availability.models import Hold
 from bookings.booking_target import BookingTarget
+from bookings.public_booking_checks import count_public_hold
+from bookings.services.held_share import check_held_share
 from bookings.services.resource_assignment import find_candidates, reserve_time
 
 
@@ -35,7 +37,8 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
     """Create a hold, with the same checks as a booking of the same time.
 
     In mode mutual every resource gets a hold; the first one's row is returned. Raises SlotTaken or
-    NotAvailable, with alternatives; RateLimited.
+    NotAvailable, with alternatives; RateLimited if the address has too many holds, LimitReached if
+    public callers have.
     """
     time_request = target.time_request(
         new.start,
@@ -48,7 +51,7 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
         if new.client_address:
             check_open_holds(target.app, new.client_address, now=now)
         with reserve_time(time_request, target, find_candidates(time_request, target)) as calendars:
-            return write_hold(
+            hold = write_hold(
                 time_request,
                 app=target.app,
                 project=target.project,
@@ -56,6 +59,11 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
                 seconds=new.seconds,
                 client_address=new.client_address,
             )
+            if hold.is_public:
+                check_held_share(hold, target, now=now)
+            if target.public_request:
+                count_public_hold(target.app, target.public_request, now=now)
+            return hold
 
 
 def extend_public_hold(hold: Hold, *, seconds: int, now: datetime) -> Hold:

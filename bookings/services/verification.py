@@ -26,6 +26,7 @@ from availability.hold_lifecycle import (
 from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
+from bookings.public_booking_checks import count_public_booking
 from bookings.services.create import NewBooking
 from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
@@ -71,7 +72,8 @@ def hold_until_verified(
 
     body: of the request; it is parsed again after the verification. zone: of the wall times in the
     body. Raises what `hold_time`, `extend_hold` and `lock_group_with_free_seat` raise; LimitReached
-    for a fourth code in an hour; PolicyViolated for a limit of the customer's bookings.
+    for a fourth code in an hour and above the limits of public callers; PolicyViolated for a limit
+    of the customer's bookings.
     """
     email = new.customers[0]["email"].lower()
     project = target.project
@@ -94,6 +96,8 @@ def hold_until_verified(
         check_unverified_booking(row, now=now)
         for listener in on_unverified_booking:
             listener(row)
+        if target.public_request:
+            count_public_booking(target.app, target.public_request, now=now)
     return row
 
 

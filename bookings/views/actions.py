@@ -122,7 +122,7 @@ def read_message(body: Mapping[str, Any], action: str) -> str:
 
 
 class RescheduleView(BookingScopedView):
-    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
+    widget_methods = limited_methods = counted_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Move a booking to another time, or to another resource",
@@ -155,6 +155,7 @@ class RescheduleView(BookingScopedView):
                 self.caller, booking.project, given["start"], given["end"]
             )
             check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
+            self.check_public_limits(request)
         booking = reschedule_booking(
             app=self.app,
             booking_id=booking_id,
@@ -189,5 +190,6 @@ def check_may_move_publicly(booking: Booking, signature: str, *, now: datetime) 
         return
     if not signature:
         raise Forbidden(NEEDS_SIGNATURE)
-    if now >= read_expiry(booking.id, RESCHEDULE, signature):
+    version = booking.link_version
+    if now >= read_expiry(booking.id, RESCHEDULE, signature, version=version):
         raise BadLink("This link has expired.")

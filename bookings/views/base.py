@@ -9,13 +9,21 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
+from apps_config.public_limits import count_made
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
 from bookings.action_links import CALENDAR, PAY, RESCHEDULE, action_url, payment_address
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
-from bookings.public_booking_checks import admit_public_booking, count_public_refusal, use_challenge
+from bookings.public_booking_checks import (
+    PublicRequest,
+    check_public_request,
+    count_public_attempt,
+    count_public_refusal,
+    read_emails,
+    use_challenge,
+)
 from bookings.records import (
     INCLUDES,
     PUBLIC_INCLUDES,
@@ -63,39 +71,49 @@ class BookingScopedView(TenantView):
     """Visible bookings, includes and actor of a request."""
 
     resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
-    # Requests of public callers that count as booking attempts, and that need a challenge.
+    # Requests of public callers that make something, so that they have limits and may need a
+    # challenge; and those that also count as attempts of the client's network.
+    limited_methods: ClassVar[frozenset[str]] = frozenset()
     counted_methods: ClassVar[frozenset[str]] = frozenset()
-    challenged_methods: ClassVar[frozenset[str]] = frozenset()
     public_includes: ClassVar[Mapping[str, Include]] = PUBLIC_INCLUDES
+    is_proved = False  # a public caller's request has a solved challenge
 
     def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        if not self.caller.is_widget:
+        is_limited = self.caller.is_widget and request.method in self.limited_methods
+        if not is_limited or self.repeats_stored_answer(request):
             return super().run_handler(request, handler, *args, **kwargs)
         try:
             self._admit_public(request)
-            return super().run_handler(request, handler, *args, **kwargs)
+            response = super().run_handler(request, handler, *args, **kwargs)
         except Refusal as refusal:
             count_public_refusal(self.app, refusal, now=self.now)
             raise
+        if "Idempotent-Replayed" not in response.headers:
+            count_made(self.app, now=self.now)
+        return response
 
     def _admit_public(self, request: ApiRequest) -> None:
-        """Check the limits of a public caller; a repeated request gets its stored answer."""
-        try:
-            if request.method in self.counted_methods:
-                admit_public_booking(
-                    self.app,
-                    request.data,
-                    network=customer_network(request),
-                    is_proxy_unknown=is_behind_unknown_proxy(request),
-                    now=self.now,
-                )
-            if request.method in self.challenged_methods:
-                use_challenge(self.app, request.data, now=self.now)
-        except Refusal:
-            if not self.has_stored_answer(request):
-                raise
+        """Proof of work first: a request without it must not use up what others may do."""
+        self.is_proved = use_challenge(self.app, request.data, now=self.now)
+        if request.method in self.counted_methods:
+            count_public_attempt(
+                self.app,
+                network=customer_network(request),
+                is_proxy_unknown=is_behind_unknown_proxy(request),
+                now=self.now,
+            )
+
+    def check_public_limits(
+        self, request: ApiRequest, *, holds: bool = False
+    ) -> PublicRequest | None:
+        """Check the limits of a public caller whose body is valid; None for other callers."""
+        if not self.caller.is_widget:
+            return None
+        public_request = PublicRequest(read_emails(request.data), self.is_proved)
+        check_public_request(self.app, public_request, holds=holds, now=self.now)
+        return public_request
 
     def bookings(self) -> QuerySet[Booking]:
         """The bookings that the caller may see."""

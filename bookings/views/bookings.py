@@ -84,7 +84,7 @@ VERIFICATION_TEXT = (
 class BookingsView(BookingScopedView):
     paginated = True
     public_includes = CREATOR_INCLUDES
-    widget_methods = counted_methods = challenged_methods = frozenset({"POST"})
+    widget_methods = limited_methods = counted_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="List bookings",
@@ -191,7 +191,9 @@ class BookingsView(BookingScopedView):
         new, target = parse_new_booking(
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
         )
-        if self.caller.is_widget and needs_verification(target.project):
+        waits_for_code = self.caller.is_widget and needs_verification(target.project)
+        target.public_request = self.check_public_limits(request, holds=waits_for_code)
+        if waits_for_code:
             row = hold_until_verified(
                 new,
                 target=target,

@@ -112,7 +112,7 @@ class RefusalText(NamedTuple):
 REFUSAL_TEXTS: Mapping[str, RefusalText] = {
     "forbidden": RefusalText(
         _("This link does not work"),
-        _("The link is incomplete or was changed. Please open the link in the e-mail again."),
+        _("It is incomplete or has ended. Please open the link in the latest e-mail."),
     ),
     "not_found": RefusalText(
         _("Nothing was found here"),
@@ -202,7 +202,7 @@ PATH = {
 
 FAILURES = {
     400: page_response("The request is malformed."),
-    403: page_response("The signature is invalid, or the link has expired."),
+    403: page_response("The signature is invalid, or the link has expired or was ended."),
     404: page_response("The action or the booking does not exist."),
     405: page_response("The path does not support the method."),
     409: page_response(
@@ -223,17 +223,20 @@ class LinkPageView(PageView):
         """Return the booking of a valid link. Raises NotFound, BadLink."""
         if not CANONICAL_ID.fullmatch(booking_id):
             raise NotFound("Booking")
-        signature = request.GET.get("signature", "")
-        expiry = read_expiry(uuid.UUID(booking_id), self.link_action, signature)
-        rows = Booking.objects.filter(deleted_at=None, app__archived_at=None)
-        rows = rows.select_related("app", "event__calendar", "resource", "project")
-        rows = rows.prefetch_related("customers")
-        self.booking = rows.filter(id=booking_id).first()
-        if self.booking is None:
+        rows = Booking.objects.select_related("app", "event__calendar", "resource", "project")
+        booking = rows.prefetch_related("customers").filter(id=booking_id).first()
+        expiry = read_expiry(
+            uuid.UUID(booking_id),
+            self.link_action,
+            request.GET.get("signature", ""),
+            version=booking.link_version if booking else 0,
+        )
+        if booking is None or booking.deleted_at or booking.app.archived_at:
             raise NotFound("Booking")
+        self.booking = booking
         if self.now >= expiry:
             raise BadLink("This link has expired.")
-        return self.booking
+        return booking
 
     def page_customer(self) -> Customer | None:
         """Return the first customer; None on an owner's page."""

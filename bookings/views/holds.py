@@ -4,6 +4,7 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
+from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
@@ -18,6 +19,7 @@ from bookings.hold_input import (
     parse_hold_seconds,
     parse_new_hold,
 )
+from bookings.models import UnverifiedBooking
 from bookings.records import BookingRecord
 from bookings.serializers import VerificationSerializer
 from bookings.services import (
@@ -31,7 +33,7 @@ from bookings.services import (
 )
 from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest, Handler
+from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import Invalid, NotFound
 from common.openapi.generator import data_object, describe_endpoint
 from common.rate_limit import customer_network
@@ -45,6 +47,24 @@ class HoldScopedView(BookingScopedView):
         hold = find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
         return hold if hold and may_use_hold(self.app, self.caller, hold) else None
 
+    def find_hold_or_seat(self, reservation_id: uuid.UUID) -> Hold | None:
+        """Return the hold, or None for a seat that waits for its code.
+
+        Raises NotFound unless the caller may see it.
+        """
+        hold = self.find_hold(reservation_id)
+        if hold is None and not self._seats().filter(id=reservation_id).exists():
+            raise NotFound("Hold")
+        return hold
+
+    def _seats(self) -> QuerySet[UnverifiedBooking]:
+        rows = UnverifiedBooking.objects.filter(app=self.app, group__isnull=False)
+        if self.caller.resource_id:
+            rows = rows.filter(group__resource=self.caller.resource_id)
+        if self.caller.projects is not None:
+            rows = rows.filter(project__in=self.caller.projects)
+        return rows
+
     def answer_hold(self, hold: Hold, status: int) -> Response:
         record = HoldRecord.of(hold, self.zone)
         if self.caller.is_widget:
@@ -54,7 +74,7 @@ class HoldScopedView(BookingScopedView):
 
 class ReserveView(HoldScopedView):
     operation_ids = {"POST": "createHold"}
-    widget_methods = challenged_methods = frozenset({"POST"})
+    widget_methods = limited_methods = frozenset({"POST"})
 
     @describe_endpoint(
         summary="Hold a time",
@@ -94,6 +114,7 @@ class ReserveView(HoldScopedView):
             zone=self.input_zone,
             now=self.now,
         )
+        target.public_request = self.check_public_limits(request, holds=True)
         hold = hold_time(new, target=target, now=self.now)
         return self.answer_hold(hold, 201)
 
@@ -138,16 +159,13 @@ class HoldView(HoldScopedView):
         status=204,
     )
     def delete(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
-        if end_hold(self.app, reservation_id, now=self.now):
-            return Response(status=204)
-        hold = self.find_hold(reservation_id)
-        if hold is None:
-            raise NotFound("Hold")
-        release_hold(hold, now=self.now)
+        hold = self.find_hold_or_seat(reservation_id)
+        if not end_hold(self.app, reservation_id, now=self.now):
+            release_hold(found_or_404(hold, "Hold"), now=self.now)
         return Response(status=204)
 
 
-class VerifyHoldView(BookingScopedView):
+class VerifyHoldView(HoldScopedView):
     public_includes = CREATOR_INCLUDES
     operation_ids = {"POST": "verifyHold"}
     widget_methods = frozenset({"POST"})
@@ -156,8 +174,9 @@ class VerifyHoldView(BookingScopedView):
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
-        if not self.has_stored_answer(request):
+        if not self.repeats_stored_answer(request):
             code = read_body_as(VerificationSerializer, request)["code"]
+            self.find_hold_or_seat(kwargs["reservation_id"])
             check_code(self.app, kwargs["reservation_id"], code, now=self.now)
         return super().run_handler(request, handler, *args, **kwargs)
 

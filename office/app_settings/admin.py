@@ -179,12 +179,18 @@ def text_field(
 
 
 def limit_field(kind: str, label: LazyText) -> forms.IntegerField:
+    limit = LIMITS[kind]
+    effect = (
+        _(
+            "More need a proof of work, which the booking page does by itself. Default: {default}."
+            " 0: no limit."
+        )
+        if limit.is_lifted
+        else _("More attempts are refused. Default: {default}. 0: no limit.")
+    )
     return forms.IntegerField(
         label=label,
-        help_text=format_lazy(
-            _("More attempts are refused. Default: {default}. 0: no limit."),
-            default=LIMITS[kind].default,
-        ),
+        help_text=format_lazy(effect, default=limit.default),
         required=False,
         min_value=0,
         max_value=MAX_LIMIT,
@@ -325,7 +331,7 @@ class AppForm(CheckedForm, forms.ModelForm):
         label=_("Proof of work"),
         help_text=_(
             "Slows down automated bookings. Other clients with public keys have to solve it"
-            " too. Default: off."
+            " too. Default: only above the limits."
         ),
         required=False,
         widget=UnfoldAdminSelectWidget,
@@ -343,13 +349,13 @@ class AppForm(CheckedForm, forms.ModelForm):
         PER_ADDRESS, _("Booking attempts per network address and hour")
     )
     public_bookings_per_email_per_day = limit_field(
-        PER_EMAIL, _("Booking attempts per e-mail address and day")
+        PER_EMAIL, _("Bookings per e-mail address and day")
     )
     public_open_bookings_per_email = limit_field(
         OPEN_PER_EMAIL, _("Upcoming bookings per e-mail address")
     )
     public_bookings_per_app_per_minute = limit_field(
-        PER_APP, _("Booking attempts of all customers per minute")
+        PER_APP, _("Bookings of all customers per minute")
     )
     delivery_cap = forms.IntegerField(
         label=_("Simultaneous deliveries"),

@@ -55,6 +55,8 @@ SENTENCES: tuple[str, ...] = (
     noop("Sundays"),
     noop("%(start)s to %(end)s"),
     noop("holidays of %(place)s"),
+    # Changes of a booking
+    noop("The links in earlier e-mails no longer work."),
     # Refusals
     noop("The time is taken."),
     noop("The time is not available."),

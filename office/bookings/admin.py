@@ -302,6 +302,7 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
             ExtraPage("export/rows/", self.export_rows, "export_rows", "view"),
             ExtraPage("<path:object_id>/act/", self.act, "act", "act"),
             ExtraPage("<path:object_id>/outcome/", self.outcome, "outcome", "act"),
+            ExtraPage("<path:object_id>/end-links/", self.end_links, "end_links", "act"),
             ExtraPage("<path:object_id>/move/", self.move, "move", "act"),
             ExtraPage("<path:object_id>/free-times/", self.free_times, "free_times", "act"),
         )

@@ -17,7 +17,13 @@ from availability.models import Calendar
 from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
-from bookings.services import ActionNotAllowed, apply_action, change_booking, reschedule_booking
+from bookings.services import (
+    ActionNotAllowed,
+    apply_action,
+    change_booking,
+    end_links,
+    reschedule_booking,
+)
 from bookings.services.edit_fields import OUTCOME_BEFORE
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
@@ -150,6 +156,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
             sends_emails=sends_emails(booking.app),
             outcome=state_words(booking.outcome or ""),
             outcomes=_outcome_buttons(booking) if may_act else [],
+            has_links=may_act and event.end > timezone.now(),
             zone=place,
             start_value=kept["start"] or _field_value(event.start, place),
             end_value=kept["end"] or _field_value(event.end, place),
@@ -236,6 +243,24 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
             messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
             messages.error(request, translate_sentence(refusal.message))
+        return self.redirect_to_row(booking)
+
+    def end_links(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """End the links of all e-mails about the booking so far; GET asks first."""
+        booking = self.find_to_change(request, object_id)
+        if request.method != "POST":
+            return self.ask_confirmation(
+                request,
+                booking,
+                title=gettext("End all links of this booking?"),
+                sentence=booking_words(booking),
+                button=gettext("End all links"),
+                lines=[gettext("The links in earlier e-mails stop working. Nobody is told.")],
+            )
+        end_links(
+            app=booking.app, booking_id=booking.id, actor=actor_of(request), now=timezone.now()
+        )
+        messages.success(request, _("All links have ended. Later e-mails have new ones."))
         return self.redirect_to_row(booking)
 
     @method_decorator(require_POST)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
+from bookings.services.edit_fields import UPDATE
 from notifications.models import Delivery
 from office.base.dates import moment_words
 from office.base.history import KEY
@@ -101,8 +102,13 @@ def _changes(booking: Booking) -> Iterator[TimelineEntry]:
             icon="event_repeat" if is_move else "sync_alt",
             heading=change_words(change, keys),
             colour=STATE_COLOURS.get(change.to_state, "info"),
-            lines=tuple(filter(None, [change.message])),
+            lines=tuple(filter(None, [_message_words(change)])),
         )
+
+
+def _message_words(change: StateChange) -> str:
+    """Return the message; the service writes that of an update."""
+    return translate_sentence(change.message) if change.action == UPDATE else change.message
 
 
 def change_words(change: StateChange, keys: Mapping[str, str]) -> str:

@@ -1,13 +1,12 @@
 """Limits of public requests: what counts, for how long, and what is stored."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.db.models import Q
 
-from apps_config import public_limits
+from apps_config import idempotency, public_limits
 from apps_config.models import App, RequestCount
 from apps_config.public_limits import (
     PER_ADDRESS,
@@ -16,9 +15,11 @@ from apps_config.public_limits import (
     CustomerBlocked,
     LimitReached,
     check_not_blocked,
+    check_subjects,
     count_attempt,
     count_first_use,
     count_refusal,
+    count_subjects,
     purge_request_counts,
     refusals_of_a_day,
 )
@@ -27,15 +28,12 @@ from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 EMAIL = "marty@example.com"
-NETWORK = "192.0.2.1"
 
 
-def attempt(
-    app: App, network: str = NETWORK, emails: Iterable[str] = (EMAIL,), **later: float
-) -> str:
-    """The limit that refuses the attempt, with the seconds to wait; "" if it is admitted."""
+def count(app: App, kind: str, subject: str = "", **later: float) -> str:
+    """The limit that refuses what is counted, with the seconds to wait; "" below the limit."""
     try:
-        count_attempt(app, network=network, emails=list(emails), now=NOW + timedelta(**later))
+        count_subjects(app, [(kind, subject)], NOW + timedelta(**later))
     except LimitReached as refusal:
         return f"{refusal.kind} {refusal.headers['Retry-After']}"
     return ""
@@ -48,38 +46,35 @@ def with_limits(tenant: Tenant, **limits: Any) -> App:
 
 
 @pytest.mark.parametrize(
-    ("limits", "seconds"),
-    [({PER_ADDRESS: 2}, 1800), ({PER_EMAIL: 2}, 14.5 * 3600), ({PER_APP: 2}, 60)],
+    ("kind", "seconds"), [(PER_ADDRESS, 1800), (PER_EMAIL, 14.5 * 3600), (PER_APP, 60)]
 )
-def test_attempts_above_a_limit_wait_for_the_end_of_its_window(
-    tenant: Tenant, limits: dict[str, int], seconds: float
+def test_what_is_above_a_limit_waits_for_the_end_of_its_window(
+    tenant: Tenant, kind: str, seconds: float
 ) -> None:
-    app, (kind,) = with_limits(tenant, **limits), limits
+    app = with_limits(tenant, **{kind: 2})
 
-    found = [attempt(app, seconds=second) for second in (0, 0, 0, seconds - 1, seconds)]
+    found = [count(app, kind, seconds=second) for second in (0, 0, 0, seconds - 1, seconds)]
 
     assert found == ["", "", f"{kind} {seconds:.0f}", f"{kind} 1", ""]
 
 
-def test_other_subjects_are_counted_apart(tenant: Tenant) -> None:
-    app = with_limits(tenant, **{PER_ADDRESS: 1, PER_EMAIL: 1})
+def test_subjects_limits_and_apps_are_counted_apart(make_tenant: Any) -> None:
+    one, other = (with_limits(make_tenant(), **{PER_ADDRESS: 1, PER_EMAIL: 1}) for _ in range(2))
+    wanted = [(one, PER_ADDRESS, "a"), (one, PER_ADDRESS, "b"), (one, PER_EMAIL, "a")]
+    wanted.append((other, PER_ADDRESS, "a"))
 
-    assert attempt(app, "192.0.2.1", ["a@example.com"]) == ""
-    assert attempt(app, "192.0.2.2", ["b@example.com"]) == ""
-    assert attempt(app, "192.0.2.1", ["c@example.com"]).startswith(PER_ADDRESS)
-    assert attempt(app, "192.0.2.3", ["b@example.com", "d@example.com"]).startswith(PER_EMAIL)
+    first, second = ([count(*each) for each in wanted] for _ in range(2))
 
-
-def test_apps_are_counted_apart(make_tenant: Any) -> None:
-    one, other = (with_limits(make_tenant(), **{PER_ADDRESS: 1}) for _ in range(2))
-
-    assert [attempt(app) for app in (one, other)] == ["", ""]
+    assert first == [""] * 4
+    assert [found.partition(" ")[0] for found in second] == [kind for _, kind, _ in wanted]
 
 
 def test_an_unknown_network_has_no_limit(tenant: Tenant) -> None:
     app = with_limits(tenant, **{PER_ADDRESS: 1})
 
-    assert [attempt(app, "") for _ in range(3)] == [""] * 3
+    for _ in range(3):
+        count_attempt(app, network="", now=NOW)
+
     assert not RequestCount.objects.exists()
 
 
@@ -88,52 +83,51 @@ def test_processes_share_the_counts(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     found = []
     for _ in range(4):
         monkeypatch.setattr(public_limits, "refused_keys", RefusedKeys())
-        found.append(attempt(app))
+        found.append(count(app, PER_ADDRESS))
 
     assert found == ["", "", f"{PER_ADDRESS} 1800", f"{PER_ADDRESS} 1800"]
 
 
-def test_a_refused_address_does_not_use_up_the_apps_limit(tenant: Tenant) -> None:
-    app = with_limits(tenant, **{PER_ADDRESS: 2, PER_APP: 5})
+def test_a_limit_is_checked_without_a_count(
+    tenant: Tenant, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = with_limits(tenant, **{PER_APP: 1, PER_EMAIL: 1})
+    subjects = [(PER_APP, ""), (PER_EMAIL, EMAIL)]
 
-    flood = [attempt(app, emails=()) for _ in range(50)]
+    def check(**later: float) -> str:
+        """As another process does, which has refused nothing yet."""
+        monkeypatch.setattr(public_limits, "refused_keys", RefusedKeys())
+        try:
+            check_subjects(app, subjects, NOW + timedelta(**later))
+        except LimitReached as refusal:
+            return f"{refusal.kind} {refusal.headers['Retry-After']}"
+        return ""
 
-    assert flood[2:] == [f"{PER_ADDRESS} 1800"] * 48
-    assert attempt(app, "192.0.2.2") == ""
+    with django_assert_num_queries(2):
+        unused = [check(), check()]
+    count(app, PER_EMAIL, EMAIL)
+
+    assert unused == ["", ""]
+    assert [check(), check(hours=14.5)] == [f"{PER_EMAIL} 52200", ""]
 
 
 def test_a_raised_limit_takes_effect_at_once(tenant: Tenant) -> None:
     app = with_limits(tenant, **{PER_ADDRESS: 1})
-    assert [attempt(app), attempt(app)] == ["", f"{PER_ADDRESS} 1800"]
+    assert [count(app, PER_ADDRESS), count(app, PER_ADDRESS)] == ["", f"{PER_ADDRESS} 1800"]
 
-    assert attempt(with_limits(tenant, **{PER_ADDRESS: 3})) == ""
-
-
-def test_only_digests_are_stored(tenant: Tenant) -> None:
-    attempt(tenant.app)
-
-    rows = RequestCount.objects.order_by("kind").values_list("kind", "expires_at", "count")
-    assert list(rows) == [
-        (PER_ADDRESS, at("2026-11-20 10:00"), 1),
-        (PER_APP, at("2026-11-20 09:31"), 1),
-        (PER_EMAIL, at("2026-11-21 00:00"), 1),
-    ]
-    for subject in RequestCount.objects.values_list("subject", flat=True):
-        assert len(subject) == 32
-        assert set(subject) <= set("0123456789abcdef")
+    assert count(with_limits(tenant, **{PER_ADDRESS: 3}), PER_ADDRESS) == ""
 
 
-def test_an_attempt_is_one_statement(
-    tenant: Tenant, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_subjects_are_one_statement(tenant: Tenant, django_assert_num_queries: Any) -> None:
     emails = [f"{number}@example.com" for number in range(5)]
 
     with django_assert_num_queries(1):
-        attempt(tenant.app, emails=emails)
+        count_subjects(tenant.app, [(PER_EMAIL, email) for email in emails], NOW)
 
 
 def test_expired_counts_are_deleted(tenant: Tenant) -> None:
-    attempt(tenant.app)
+    for kind in (PER_ADDRESS, PER_APP, PER_EMAIL):
+        count(tenant.app, kind)
 
     assert list(purge_request_counts(now=at("2026-11-20 10:00"))) == [2]
     assert [row.kind for row in RequestCount.objects.all()] == [PER_EMAIL]
@@ -282,7 +276,32 @@ def test_a_repeated_request_gets_its_answer(tenant: Tenant, project: str) -> Non
     assert book(widget, project, 11, headers={"Idempotency-Key": "two"}).status == 429
 
 
-def test_a_rollback_keeps_the_count(tenant: Tenant, project: str) -> None:
+def test_a_stored_answer_that_turns_a_day_old_lifts_no_limit(
+    tenant: Tenant, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer turns a day old just after the limits were skipped for it."""
+    with_limits(tenant, **{PER_ADDRESS: 1})
+    widget = tenant.widget()
+    key = {"headers": {"Idempotency-Key": "one"}}
+    first = book(widget, project, **key)
+    clock.shift(86_399)
+    book(widget, project, 11)
+    tenant.put(f"/bookings/{first.data['id']}/cancel")
+    claim = idempotency._claim
+
+    def claim_a_second_later(*args: Any) -> Any:
+        clock.shift(1)
+        return claim(*args)
+
+    monkeypatch.setattr(idempotency, "_claim", claim_a_second_later)
+
+    again = book(widget, project, **key)
+
+    assert (again.status, again.json) == (201, first.json)
+    assert tenant.get("/bookings").json["total"] == 2
+
+
+def test_a_rollback_keeps_the_count_of_attempts(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 1})
     widget = tenant.widget()
 
@@ -292,6 +311,20 @@ def test_a_rollback_keeps_the_count(tenant: Tenant, project: str) -> None:
     ]
 
     assert statuses == [422, 429]
+
+
+def test_what_is_stored_of_a_booking_are_digests(tenant: Tenant, project: str) -> None:
+    book(tenant.widget(), project)
+
+    rows = RequestCount.objects.order_by("kind").values_list("kind", "expires_at", "count")
+    assert list(rows) == [
+        (PER_ADDRESS, at("2026-11-20 10:00"), 1),
+        (PER_APP, at("2026-11-20 09:31"), 1),
+        (PER_EMAIL, at("2026-11-21 00:00"), 1),
+    ]
+    for subject in RequestCount.objects.values_list("subject", flat=True):
+        assert len(subject) == 32
+        assert set(subject) <= set("0123456789abcdef")
 
 
 def test_moves_count_too(tenant: Tenant, project: str) -> None:
@@ -367,12 +400,84 @@ HOSTILE: list[Any] = [
 
 
 @pytest.mark.parametrize("body", HOSTILE)
-def test_hostile_bodies_are_counted_without_addresses(tenant: Tenant, body: Any) -> None:
+def test_hostile_bodies_are_attempts_of_the_network_alone(tenant: Tenant, body: Any) -> None:
     answer = tenant.widget().post("/bookings", body)
 
     # An object without a project is refused before its customers are read.
     assert answer.status == (422 if body in ("text", 7) else 403)
-    assert sorted(RequestCount.objects.values_list("kind", flat=True)) == [PER_ADDRESS, PER_APP]
+    assert list(RequestCount.objects.values_list("kind", flat=True)) == [PER_ADDRESS]
+
+
+# --- What counts for addresses and the app --------------------------------------------------------
+def test_refused_requests_lock_nobody_out(tenant: Tenant, project: str) -> None:
+    """Those of a stranger with the customer's address: without a time, and for a taken time."""
+    with_limits(tenant, **{PER_EMAIL: 2, PER_APP: 2})
+    widget = tenant.widget()
+    customer = {"name": "Marty McFly", "email": EMAIL}
+    book(tenant, project, 9)
+
+    refused = [
+        *(widget.post("/bookings", {"project_id": project, "customer": customer}) for _ in "abc"),
+        *(book(widget, project, 9) for _ in "abc"),
+    ]
+    own = [book(widget, project, hour) for hour in (11, 13, 15)]
+
+    assert [answer.status for answer in refused] == [422] * 3 + [409] * 3
+    assert [answer.status for answer in own] == [201, 201, 429]
+
+
+@pytest.mark.parametrize(
+    ("kind", "sentence", "wait"),
+    [
+        (PER_EMAIL, "Too many bookings for this e-mail address.", "52200"),
+        (PER_APP, "Too many bookings at the moment.", "60"),
+    ],
+)
+def test_a_refusal_tells_of_challenges(
+    tenant: Tenant, project: str, kind: str, sentence: str, wait: str
+) -> None:
+    with_limits(tenant, **{kind: 1})
+    widget = tenant.widget()
+    book(widget, project)
+    before = tenant.get("/deliveries").json["total"]
+
+    refused = book(widget, project, 11)
+
+    assert (refused.status, refused.headers["Retry-After"]) == (429, wait)
+    assert refused.error == limited(
+        f"{sentence} Send a solved challenge (GET /v2/challenge), or try again later."
+    ) | {"errors": {"challenge": ["Required: a solved challenge (GET /v2/challenge)."]}}
+    assert (tenant.get("/bookings").json["total"], before) == (1, 2)
+    assert tenant.get("/deliveries").json["total"] == before
+    assert refusals_of_a_day(Q(app=tenant.app), NOW) == {kind: 1}
+
+
+def test_moves_and_holds_count_for_the_app(tenant: Tenant, project: str) -> None:
+    with_limits(tenant, **{PER_APP: 3})
+    tenant.put(f"/projects/{project}", {"settings": {"public_reschedule": "id"}})
+    widget = tenant.widget()
+    booking = book(widget, project).data["id"]
+
+    def move(hour: int) -> int:
+        span = {"start": f"2026-11-24 {hour}:00:00", "end": f"2026-11-24 {hour + 1}:00:00"}
+        return widget.post(f"/bookings/{booking}/reschedule", span).status
+
+    def hold(hour: int) -> int:
+        span = {"start": f"2026-11-25 {hour}:00:00", "end": f"2026-11-25 {hour + 1}:00:00"}
+        return widget.post("/bookings/reserve", {"project_id": project, **span}).status
+
+    assert [move(10), hold(10)] == [200, 201]
+    assert [move(12), hold(12), book(widget, project, 15).status] == [429] * 3
+
+
+def test_a_repeated_request_is_counted_once(tenant: Tenant, project: str) -> None:
+    with_limits(tenant, **{PER_APP: 2, PER_EMAIL: 2})
+    widget = tenant.widget()
+    key = {"headers": {"Idempotency-Key": "one"}}
+
+    repeated = [book(widget, project, **key).status for _ in range(4)]
+
+    assert (repeated, book(widget, project, 11).status) == ([201] * 4, 201)
 
 
 def test_behind_an_unknown_proxy_addresses_are_not_limited(tenant: Tenant, project: str) -> None:

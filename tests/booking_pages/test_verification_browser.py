@@ -235,6 +235,25 @@ def test_the_page_solves_challenges_by_itself(browser: Browser, app: LiveApp, ax
     check_quiet(page, app)
 
 
+def test_the_page_solves_a_challenge_above_a_limit(browser: Browser, app: LiveApp) -> None:
+    limits = {"public_challenge": "off", "public_bookings_per_email_per_day": 1}
+    app.call("PUT", f"/v2/apps/{app.slug}", {"settings": limits})
+    shop = Shop(app)
+
+    def book(time: str) -> tuple[str, bool]:
+        """What the page says, and whether it has solved a challenge."""
+        page = shop.open(browser)
+        choose(page, time)
+        fill_in(page, **MARTY)
+        submit(page)
+        return done(page).split("\n")[0], any(url.endswith("/solve.js") for url in page.requests)
+
+    found = [book("09:00"), book("10:00")]
+
+    confirmed = "Your booking is confirmed"
+    assert found == [(confirmed, False), (confirmed, True)]
+
+
 def test_without_the_setting_no_challenge_is_loaded(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)

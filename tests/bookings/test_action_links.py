@@ -5,11 +5,14 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
+from django.core.signing import Signer
 from django.test import Client
+from django.utils import timezone
 
 from bookings.action_links import action_url
 from bookings.models import Booking
 from notifications.models import Delivery
+from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from tests.bookings.booking_drafts import NINE, span, steps
 from tests.world import STAMP, Tenant, at
 
@@ -51,6 +54,8 @@ class Desk:
         answer = tenant.book(graph=graph, customer=customer, **where, **{**NINE, **given})
         self.booking = answer.data
         self.client = Client()
+
+    links: dict[str, str]
 
     @property
     def row(self) -> Booking:
@@ -358,6 +363,12 @@ def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
 
 
 # --- Links that do not hold -----------------------------------------------------------------------
+NO_LINK = [
+    "This link does not work",
+    "It is incomplete or has ended. Please open the link in the latest e-mail.",
+]
+
+
 def forged(link: str, old: str, new: str) -> str:
     assert old in link
     return link.replace(old, new)
@@ -379,11 +390,7 @@ def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
 
     pages = [page for one in broken for page in (desk.open(one), desk.press(one))]
 
-    said = [
-        "This link does not work",
-        "The link is incomplete or was changed. Please open the link in the e-mail again.",
-    ]
-    assert [(page.status, page.said) for page in pages] == [(403, said)] * 16
+    assert [(page.status, page.said) for page in pages] == [(403, NO_LINK)] * 16
     assert (desk.row.state, other.row.state) == ("tentative", "tentative")
 
 
@@ -417,6 +424,102 @@ def test_link_of_before_a_move_expires_when_it_said(tenant: Tenant, clock: Any) 
 
     assert desk.open(link).status == 403
     assert desk.open(desk.link("confirm")).status == 200
+
+
+def test_links_of_older_releases_still_work(tenant: Tenant) -> None:
+    """Theirs are signed without a version."""
+    desk = Desk(tenant)
+    subject = f"{desk.booking['id']}.confirm"
+    signed = Signer(salt="bookings.links", sep=".").sign(f"{subject}.1795428000")
+    path = desk.link("confirm").partition("?")[0]
+
+    page = desk.open(f"{path}?signature={signed.removeprefix(f'{subject}.')}")
+
+    assert page.status == 200
+
+
+ALL_ACTIONS = ("confirm", "decline", "cancel_by_customer", "reschedule", "calendar")
+
+
+@pytest.fixture
+def wrong_desk(tenant: Tenant) -> Desk:
+    """A request of a project's time, with a wrong address of the customer."""
+    ada = tenant.make_resource("Ada", email="ada@example.com")
+    project = tenant.make_project(ada["id"])["id"]
+    desk = Desk(tenant, place={"project_id": project})
+    desk.links = {action: desk.link(action) for action in ALL_ACTIONS}
+    return desk
+
+
+def correct_address(desk: Desk, email: str = "martin@example.com") -> None:
+    answer = desk.tenant.put(f"/bookings/{desk.booking['id']}", {"customer": {"email": email}})
+    assert answer.status == 200
+
+
+def test_a_corrected_address_ends_all_links(tenant: Tenant, wrong_desk: Desk) -> None:
+    desk = wrong_desk
+    tenant.put(f"/bookings/{desk.booking['id']}/confirm")
+    before = [desk.open(desk.links[action]).status for action in ALL_ACTIONS[2:]]
+
+    correct_address(desk)
+    ended = [page for link in desk.links.values() for page in (desk.open(link), desk.press(link))]
+    fresh = [desk.open(desk.link(action)).status for action in ALL_ACTIONS[2:]]
+
+    assert (before, fresh) == ([200] * 3, [200] * 3)
+    # The file for calendars takes no POST.
+    assert [page.status for page in ended] == [403] * 9 + [405]
+    assert [page.said for page in ended[:9]] == [NO_LINK] * 9
+    assert (desk.row.state, desk.row.event.start) == ("confirmed", at("2026-11-23 09:00"))
+
+
+def test_other_changes_end_no_links(wrong_desk: Desk) -> None:
+    desk = wrong_desk
+    for body in ({"customer": {"name": "Martin"}}, {"what": "Check"}, {"meta": {"a": 1}}):
+        desk.tenant.put(f"/bookings/{desk.booking['id']}", body)
+    correct_address(desk, "MARTY@example.com")
+
+    assert [desk.open(desk.links[action]).status for action in ALL_ACTIONS[:4]] == [200] * 4
+
+
+def test_a_widget_moves_by_the_latest_links_alone(tenant: Tenant, wrong_desk: Desk) -> None:
+    desk = wrong_desk
+    correct_address(desk)
+
+    answers = [
+        tenant.widget().post(
+            f"/bookings/{desk.booking['id']}/reschedule",
+            {**span("11:00", "12:00"), "signature": link.rpartition("=")[2]},
+        )
+        for link in (desk.links["reschedule"], desk.link("reschedule"))
+    ]
+
+    assert [answer.status for answer in answers] == [403, 200]
+
+
+def test_the_version_is_no_part_of_the_expiry(wrong_desk: Desk) -> None:
+    """A signature that is moved into the version, as if the booking had none yet."""
+    desk = wrong_desk
+    correct_address(desk)
+    link = desk.link("confirm")
+    Booking.objects.update(link_version=0)
+
+    page = desk.open(forged(link, "signature=", "signature=1."))
+
+    assert (page.status, page.said) == (403, NO_LINK)
+
+
+def test_an_earlier_mail_gets_the_links_of_when_it_is_sent(
+    tenant: Tenant, wrong_desk: Desk
+) -> None:
+    desk = wrong_desk
+    rows = list(Delivery.objects.filter(kind="tentative", recipient="owner"))
+    correct_address(desk)
+
+    ((_, send),), skipped = prepare_batch(rows, now=timezone.now())
+
+    assert skipped == []
+    (link,) = re.findall(r"(/v2/bookings/\S+/confirm\?signature=\S+)", send.args[0].body)
+    assert desk.open(link).status == 200
 
 
 def test_unknown_action_and_hidden_booking_are_not_found(tenant: Tenant) -> None:

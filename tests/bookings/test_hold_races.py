@@ -7,6 +7,7 @@ with its control, in which nothing is locked, and there it does go wrong.
 import base64
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -95,15 +96,38 @@ def race_of_a_public_page(tenant: LiveTenant) -> Counter[str]:
     page = LiveTenant(tenant.service)
     resources = page.make_resources(CLIENTS)
     project = page.make_project(resources, "exclusive")
-    make_key = MAKE_WIDGET_KEY.format(slug=page.slug)
-    key = page.service.run(make_key).strip()
-    token = base64.b64encode(f":{key}".encode()).decode()
-    page.headers = {**tenant.headers, "Authorization": f"Basic {token}"}
+    use_widget_key(page, tenant)
 
     answers = page.race_each(
         [
             reserving(page, project_id=project, resource_id=each_resource, reservation_time=30)
             for each_resource in resources
+        ]
+    )
+
+    return count_outcomes(answers)
+
+
+def use_widget_key(page: LiveTenant, tenant: LiveTenant) -> None:
+    """Make the further requests of the app with a widget key, and with the faults of `tenant`."""
+    make_key = MAKE_WIDGET_KEY.format(slug=page.slug)
+    key = page.service.run(make_key).strip()
+    token = base64.b64encode(f":{key}".encode()).decode()
+    page.headers = {**tenant.headers, "Authorization": f"Basic {token}"}
+
+
+def race_for_a_days_share(tenant: LiveTenant) -> Counter[str]:
+    """Each holds the only hour of a resource of its own. A fifth of all hours are two."""
+    page = LiveTenant(tenant.service)
+    resources = page.make_resources(10)
+    ten = [{"allow_hours": {"start": 10, "end": 11}}]
+    project = page.make_project(resources, "exclusive", availability_constraints=ten)
+    use_widget_key(page, tenant)
+
+    answers = page.race_each(
+        [
+            reserving(page, project_id=project, resource_id=each_resource, reservation_time=30)
+            for each_resource in resources[:CLIENTS]
         ]
     )
 
@@ -131,6 +155,7 @@ RACES = {
     race_to_use: Counter({"201": 1, "409 hold_expired": 7}),
     race_to_use_up: Counter({"201": 1, "409 hold_expired": 7}),
     race_of_a_public_page: Counter({"201": 5, "429 rate_limited": 3}),
+    race_for_a_days_share: Counter({"201": 2, "429 rate_limited": 6}),
     race_for_a_days_limit: Counter({"201": 3, "409 not_available": 5}),
 }
 
@@ -158,13 +183,27 @@ def test_lock_alone_gives_and_uses_once(lock_alone: LiveTenant, run_race: RunRac
 
 # Those who use a hold for the same time are also kept apart by that time: it proves nothing here.
 @pytest.mark.every_case
-@of_races(race_to_use)
+@of_races(race_to_use, race_for_a_days_share)
 def test_control_without_lock_it_is_given_and_used_twice(
     unprotected: LiveTenant, run_race: RunRace
 ) -> None:
     found = run_race(unprotected)
 
     assert found["201"] > RACES[run_race]["201"], found
+
+
+@pytest.mark.postgresql
+def test_control_without_lock_more_than_the_days_share_is_held(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    """Several have written their hold before the first one reads the others. SQLite has one writer
+    at a time."""
+    reads = r'SELECT "availability_hold"\."id"'
+    unlocked = faulty_tenant.with_faults(unlocked=True, at=reads, meet=str(tmp_path))
+
+    found = race_for_a_days_share(unlocked)
+
+    assert found["201"] > RACES[race_for_a_days_share]["201"], found
 
 
 def test_holders_book_while_others_try(live_tenant: LiveTenant) -> None:

@@ -1077,7 +1077,7 @@ def test_a_widget_key_holds_the_projects_resources_alone(
 def test_an_address_has_five_open_holds(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, ada: Any, clock: Any
 ) -> None:
-    times = [span(f"{hour:02}:00", f"{hour + 1:02}:00") for hour in range(9, 15)]
+    times = nine_of_six_days()
     project = make_project(tenant, ada)
     for time in times[:2]:
         hold_of(widget, project_id=project, **time)
@@ -1103,6 +1103,11 @@ def test_an_address_has_five_open_holds(
     ] == before
 
 
+def nine_of_six_days() -> list[dict[str, str]]:
+    """On one day, they would be more than public callers may hold."""
+    return [span("09:00", "10:00", f"2026-11-{day}") for day in range(23, 29)]
+
+
 def elsewhere(tenant: Tenant, project: str) -> Answer:
     """A hold with a widget key from another address."""
     caller = tenant.widget()
@@ -1114,7 +1119,7 @@ def elsewhere(tenant: Tenant, project: str) -> Answer:
 def test_what_is_over_makes_room_for_another(
     tenant: Tenant, widget: Caller, ada: Any, clock: Any, how: str
 ) -> None:
-    times = [span(f"{hour:02}:00", f"{hour + 1:02}:00") for hour in range(9, 15)]
+    times = nine_of_six_days()
     project = make_project(tenant, ada)
     holds = [hold_of(widget, project_id=project, **time) for time in times[:5]]
     assert reserve(widget, project_id=project, **times[5]).status == 429
@@ -1130,7 +1135,7 @@ def test_what_is_over_makes_room_for_another(
 
 
 def test_a_mutual_hold_counts_once(tenant: Tenant, widget: Caller, mutual: str) -> None:
-    times = [span(f"{hour:02}:00", f"{hour + 1:02}:00") for hour in range(9, 15)]
+    times = nine_of_six_days()
 
     answers = [reserve(widget, project_id=mutual, **time) for time in times]
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from apps_config.models import RequestCount
+from apps_config.public_limits import HOLDS, LIMITS, OPEN_PER_EMAIL, PER_ADDRESS, PER_APP, PER_EMAIL
 from common import altcha
 from common.altcha import MAX_NUMBER, make_challenge, read_solution
 from tests.bookings.booking_drafts import MARTY, NINE, span
@@ -199,9 +200,100 @@ def test_other_keys_need_none(tenant: Tenant, project: str) -> None:
     assert book(tenant, project).status == 201
 
 
-def test_without_the_setting_nobody_needs_one(make_tenant: Any) -> None:
-    tenant = make_tenant()
-    ada = tenant.make_resource("Ada")
-    other = tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
+def test_requests_without_a_solution_use_up_no_limit(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    """Neither that of the app nor that of the network: nothing is counted before the challenge."""
+    tenant.set_public_limits(**{PER_APP: 1, PER_ADDRESS: 1, PER_EMAIL: 1})
 
-    assert book(tenant.widget(), other).status == 201
+    flood = [book(widget, project, challenge=given).status for given in (None, "nonsense") * 5]
+    own = book(widget, project, challenge=solved(widget))
+
+    assert (flood, own.status) == ([422] * 10, 201)
+
+
+# --- Apps that need a challenge above a limit -----------------------------------------------------
+@pytest.fixture
+def open_project(tenant: Tenant) -> str:
+    """A project of an app that does not always need a challenge."""
+    ada = tenant.make_resource("Ada")
+    return tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
+
+
+def test_below_the_limits_nobody_needs_one(widget: Caller, open_project: str) -> None:
+    answers = [
+        book(widget, open_project),
+        book(widget, open_project, challenge=None, **span("11:00", "12:00")),
+        book(widget, open_project, challenge="nonsense", **span("13:00", "14:00")),
+        book(widget, open_project, challenge=solved(widget), **span("13:00", "14:00")),
+    ]
+
+    assert [answer.status for answer in answers] == [201, 201, 422, 201]
+
+
+@pytest.mark.parametrize(
+    ("limit", "second"),
+    [
+        (PER_APP, 201),
+        (PER_EMAIL, 201),
+        (PER_ADDRESS, 429),
+        (OPEN_PER_EMAIL, 429),
+    ],
+)
+def test_which_limits_a_solution_lifts(
+    tenant: Tenant, widget: Caller, open_project: str, limit: str, second: int
+) -> None:
+    tenant.set_public_limits(**{limit: 1})
+    times = [span(f"{hour}:00", f"{hour + 1}:00") for hour in (11, 13, 15)]
+    book(widget, open_project)
+
+    answers = [
+        book(widget, open_project, **times[0]),
+        book(widget, open_project, challenge=solved(widget), **times[1]),
+        book(widget, open_project, **times[2]),
+    ]
+
+    assert [answer.status for answer in answers] == [429, second, 429]
+    assert tenant.get("/bookings").json["total"] == (2 if second == 201 else 1)
+
+
+def test_sixty_holds_a_minute_without_a_solution(
+    tenant: Tenant, widget: Caller, open_project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The default of 60 would take as many holds: here it is two. Waiting for a code holds too."""
+    monkeypatch.setitem(LIMITS, HOLDS, LIMITS[HOLDS]._replace(default=2))  # type: ignore[arg-type]
+    verifying = tenant.make_project(
+        tenant.make_resource("Bob")["id"],
+        name="Verified",
+        booking={"what": "Check-up"},
+        settings={"verify_email": True},
+    )["id"]
+    days = iter(range(23, 30))
+
+    def hold(**given: Any) -> Answer:
+        time = span("09:00", "10:00", f"2026-11-{next(days)}")
+        return widget.post("/bookings/reserve", {"project_id": open_project, **time, **given})
+
+    held = [hold().status, book(widget, verifying).status]
+    refused = [hold(), book(widget, verifying, **span("14:00", "15:00"))]
+    proved = [
+        hold(challenge=solved(widget)),
+        book(widget, verifying, challenge=solved(widget), **span("14:00", "15:00")),
+    ]
+    plain = book(widget, open_project, **span("14:00", "15:00"))
+    clock.shift(60)
+
+    assert held == [201, 202]
+    assert [(answer.status, answer.error) for answer in refused] == [
+        (
+            429,
+            {
+                "error": "Too many holds at the moment. Send a solved challenge"
+                " (GET /v2/challenge), or try again later.",
+                "code": "rate_limited",
+                "errors": {"challenge": ["Required: a solved challenge (GET /v2/challenge)."]},
+            },
+        )
+    ] * 2
+    assert [answer.status for answer in proved] == [201, 202]
+    assert (plain.status, hold().status) == (201, 201)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.db import connections
 
+from apps_config import idempotency
 from apps_config.models import RequestCount
 from availability.models import Hold
 from bookings.models import Booking, UnverifiedBooking
@@ -172,6 +173,28 @@ def test_a_repeated_request_gets_the_same_answers(widget: Caller, project: str) 
     assert mails().count(("verification_code", "customer")) == 1
 
 
+def test_a_stored_answer_that_turns_a_day_old_is_no_code(
+    widget: Caller, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer turns a day old just after the check of the code was skipped for it."""
+    key = {"Idempotency-Key": "any"}
+    book(widget, project, headers=key)
+    clock.shift(86_399)
+    reservation = book(widget, project, **span("11:00", "12:00")).data["reservation_id"]
+    claim = idempotency._claim
+
+    def claim_a_second_later(*args: Any) -> Any:
+        clock.shift(1)
+        return claim(*args)
+
+    monkeypatch.setattr(idempotency, "_claim", claim_a_second_later)
+
+    answer = verify(widget, reservation, wrong(reservation), key)
+
+    assert (answer.status, answer.json["code"]) == (422, "idempotency_mismatch")
+    assert not Booking.objects.exists()
+
+
 # --- Codes ----------------------------------------------------------------------------------------
 def test_wrong_codes(tenant: Tenant, widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
@@ -246,9 +269,7 @@ def test_an_unknown_hold_and_that_of_another_app(
         verify(widget, str(uuid.uuid4()), "123456"),
     ]
 
-    assert [(answer.status, answer.error) for answer in answers] == [
-        (404, {"error": "Hold not found.", "code": "not_found", "model": "Hold"})
-    ] * 2
+    assert [(answer.status, answer.error) for answer in answers] == [NO_HOLD] * 2
 
 
 def test_the_customer_can_end_the_hold(tenant: Tenant, widget: Caller, project: str) -> None:
@@ -259,6 +280,34 @@ def test_the_customer_can_end_the_hold(tenant: Tenant, widget: Caller, project: 
 
     assert (ended.status, late.status, late.json["code"]) == (204, 409, "hold_expired")
     assert book(tenant, project).status == 201
+
+
+@pytest.fixture
+def others(tenant: Tenant) -> list[Caller]:
+    """Callers with keys that are bound to another project, and to another resource."""
+    bob = tenant.make_resource("Bob")
+    other = tenant.make_project(bob["id"], name="Other")["id"]
+    bound = tenant.post("/credentials", {"kind": "widget", "projects": [other]}).data["key"]
+    return [Caller(bound), Caller(bob["api_token"])]
+
+
+NO_HOLD = (404, {"error": "Hold not found.", "code": "not_found", "model": "Hold"})
+
+
+def test_keys_of_others_neither_end_nor_verify_the_hold(
+    tenant: Tenant, widget: Caller, project: str, others: list[Caller]
+) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    answers = [
+        *(other.delete(f"/bookings/reserve/{reservation}") for other in others),
+        *(verify(other, reservation, wrong(reservation)) for other in others),
+        *(verify(other, reservation) for other in others),
+    ]
+
+    assert [(answer.status, answer.error) for answer in answers] == [NO_HOLD] * 6
+    assert UnverifiedBooking.objects.get().codes_tried == 0
+    assert verify(widget, reservation).status == 201
 
 
 def test_three_codes_an_hour_and_address(widget: Caller, project: str, clock: Any) -> None:
@@ -290,8 +339,22 @@ def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: st
     assert answers[1].headers["Retry-After"] == "3600"
 
 
+def test_a_booking_counts_for_its_address_when_it_is_held(
+    tenant: Tenant, widget: Caller, project: str
+) -> None:
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_bookings_per_email_per_day": 1}})
+    reservation = book(widget, project).data["reservation_id"]
+
+    refused = book(widget, project, **span("11:00", "12:00"))
+    verified = verify(widget, reservation)
+
+    assert (refused.status, verified.status) == (429, 201)
+
+
 # --- Seats ----------------------------------------------------------------------------------------
-def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
+@pytest.fixture
+def seat(tenant: Tenant, ada: Any) -> dict[str, Any]:
+    """The only seat of a group, as POST /bookings takes it."""
     project = tenant.make_project(
         ada["id"], booking={"graph": "group_customer"}, settings={"verify_email": True}
     )["id"]
@@ -306,22 +369,40 @@ def test_a_seat_is_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
             **NINE,
         },
     ).data["id"]
-    seat = {
+    return {
         "graph": "group_customer",
         "project_id": project,
         "related": {"owner_booking_id": group},
         "customer": MARTY,
     }
 
+
+def test_a_seat_is_held(tenant: Tenant, widget: Caller, seat: dict[str, Any]) -> None:
     free = [group["id"] for group in widget.get("/bookings/groups").data]
     held = widget.post("/bookings", seat)
     listed = widget.get("/bookings/groups").data
     full = tenant.post("/bookings", {**seat, "customer": {"name": "Doc", "email": "d@example.com"}})
     made = verify(widget, held.data["reservation_id"])
 
-    assert (free, listed) == ([group], [])
+    assert (free, listed) == ([seat["related"]["owner_booking_id"]], [])
     assert (held.status, full.status, full.json["code"]) == (202, 409, "group_full")
     assert (made.status, made.data["graph"]) == (201, "group_customer")
+
+
+def test_keys_of_others_neither_end_nor_verify_a_held_seat(
+    widget: Caller, seat: dict[str, Any], others: list[Caller]
+) -> None:
+    reservation = widget.post("/bookings", seat).data["reservation_id"]
+    path = f"/bookings/reserve/{reservation}"
+
+    answers = [
+        *(other.delete(path) for other in others),
+        *(verify(other, reservation) for other in others),
+    ]
+    ended = [widget.delete(path).status for _ in range(2)]
+
+    assert [(answer.status, answer.error) for answer in answers] == [NO_HOLD] * 4
+    assert ended == [204, 404]
 
 
 # --- Personal data --------------------------------------------------------------------------------

@@ -239,6 +239,41 @@ def test_the_outcome_is_noted_once_the_booking_has_begun(
     assert Booking.objects.get(id=first["id"]).outcome is None
 
 
+def test_all_links_end_after_a_question(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    booking = book(tenant, ada)
+    client, page = enter(tenant), page_of(booking, "end_links")
+    mails = Delivery.objects.count()
+
+    offered = client.get(page_of(booking)).content.decode()
+    question = client.get(page).content.decode()
+    asked = Booking.objects.get(id=booking["id"]).link_version
+    shown = say(client, booking, "end_links")
+
+    row = Booking.objects.get(id=booking["id"])
+    actor = f"editor@{tenant.app.slug}.example.com"
+    message = "The links in earlier e-mails no longer work."
+    assert f'href="{page}"' in offered
+    assert "End all links of this booking?" in question
+    assert "All links have ended. Later e-mails have new ones." in shown
+    assert (asked, row.link_version, Delivery.objects.count()) == (0, 1, mails)
+    assert steps(booking)[1:] == [("update", "confirmed", actor, "admin", message)]
+    client.cookies["office_language"] = "de"
+    assert "Die Links in früheren E-Mails funktionieren nicht mehr." in (
+        client.get(page_of(booking)).content.decode()
+    )
+
+
+def test_links_of_a_past_booking_have_ended_by_themselves(
+    tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
+) -> None:
+    booking = book(tenant, ada)
+    time_machine.move_to(f"{DAY} 10:01Z")
+
+    shown = enter(tenant).get(page_of(booking)).content.decode()
+
+    assert page_of(booking, "end_links") not in shown
+
+
 def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
 
@@ -652,6 +687,8 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         client.get(delivery_page(mail, "again")).status_code,
         client.post(delivery_page(mail, "again")).status_code,
         client.post(page_of(booking, "outcome"), {"outcome": "attended"}).status_code,
+        client.get(page_of(booking, "end_links")).status_code,
+        client.post(page_of(booking, "end_links")).status_code,
         client.get(page_of(booking)).status_code,
     ]
     client.post(
@@ -659,7 +696,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
         {"action": "apply_confirm", "_selected_action": [booking["id"]]},
     )
 
-    assert tries == [403, 403, 403, 403, 403, 200]
+    assert tries == [403] * 7 + [200]
     assert [step[0] for step in steps(booking)] == ["create"]
 
 

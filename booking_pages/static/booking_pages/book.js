@@ -26,6 +26,7 @@ let hold = null; // {id, ends: a timer}
 let holding = Promise.resolve();
 let isBooking = false;
 let sent = { text: null, key: null };
+let proves = page.needs_challenge; // requests have a solved challenge
 let solving = null; // a promise of a solved challenge
 let reservation = page.reservation; // that waits for the code of an e-mail
 
@@ -232,7 +233,7 @@ const texts = new Map(); // a request's content -> its text, the same each time 
 
 async function textOf(values, seat) {
   const content = JSON.stringify(values);
-  if (!page.solver) return content;
+  if (!proves) return content;
   const name = `${content}${seat}`;
   if (!texts.has(name)) {
     texts.set(name, JSON.stringify({ ...values, challenge: await takeSolved() }));
@@ -240,13 +241,14 @@ async function textOf(values, seat) {
   return texts.get(name);
 }
 
-/** A request that may need a challenge; once more with another where it has expired. */
+/** A request that may need a challenge: once more with one above a limit, or where it has expired. */
 async function post(path, values, { seat } = {}) {
   for (const isLast of [false, true]) {
     const text = await textOf(values, seat);
     const headers = seat ? { "Idempotency-Key": keyOf(text, seat) } : {};
     const answer = await call("POST", path, text, headers);
     if (isLast || !answer.body.errors?.challenge) return answer;
+    proves = true;
     texts.delete(`${JSON.stringify(values)}${seat}`);
   }
 }
@@ -666,7 +668,7 @@ function openForm(slot) {
   by("held").textContent = "";
   if (page.is_group) drawSeats(slot[3]);
   by("form-title").focus();
-  if (page.solver) solving ??= solve();
+  if (proves) solving ??= solve();
   if (page.hold) holding = holding.then(() => keep(slot));
 }
 
@@ -818,10 +820,10 @@ function showRefusal(answer) {
   const { status, code } = answer;
   if (code === "slot_taken" || code === "not_available") return showTaken(answer);
   if (code === "group_full" || (page.is_group && code === "action_not_allowed")) return showFull();
+  if (status === 429) return showNotice(busyWords(answer.wait));
   if (answer.body.errors?.challenge) return showNotice(words.unsolved);
   if (status === 422 && showFieldErrors(answer.body.errors ?? {})) return null;
   if (status === 0) return showNotice(words.offline);
-  if (status === 429) return showNotice(busyWords(answer.wait));
   if (status >= 500) return showNotice(words.trouble);
   if ([401, 403, 404].includes(status)) return showNotice(words.gone);
   return showNotice(code === "policy" ? words.policy : words.refused);
