@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 from allauth.socialaccount.models import SocialAccount
 from django.db import transaction
 
-from apps_config.models import Account, App, Invitation, Membership
+from apps_config.models import Account, App, Invitation, Membership, SecurityEvent
+from apps_config.security_events import record_event, record_role
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
@@ -43,6 +44,7 @@ def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitati
             _end(earlier, now)
         invitation = Invitation(app=app, email=address, role=role)
         _send(invitation, now)
+        record_event(SecurityEvent.MEMBER_INVITED, app_id=app.id, member=address, role=role)
     return invitation
 
 
@@ -62,7 +64,10 @@ def resend_invitation(invitation: Invitation, *, now: datetime) -> Invitation:
 def revoke_invitation(invitation: Invitation, *, now: datetime) -> None:
     """End the invitation and its link. Raises NotFound if it is no longer open."""
     with transaction.atomic():
-        _end(lock_invitation(invitation), now)
+        row = lock_invitation(invitation)
+        _end(row, now)
+        kind = SecurityEvent.INVITATION_REVOKED
+        record_event(kind, app_id=row.app_id, member=row.email, role=row.role)
 
 
 def account_of_invitation(invitation: Invitation) -> Account | None:
@@ -100,9 +105,12 @@ def accept_invitation(invitation: Invitation, *, password: str | None, now: date
             account.set_password(password)
             account.save(update_fields=["password"])
         member = Membership.objects.filter(app=locked.app_id, account=account).first()
+        before = member.role if member else ""
         member = member or Membership(app=locked.app, account=account, role=locked.role)
         member.role = max(member.role, locked.role, key=Membership.ROLES.index)
         member.save()
+        if member.role != before:
+            record_role(member, before=before, actor=account.email)
         locked.accepted_at = now
         locked.save(update_fields=["accepted_at"])
     return member

@@ -197,9 +197,9 @@ class TenantView(ApiView):
     ) -> HttpResponseBase:
         answer = partial(self._run_with_retry, request, handler, *args, **kwargs)
         reader = f"credential-{self.caller.credential_id}"
-        if self.query_like or request.method in ("GET", "HEAD"):
-            return read_on_replica(answer, reader) if self._may_read_replica() else answer()
         with change_actor(self.caller.account_id, self.caller.actor):
+            if self.query_like or request.method in ("GET", "HEAD"):
+                return read_on_replica(answer, reader) if self._may_read_replica() else answer()
             response = answer()
         note_write(reader)
         return response

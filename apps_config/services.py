@@ -16,8 +16,10 @@ from apps_config.models import (
     AppNotification,
     Credential,
     Membership,
+    SecurityEvent,
     make_key,
 )
+from apps_config.security_events import record_event, record_role
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
@@ -45,7 +47,9 @@ def create_app(
                 slug=slug, name=name, mode=mode, settings=merge_keys({}, settings or {})
             )
             if owner:
-                Membership.objects.create(account=owner, app=app, role=Membership.OWNER)
+                record_role(
+                    Membership.objects.create(account=owner, app=app, role=Membership.OWNER)
+                )
             replace_notifications(AppNotification, event_notifications, app=app)
             return app
     except IntegrityError as error:
@@ -113,11 +117,24 @@ def issue_key(
 
     `holder`: app, account, or app and resource; for a widget key also its scope.
     """
-    credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
-    text = make_key(credential, mode)
     with transaction.atomic(savepoint=False):
-        credential.save(force_insert=True)
+        credential, text = _store_key(
+            kind, mode=mode, description=description, expires_at=expires_at, **holder
+        )
+        record_key(SecurityEvent.KEY_MADE, credential)
     return credential, text
+
+
+def _store_key(kind: str, *, mode: str = App.LIVE, **values: Any) -> tuple[Credential, str]:
+    credential = Credential(kind=kind, **values)
+    text = make_key(credential, mode)
+    credential.save(force_insert=True)
+    return credential, text
+
+
+def record_key(event: str, key: Credential) -> None:
+    holder = {"app_id": key.app_id, "account_id": key.account_id}
+    record_event(event, **holder, key_kind=key.kind, prefix=key.prefix)
 
 
 def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
@@ -125,7 +142,7 @@ def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Cred
     kept.
     """
     with transaction.atomic():
-        credential, text = issue_key(
+        credential, text = _store_key(
             kind, description=LOG_IN_DESCRIPTION, expires_at=now + ACCESS_TOKEN_LIFETIME, **holder
         )
         own = Credential.objects.filter(kind=kind, description=LOG_IN_DESCRIPTION, **holder)
@@ -147,7 +164,7 @@ def public_key(app: App, project_id: uuid.UUID, *, now: datetime) -> str:
         App.objects.select_for_update(no_key=True).get(id=app.id)
         text = _newest_page_key(app, project_id, now)
         if text is None:
-            _, text = issue_key(
+            _, text = _store_key(
                 Credential.WIDGET,
                 mode=app.mode,
                 description="Hosted page",
@@ -172,9 +189,11 @@ def revoke_log_in_tokens_of(**holder: Any) -> None:
 def revoke_key(credential: Credential) -> None:
     """Revoke a key, effective at once."""
     with transaction.atomic():
-        Credential.objects.filter(id=credential.id, revoked_at=None).update(
+        is_revoked = Credential.objects.filter(id=credential.id, revoked_at=None).update(
             revoked_at=timezone.now(), updated_at=transaction_start()
         )
+        if is_revoked:
+            record_key(SecurityEvent.KEY_REVOKED, credential)
 
 
 class LastOwner(Refusal):
@@ -194,8 +213,10 @@ def change_role(membership: Membership, role: str) -> None:
         locked = _lock_members_and_read(membership)
         if role != Membership.OWNER:
             _keep_an_owner(locked)
-        locked.role = role
+        before, locked.role = locked.role, role
         locked.save(update_fields=["role"])
+        if role != before:
+            record_role(locked, before=before)
 
 
 def remove_member(membership: Membership) -> None:
@@ -204,6 +225,12 @@ def remove_member(membership: Membership) -> None:
         locked = _lock_members_and_read(membership)
         _keep_an_owner(locked)
         locked.delete()
+        record_event(
+            SecurityEvent.MEMBER_REMOVED,
+            app_id=locked.app_id,
+            member=locked.account.email,
+            role=locked.role,
+        )
 
 
 def _lock_members_and_read(membership: Membership) -> Membership:
@@ -213,7 +240,7 @@ def _lock_members_and_read(membership: Membership) -> Membership:
     owner.
     """
     App.objects.select_for_update(no_key=True).get(id=membership.app_id)
-    row = Membership.objects.filter(pk=membership.pk).first()
+    row = Membership.objects.select_related("account").filter(pk=membership.pk).first()
     if row is None:
         raise NotFound("Member")
     return row

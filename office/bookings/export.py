@@ -5,6 +5,7 @@ request takes long.
 import csv
 import io
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
@@ -13,6 +14,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
+from apps_config.models import SecurityEvent
+from apps_config.security_events import record_export
 from bookings.formatting import first_known_zone
 from bookings.models import Booking
 from common.instants import format_instant
@@ -74,6 +77,8 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         except ValueError:
             return JsonResponse({"error": "`after` must be an id."}, status=422)
         found = list(bookings[:BATCH])
+        for app_id, count in Counter(booking.app_id for booking in found).items():
+            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, bookings=count)
         out = io.StringIO()
         lines = csv.writer(out)
         if not after:
