@@ -44,7 +44,7 @@ def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitati
             _end(earlier, now)
         invitation = Invitation(app=app, email=address, role=role)
         _send(invitation, now)
-        record_event(SecurityEvent.MEMBER_INVITED, app_id=app.id, member=address, role=role)
+        _record(SecurityEvent.MEMBER_INVITED, invitation)
     return invitation
 
 
@@ -66,8 +66,7 @@ def revoke_invitation(invitation: Invitation, *, now: datetime) -> None:
     with transaction.atomic():
         row = lock_invitation(invitation)
         _end(row, now)
-        kind = SecurityEvent.INVITATION_REVOKED
-        record_event(kind, app_id=row.app_id, member=row.email, role=row.role)
+        _record(SecurityEvent.INVITATION_REVOKED, row)
 
 
 def account_of_invitation(invitation: Invitation) -> Account | None:
@@ -123,6 +122,11 @@ def lock_invitation(invitation: Invitation) -> Invitation:
     if row is None:
         raise NotFound("Invitation")
     return row
+
+
+def _record(event: str, invitation: Invitation) -> None:
+    about = {"member": invitation.email, "role": invitation.role}
+    record_event(event, app_id=invitation.app_id, about=about)
 
 
 def _end(invitation: Invitation, now: datetime) -> None:

@@ -6,7 +6,7 @@ an event with `on_security_event`, such as an e-mail.
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
@@ -36,7 +36,7 @@ def record_event(
     app_id: uuid.UUID | None = None,
     account_id: uuid.UUID | None = None,
     actor: str | None = None,
-    **about: Any,
+    about: Mapping[str, Any] | None = None,
 ) -> SecurityEvent:
     """Store and log an event of the present request or command.
 
@@ -51,7 +51,7 @@ def record_event(
         kind=kind,
         network=origin.network if origin else "",
         user_agent=origin.user_agent if origin else "",
-        about=about,
+        about=dict(about or {}),
     )
     with transaction.atomic(savepoint=False):
         event.save(force_insert=True)
@@ -61,10 +61,10 @@ def record_event(
     return event
 
 
-def record_export(kind: str, *, app_id: uuid.UUID, **about: Any) -> None:
+def record_export(kind: str, *, app_id: uuid.UUID, about: Mapping[str, Any] | None = None) -> None:
     """Record that data was read. A database that accepts no writes still answers reads."""
     with ignore_database_outage():
-        record_event(kind, app_id=app_id, **about)
+        record_event(kind, app_id=app_id, about=about)
 
 
 def log_event(event: SecurityEvent) -> None:
@@ -84,8 +84,9 @@ def record_role(member: Membership, *, before: str = "", actor: str | None = Non
     kind = SecurityEvent.MEMBER_CHANGED if before else SecurityEvent.MEMBER_ADDED
     if member.role == Membership.OWNER:
         kind = SecurityEvent.OWNER_ADDED
-    role = {"role": member.role} | ({"before": before} if before else {})
-    record_event(kind, app_id=member.app_id, actor=actor, member=member.account.email, **role)
+    about = {"member": member.account.email, "role": member.role}
+    about |= {"before": before} if before else {}
+    record_event(kind, app_id=member.app_id, actor=actor, about=about)
 
 
 def purge_security_events(*, now: datetime) -> Iterator[int]:

@@ -133,8 +133,8 @@ def _store_key(kind: str, *, mode: str = App.LIVE, **values: Any) -> tuple[Crede
 
 
 def record_key(event: str, key: Credential) -> None:
-    holder = {"app_id": key.app_id, "account_id": key.account_id}
-    record_event(event, **holder, key_kind=key.kind, prefix=key.prefix)
+    about = {"key_kind": key.kind, "prefix": key.prefix}
+    record_event(event, app_id=key.app_id, account_id=key.account_id, about=about)
 
 
 def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
@@ -228,8 +228,7 @@ def remove_member(membership: Membership) -> None:
         record_event(
             SecurityEvent.MEMBER_REMOVED,
             app_id=locked.app_id,
-            member=locked.account.email,
-            role=locked.role,
+            about={"member": locked.account.email, "role": locked.role},
         )
 
 

@@ -32,7 +32,8 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
         if first is None:
             raise NotFound("Customer")
         events = chain([first], events)
-    record_export(SecurityEvent.CUSTOMER_EXPORTED, app_id=person.app.id, bookings=len(booking_ids))
+    about = {"bookings": len(booking_ids)}
+    record_export(SecurityEvent.CUSTOMER_EXPORTED, app_id=person.app.id, about=about)
     return _write(person, booking_ids, events, zone)
 
 

@@ -78,7 +78,8 @@ class BookingExport(ReadOnlyAdmin[Booking]):
             return JsonResponse({"error": "`after` must be an id."}, status=422)
         found = list(bookings[:BATCH])
         for app_id, count in Counter(booking.app_id for booking in found).items():
-            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, bookings=count)
+            about = {"bookings": count}
+            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
         out = io.StringIO()
         lines = csv.writer(out)
         if not after:
