@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.functions import TransactionNow
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -54,6 +54,16 @@ class Account(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def save(self, **kwargs: Any) -> None:
+        """Save in one transaction with what a new password ends (`access.password_changes`)."""
+        with transaction.atomic(savepoint=False):
+            super().save(**kwargs)
+
+    def set_unusable_password(self) -> None:
+        """Remove the password, which `save` treats like a new one."""
+        super().set_unusable_password()
+        self._password = ""
 
 
 class AppQuerySet(models.QuerySet["App"]):

@@ -181,9 +181,28 @@ def _newest_page_key(app: App, project_id: uuid.UUID, now: datetime) -> str | No
     return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
 
 
-def revoke_log_in_tokens_of(**holder: Any) -> None:
-    """Delete all log-in tokens of a holder whose password has changed."""
-    Credential.objects.filter(description=LOG_IN_DESCRIPTION, **holder).delete()
+def end_access_tokens(account: Account) -> None:
+    """Delete all access tokens of an account whose password has changed."""
+    _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
+
+
+def end_log_in_tokens(resource_id: uuid.UUID) -> None:
+    """Delete the tokens of the log-ins of a resource whose password has changed; its keys stay."""
+    rows = Credential.objects.filter(kind=Credential.RESOURCE, resource=resource_id)
+    _end_tokens(rows.filter(description=LOG_IN_DESCRIPTION))
+
+
+def _end_tokens(tokens: models.QuerySet[Credential]) -> None:
+    with transaction.atomic(savepoint=False):
+        rows = list(tokens)
+        tokens.filter(id__in=[row.id for row in rows]).delete()
+        if rows:
+            record_event(
+                SecurityEvent.TOKENS_ENDED,
+                app_id=rows[0].app_id,
+                account_id=rows[0].account_id,
+                about={"tokens": len(rows)},
+            )
 
 
 def revoke_key(credential: Credential) -> None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
+from access.sessions import list_new_session
 from apps_config.models import Account
 from office import urls
 from office.access.account_password_links import ChoosePasswordView, PasswordLinks
@@ -98,6 +99,13 @@ class OfficeSite(UnfoldAdminSite):
         request.current_app = self.name
         page = LogInView.as_view(extra_context=context, authentication_form=self.login_form)
         return cast(HttpResponse, page(request))
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().password_change(request, extra_context)
+        list_new_session(request, response)
+        return response
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -381,6 +381,7 @@ AUTHENTICATION_BACKENDS = [
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "access.password_changes.EndLogIns"},
 ]
 
 # --- Log-in of staff ------------------------------------------------------------------------------

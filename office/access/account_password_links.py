@@ -12,7 +12,6 @@ from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.core.exceptions import PermissionDenied
-from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -22,7 +21,6 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Account
-from apps_config.services import revoke_log_in_tokens_of
 from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import find_row
 from office.base.scope import account_of
@@ -76,9 +74,7 @@ class ChoosePasswordView(PasswordResetConfirmView):
         return site.each_context(self.request) | super().get_context_data(**kwargs)
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        with transaction.atomic():
-            super().form_valid(form)
-            revoke_log_in_tokens_of(account=form.user)
+        super().form_valid(form)
         context = site.each_context(self.request) | {"is_done": True}
         return render(self.request, "office/choose_password.html", context)
 
