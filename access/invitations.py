@@ -3,6 +3,7 @@
 from datetime import datetime, timedelta
 
 from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
 from django.db import transaction
 
 from apps_config.models import Account, App, Invitation, Membership, SecurityEvent
@@ -82,6 +83,8 @@ def needs_password(account: Account | None) -> bool:
 
     Not for platform staff, and not for people whose identity provider knows them.
     """
+    if not settings.PASSWORD_LOGIN:
+        return False
     if account is None:
         return True
     is_known = account.is_staff or account.is_superuser or account.has_usable_password()

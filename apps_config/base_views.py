@@ -39,7 +39,7 @@ from common.errors import (
 )
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
-from common.rate_limit import WINDOW, client_address
+from common.rate_limit import WINDOW, customer_network
 from common.read_replica import note_write, read_on_replica
 from common.updated_at import changed_rows
 
@@ -236,7 +236,7 @@ class TenantView(ApiView):
         except Unauthenticated:
             if request.META.get("HTTP_AUTHORIZATION"):
                 with ignore_database_outage():
-                    count_failed_login(client_address(request), now=self.now)
+                    count_failed_login(customer_network(request), now=self.now)
             raise
 
     def _count(self, request: ApiRequest) -> None:

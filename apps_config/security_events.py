@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from apps_config.history import current_actor
 from apps_config.models import Membership, SecurityEvent
@@ -59,6 +60,33 @@ def record_event(
             listener(event)
         transaction.on_commit(partial(log_event, event))
     return event
+
+
+def count_event(
+    kind: str,
+    *,
+    app_id: uuid.UUID | None = None,
+    account_id: uuid.UUID | None = None,
+    about: Mapping[str, Any] | None = None,
+    now: datetime,
+) -> None:
+    """Record an event that strangers can repeat: those of an hour are one row, with their number.
+
+    The row has the network of the first one; each has its log line.
+    """
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    rows = SecurityEvent.objects.filter(
+        kind=kind, app=app_id, account=account_id, about=dict(about or {}), id__gte=least_id(hour)
+    )
+    with transaction.atomic():
+        event = rows.select_for_update(no_key=True).order_by("id").first()
+        if event is None:
+            record_event(kind, app_id=app_id, account_id=account_id, about=about)
+            return
+        SecurityEvent.objects.filter(pk=event.pk).update(count=F("count") + 1)
+        origin = request_origin()
+        event.network = origin.network if origin else ""
+        transaction.on_commit(partial(log_event, event))
 
 
 def record_export(kind: str, *, app_id: uuid.UUID, about: Mapping[str, Any] | None = None) -> None:

@@ -132,14 +132,18 @@ def _store_key(kind: str, *, mode: str = App.LIVE, **values: Any) -> tuple[Crede
     return credential, text
 
 
-def record_key(event: str, key: Credential) -> None:
-    about = {"key_kind": key.kind, "prefix": key.prefix}
+def record_key(event: str, key: Credential, **more: Any) -> None:
+    about = {"key_kind": key.kind, "prefix": key.prefix, **more}
     record_event(event, app_id=key.app_id, account_id=key.account_id, about=about)
 
 
-def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
+def issue_access_token(
+    kind: str, *, now: datetime, is_new_device: bool = False, **holder: Any
+) -> tuple[Credential, str]:
     """Create the key of a log-in with a password: it expires after 30 days; the newest ten are
     kept.
+
+    is_new_device: the account has logged in before, but not from this network.
     """
     with transaction.atomic():
         credential, text = _store_key(
@@ -148,6 +152,8 @@ def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Cred
         own = Credential.objects.filter(kind=kind, description=LOG_IN_DESCRIPTION, **holder)
         kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MAX_ACCESS_TOKENS]
         own.exclude(id__in=list(kept)).delete()
+        more = {"is_new_device": True} if is_new_device else {}
+        record_key(SecurityEvent.TOKEN_MADE, credential, **more)
     return credential, text
 
 

@@ -12,6 +12,19 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        # Tables of django-axes, which is no longer used.
+        *(
+            migrations.RunSQL(f"DROP TABLE IF EXISTS {table}", migrations.RunSQL.noop)
+            for table in (
+                "axes_accessattemptexpiration",
+                "axes_accessattempt",
+                "axes_accessfailurelog",
+                "axes_accesslog",
+            )
+        ),
+        migrations.RunSQL(
+            "DELETE FROM django_migrations WHERE app = 'axes'", migrations.RunSQL.noop
+        ),
         migrations.AddField(
             model_name='failedlogin',
             name='last_at',

@@ -7,11 +7,13 @@ apps of that person.
 import uuid
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import site
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
 from django.contrib.auth.views import PasswordResetConfirmView
 from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -20,7 +22,8 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from apps_config.models import Account
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import record_event
 from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import find_row
 from office.base.scope import account_of
@@ -30,14 +33,17 @@ class PasswordLinks(OfficeAdmin[Account]):
     def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
         """Ask for confirmation; a POST creates the link and shows it once."""
         asking = account_of(request)
-        if not asking.is_staff or not asking.has_perm("apps_config.change_account"):
+        is_allowed = asking.is_staff and asking.has_perm("apps_config.change_account")
+        if not is_allowed or not settings.PASSWORD_LOGIN:
             raise PermissionDenied
         account = find_row(Account.objects.filter(is_active=True), account_id)
         # Otherwise an account that may change accounts could take over a superuser's.
         if (account.is_staff or account.is_superuser) and not asking.is_superuser:
             raise PermissionDenied
         if request.method == "POST":
-            self.log_change(request, account, "A password link was created.")
+            with transaction.atomic():
+                self.log_change(request, account, "A password link was created.")
+                record_event(SecurityEvent.PASSWORD_LINK_MADE, account_id=account.pk)
             return self.show_secret(
                 request,
                 title=gettext("A link to choose a password"),
