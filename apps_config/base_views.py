@@ -39,7 +39,7 @@ from common.errors import (
 )
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
-from common.rate_limit import WINDOW, client_address
+from common.rate_limit import WINDOW, customer_network
 from common.read_replica import note_write, read_on_replica
 from common.updated_at import changed_rows
 
@@ -204,9 +204,9 @@ class TenantView(ApiView):
     ) -> HttpResponseBase:
         answer = partial(self._run_with_retry, request, handler, *args, **kwargs)
         reader = f"credential-{self.caller.credential_id}"
-        if self.query_like or request.method in ("GET", "HEAD"):
-            return read_on_replica(answer, reader) if self._may_read_replica() else answer()
         with change_actor(self.caller.account_id, self.caller.actor):
+            if self.query_like or request.method in ("GET", "HEAD"):
+                return read_on_replica(answer, reader) if self._may_read_replica() else answer()
             response = answer()
         note_write(reader)
         return response
@@ -243,7 +243,7 @@ class TenantView(ApiView):
         except Unauthenticated:
             if request.META.get("HTTP_AUTHORIZATION"):
                 with ignore_database_outage():
-                    count_failed_login(client_address(request), now=self.now)
+                    count_failed_login(customer_network(request), now=self.now)
             raise
 
     def _count(self, request: ApiRequest) -> None:

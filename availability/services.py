@@ -14,12 +14,7 @@ from django.utils.text import slugify
 
 from apps_config.history import record_history
 from apps_config.models import App, Credential
-from apps_config.services import (
-    issue_key,
-    replace_notifications,
-    revoke_key,
-    revoke_log_in_tokens_of,
-)
+from apps_config.services import end_log_in_tokens, issue_key, replace_notifications, revoke_key
 from availability.capacity_units import lower_units
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.intervals import clip, find_overlaps
@@ -143,7 +138,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         _set_schedule(resource, given)
         if password is not None:
             resource.password = password
-            revoke_log_in_tokens_of(resource=resource)
+            end_log_in_tokens(resource.id)
         _save_resource(resource)
         if "availability_constraints" in given:
             replace_constraints(given["availability_constraints"], resource=resource)
@@ -178,7 +173,7 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         )
         is_replaced = rows.update(password=password, updated_at=transaction_start()) == 1
         if is_replaced:
-            revoke_log_in_tokens_of(resource=resource)
+            end_log_in_tokens(resource.id)
     return is_replaced
 
 

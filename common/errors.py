@@ -38,6 +38,7 @@ logger = logging.getLogger(__name__)
 STATUS = {
     "malformed": 400,
     "unauthenticated": 401,
+    "second_factor_required": 401,
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
@@ -111,11 +112,16 @@ class Unauthenticated(Refusal):
 
     code = "unauthenticated"
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "Valid credentials are required.") -> None:
         super().__init__(
-            "Valid credentials are required.",
-            headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'},
+            message, headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'}
         )
+
+
+class SecondFactorRequired(Unauthenticated):
+    """The password is right, but does not suffice."""
+
+    code = "second_factor_required"
 
 
 class Forbidden(Refusal):

@@ -21,6 +21,7 @@ from common.errors import (
     unreadable_body,
 )
 from common.observability.request_log import observe_request
+from common.request_origin import serving
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +46,8 @@ class RequestIdMiddleware:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if SANE_ID.fullmatch(given) else str(uuid.uuid4())
         set_request_id(request, request_id)
-        response = observe_request(request, request_id, self._answer)
+        with serving(request):
+            response = observe_request(request, request_id, self._answer)
         response["Service-Request-Id"] = request_id
         return response
 

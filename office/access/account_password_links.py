@@ -23,8 +23,8 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from apps_config.models import Account
-from apps_config.services import revoke_log_in_tokens_of
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import record_event
 from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of
@@ -37,12 +37,16 @@ class PasswordLinks(OfficeAdmin[Account]):
 
     def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
         """Ask for confirmation; a POST creates the link and shows it once."""
+        if not settings.PASSWORD_LOGIN:
+            raise PermissionDenied
         account = find_row(Account.objects.filter(is_active=True), account_id)
         # Otherwise an account that may change accounts could take over a superuser's.
         if (account.is_staff or account.is_superuser) and not account_of(request).is_superuser:
             raise PermissionDenied
         if request.method == "POST":
-            self.log_change(request, account, "A password link was created.")
+            with transaction.atomic():
+                self.log_change(request, account, "A password link was created.")
+                record_event(SecurityEvent.PASSWORD_LINK_MADE, account_id=account.pk)
             return self.show_secret(
                 request,
                 title=gettext("A link to choose a password"),
@@ -80,9 +84,7 @@ class ChoosePasswordView(PasswordResetConfirmView):
         return site.each_context(self.request) | super().get_context_data(**kwargs)
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        with transaction.atomic():
-            super().form_valid(form)
-            revoke_log_in_tokens_of(account=form.user)
+        super().form_valid(form)
         context = site.each_context(self.request) | {"is_done": True}
         return render(self.request, "office/choose_password.html", context)
 

@@ -19,6 +19,7 @@ from access.serializers import APP_KINDS, NewCredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
+from office.access.fresh_log_in import require_fresh_log_in
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
@@ -210,6 +211,13 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
 
     # --- Issuing ----------------------------------------------------------------------------------
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if self.has_add_permission(request):
+            require_fresh_log_in(request)
+        return super().add_view(request, form_url, extra_context)
+
     def get_form(
         self,
         request: HttpRequest,

@@ -44,6 +44,7 @@ from bookings.html_page_base import LINK_WORDS
 from common.api.fields import OneLineField
 from common.images import small_logo
 from common.zone_names import current_zone_name
+from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
 from office.app_settings.archive_app import ArchivingAdmin
 from office.base.api_forms import CheckedForm, choice_field, switch_field
@@ -608,6 +609,14 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         if app and request.method == "POST" and connection.in_atomic_block:
             return App.objects.select_for_update(no_key=True).get(pk=app.pk)
         return app
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """A new app can have a first key and member."""
+        if self.has_add_permission(request):
+            require_fresh_log_in(request)
+        return super().add_view(request, form_url, extra_context)
 
     def save_row(self, request: HttpRequest, row: App, form: AppForm, *, is_new: bool) -> App:
         """Save the changed settings; other settings stay."""

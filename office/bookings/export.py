@@ -5,6 +5,7 @@ request takes long.
 import csv
 import io
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from dateutil.relativedelta import relativedelta
@@ -14,6 +15,8 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
+from apps_config.models import SecurityEvent
+from apps_config.security_events import record_export
 from bookings.formatting import first_known_zone
 from bookings.models import Booking
 from common.instants import format_instant
@@ -80,6 +83,9 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         except ValueError:
             return JsonResponse({"error": "`after` must be an id."}, status=422)
         found = list(bookings[:BATCH])
+        for app_id, count in Counter(booking.app_id for booking in found).items():
+            about = {"bookings": count}
+            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
         out = io.StringIO()
         lines = csv.writer(out)
         if not after:

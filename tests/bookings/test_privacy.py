@@ -81,6 +81,11 @@ def dump() -> str:
     return "\n".join(lines)
 
 
+def rows_but_events() -> list[str]:
+    """All rows, without the record of calls."""
+    return [row for row in dump().splitlines() if "apps_config_securityevent" not in row]
+
+
 def traces(*words: str) -> list[str]:
     """The rows that hold one of the words, in any case."""
     return [
@@ -418,11 +423,11 @@ def test_another_app_keeps_what_it_has(
 def test_an_address_that_ends_alike_is_anothers(tenant: Tenant, ada: Any) -> None:
     joe = {"name": "Joe", "email": "a.marty@example.com"}
     booking = book(tenant, ada, customer=joe, participants=["xmarty@example.com"])
-    before = dump()
+    before = rows_but_events()
 
     assert erase(tenant) == NOTHING
     assert export(tenant)[0] == 404
-    assert dump() == before
+    assert rows_but_events() == before
     assert whole(tenant, booking)["customers"][0]["email"] == "a.marty@example.com"
 
 

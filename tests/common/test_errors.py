@@ -9,7 +9,7 @@ from common import errors
 
 CODES = {
     400: ["malformed"],
-    401: ["unauthenticated"],
+    401: ["unauthenticated", "second_factor_required"],
     403: ["forbidden"],
     404: ["not_found"],
     405: ["method_not_allowed"],

@@ -271,23 +271,6 @@ def test_members_log_in_and_others_are_refused_in_the_same_words(tenant: Tenant)
     assert errors[0] == errors[1] != []
 
 
-def test_too_many_wrong_passwords_lock_for_a_while(tenant: Tenant, settings: Any) -> None:
-    settings.AXES_FAILURE_LIMIT = 3
-    Account.objects.create_superuser("staff@example.com", "harbour-lights-7")
-    Account.objects.create_superuser("member@example.com", "harbour-lights-7")
-    client = Client()
-
-    spelt = ("staff@example.com", "Staff@example.com", "STAFF@EXAMPLE.COM ")
-    answers = [log_in(address, "wrong", client) for address in spelt]
-    right = log_in("staff@example.com", client=client)
-    other = log_in("member@example.com", client=client)
-
-    assert [answer.status_code for answer in answers] == [200, 200, 429]
-    assert (other.status_code, other.url) == (302, "/admin/")
-    assert (right.status_code, right.headers["Retry-After"]) == (429, "900")
-    assert b"Too many wrong passwords" in right.content
-
-
 def links_to_team(client: Client, path: str) -> list[str]:
     pattern = r'href="(/admin/apps_config/membership/[^"?]*)"'
     return list(dict.fromkeys(re.findall(pattern, client.get(path).content.decode())))
