@@ -188,6 +188,7 @@ def test_garbled_headers_get_one_answer(tenant: Tenant, header: str | None) -> N
 
 def expected_refusal(answer: Answer) -> tuple[Any, ...]:
     headers = {
+        "Cache-Control": "private, no-store",
         "Content-Length": str(len(answer.content)),
         "Content-Type": "application/json",
         "Cross-Origin-Opener-Policy": "same-origin",
