@@ -57,6 +57,7 @@ GROUPS: tuple[tuple[LazyText, bool, tuple[Any, ...]], ...] = (
             (_("Apps"), "apps", "apps_config_app_changelist"),
             (_("API keys"), "key", "apps_config_credential_changelist"),
             (_("Team"), "person_add", "apps_config_membership_changelist"),
+            (_("Security events"), "shield", "apps_config_securityevent_changelist"),
         ),
     ),
     (
@@ -99,12 +100,15 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "apps_config_membership_changelist": _(
         "members users colleagues staff invite invitations roles"
     ),
+    "apps_config_securityevent_changelist": _("audit log log-ins who exports history"),
     "sent_mails": _("emails outbox"),
     "apps_config_account_changelist": _("users password"),
 }
 # Pages for owners of an app and staff only.
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
-OWNERS = frozenset({"apps_config_credential_changelist", TEAM})
+OWNERS = frozenset(
+    {"apps_config_credential_changelist", TEAM, "apps_config_securityevent_changelist"}
+)
 # What the theme's template asks of each group and entry: Django finds a key much faster than its
 # absence.
 UNUSED = {"badge": None, "link_callback": None, "collapsible": False}
