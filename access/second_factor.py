@@ -1,12 +1,17 @@
 """Second factors of accounts: allauth.mfa stores them, and its pages set them up."""
 
 from datetime import datetime
+from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django.conf import settings
+from django.db.models import QuerySet
+from django.db.models.signals import post_delete, post_save
+from django.dispatch import receiver
 
 from apps_config.authentication import clear_failed_codes, count_failed_code, mark_code_used
-from apps_config.models import Account, Membership
+from apps_config.models import Account, Membership, SecurityEvent
+from apps_config.security_events import record_event
 
 OFF, STAFF, OWNERS = "off", "staff", "owners"  # values of REQUIRE_SECOND_FACTOR
 FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
@@ -44,3 +49,25 @@ def use_code(account: Account, code: str, *, now: datetime) -> bool:
     used.record_usage()
     clear_failed_codes(account, now=now)
     return True
+
+
+# --- Events ---------------------------------------------------------------------------------------
+# Signals of allauth's model: its pages, actions of the back office and commands all write it, and
+# allauth's own signals are sent after the commit.
+@receiver(post_save, sender=Authenticator)
+def record_new_factor(instance: Authenticator, created: bool, **kwargs: Any) -> None:
+    if created:
+        _record(SecurityEvent.SECOND_FACTOR_ADDED, instance)
+
+
+@receiver(post_delete, sender=Authenticator)
+def record_removed_factor(instance: Authenticator, origin: Any, **kwargs: Any) -> None:
+    """Record it, unless the whole account is deleted."""
+    deleted = origin.model if isinstance(origin, QuerySet) else type(origin)
+    if deleted is Authenticator:
+        _record(SecurityEvent.SECOND_FACTOR_REMOVED, instance)
+
+
+def _record(kind: str, factor: Authenticator) -> None:
+    if factor.type in FACTORS:
+        record_event(kind, account_id=factor.user_id, about={"type": factor.type})

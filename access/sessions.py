@@ -1,5 +1,6 @@
 """Sessions of the back office: list and end."""
 
+from collections import Counter
 from http import HTTPStatus
 
 from allauth.usersessions.models import UserSession
@@ -9,7 +10,8 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
 
-from apps_config.models import Account
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import record_event
 
 
 def open_sessions(account: Account | None = None) -> QuerySet[UserSession]:
@@ -22,10 +24,13 @@ def open_sessions(account: Account | None = None) -> QuerySet[UserSession]:
 def end_sessions(rows: QuerySet[UserSession]) -> int:
     """End these sessions: their next request asks for a log-in. Returns their number."""
     with transaction.atomic(savepoint=False):
-        keys = list(rows.values_list("session_key", flat=True))
-        Session.objects.filter(session_key__in=keys).delete()
-        UserSession.objects.filter(session_key__in=keys).delete()
-    return len(keys)
+        accounts = dict(rows.values_list("session_key", "user"))
+        Session.objects.filter(session_key__in=accounts).delete()
+        UserSession.objects.filter(session_key__in=accounts).delete()
+        for account_id, count in Counter(accounts.values()).items():
+            about = {"sessions": count}
+            record_event(SecurityEvent.SESSIONS_ENDED, account_id=account_id, about=about)
+    return len(accounts)
 
 
 def list_new_session(request: HttpRequest, response: HttpResponse) -> None:

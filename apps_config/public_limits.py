@@ -185,9 +185,18 @@ def count_first_use(app: App, kind: str, subject: str, expires_at: datetime) -> 
 
     expires_at: until when the subject can be used; the count is stored that long.
     """
+    row = _use_of(app, kind, subject, expires_at)
+    return count_up(RequestCount, [row], by="subject")[row["subject"]] == 1
+
+
+def was_used(app: App, kind: str, subject: str, expires_at: datetime) -> bool:
+    """Whether a use was counted by `count_first_use`."""
+    return RequestCount.objects.filter(**_use_of(app, kind, subject, expires_at)).exists()
+
+
+def _use_of(app: App, kind: str, subject: str, expires_at: datetime) -> dict[str, Any]:
     digest = digest_key(f"{app.id} {kind} {subject}")
-    row = {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
-    return count_up(RequestCount, [row], by="subject")[digest] == 1
+    return {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
 
 
 # --- Blocked customers ----------------------------------------------------------------------------

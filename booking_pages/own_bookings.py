@@ -1,9 +1,11 @@
 """Own bookings: the request of a one-time link, and the short session that it begins.
 
-The session is a signed cookie with app and address: nothing is stored. Neither the response to a
-request nor its time depends on whether the address has bookings.
+The session is a signed cookie with app and address; only its log-out is stored, so that a copy of
+the cookie ends, too. Neither the response to a request nor its time depends on whether the address
+has bookings.
 """
 
+import secrets
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -20,14 +22,17 @@ from apps_config.public_limits import (
     PER_ADDRESS,
     PER_APP,
     LimitReached,
+    count_first_use,
     count_refusal,
     count_subjects,
     count_unknown_proxy,
+    was_used,
 )
 from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
+from common.instants import to_datetime
 from common.keyed_digests import keyed_digest
 from common.sql import insert_rows
 from common.updated_at import transaction_start
@@ -38,6 +43,7 @@ from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL
 COOKIE = "own_bookings"
 SALT = "booking_pages.own_bookings"
 SESSION_LASTS = timedelta(minutes=30)
+ENDED = f"{BOOKING_LINKS}:ended"
 
 
 # --- The link -------------------------------------------------------------------------------------
@@ -85,6 +91,8 @@ class OwnBookingsSession(NamedTuple):
 
     person: Person
     form_token: str
+    nonce: str
+    expires_at: datetime
 
     def upcoming(self, now: datetime) -> QuerySet[Booking]:
         return self._bookings().filter(completed=False, event__end__gt=now)
@@ -107,15 +115,20 @@ def read_session(request: HttpRequest, app: App, *, now: datetime) -> OwnBooking
         content = Signer(salt=SALT).unsign_object(cookie)
     except (BadSignature, ValueError):
         return None
-    if content["app"] != str(app.id) or now.timestamp() >= content["expires"]:
+    expires_at = to_datetime(content["expires"])
+    if content["app"] != str(app.id) or now >= expires_at:
         return None
-    return OwnBookingsSession(Person(app, content["email"]), _form_token(cookie))
+    if was_used(app, ENDED, content["nonce"], expires_at):
+        return None
+    person = Person(app, content["email"])
+    return OwnBookingsSession(person, _form_token(cookie), content["nonce"], expires_at)
 
 
 def begin_session(response: HttpResponse, app: App, email: str, *, now: datetime) -> None:
     content = {
         "app": str(app.id),
         "email": email,
+        "nonce": secrets.token_urlsafe(12),
         "expires": int((now + SESSION_LASTS).timestamp()),
     }
     response.set_cookie(
@@ -129,7 +142,10 @@ def begin_session(response: HttpResponse, app: App, email: str, *, now: datetime
     )
 
 
-def end_session(response: HttpResponse, app: App) -> None:
+def end_session(response: HttpResponse, session: OwnBookingsSession) -> None:
+    """End the session, also for copies of its cookie."""
+    app = session.person.app
+    count_first_use(app, ENDED, session.nonce, session.expires_at)
     response.delete_cookie(COOKIE, path=own_bookings_path(app), samesite="Lax")
 
 

@@ -8,4 +8,4 @@ class NotificationsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing these modules registers the planning of deliveries and their personal data.
-        autodiscover_modules("planning", "personal_data")
+        autodiscover_modules("planning", "personal_data", "security_mails")

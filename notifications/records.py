@@ -88,8 +88,8 @@ class DeliveryRecord(Record):
     type: str = field(enum=Delivery.TYPES, example="webhook")
     kind: str = field(
         "The booking's new state, `rescheduled`, `reminder` for an event notification, `test`,"
-        " `webhook_disabled`, or `write` for a calendar that was connected after the booking"
-        " was created.",
+        " `webhook_disabled`, `new_key`, `new_owner`, `new_device`, or `write` for a calendar that"
+        " was connected after the booking was created.",
         example="confirmed",
     )
     booking_id: Id | None = field(example=WHOLE_BOOKING_EXAMPLE["id"])

@@ -1,6 +1,6 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
-from office.access import accounts, keys, members, sessions
+from office.access import accounts, keys, members, security_events, sessions
 from office.access import read_only_admins as access_read_only_admins
 from office.app_settings import admin as app_settings
 from office.app_settings import default_reminders
@@ -31,6 +31,7 @@ __all__ = [
     "outbox_read_only_admins",
     "read_only_admins",
     "resources",
+    "security_events",
     "sessions",
     "suppressions",
     "webhooks",

@@ -61,6 +61,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (_("Apps"), "apps", APPS),
             (_("API keys"), "key", "apps_config_credential_changelist"),
             (_("Team"), "person_add", TEAM),
+            (_("Security events"), "shield", "apps_config_securityevent_changelist"),
         ),
     ),
     (
@@ -98,6 +99,7 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     APPS: _("settings reminders branding logo colour language e-mails emails"),
     "apps_config_credential_changelist": _("token secret widget password"),
     TEAM: _("members users colleagues staff invite invitations roles"),
+    "apps_config_securityevent_changelist": _("audit log log-ins who exports history"),
     SENT_MAILS: _("emails outbox"),
     "apps_config_account_changelist": _("users password"),
 }

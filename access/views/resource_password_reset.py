@@ -28,7 +28,7 @@ BAD_LINK = (
     _("This link is no longer valid"),
     _("The link was already used, is older than an hour, or is incomplete. Request a new link."),
 )
-HINT = _("Use 8 to 200 characters.")
+HINT = _("Use 12 to 200 characters.")
 UNFIT = _("The password was too short or too long.")
 DIFFERENT = _("The passwords do not match.")
 REFUSED: dict[str, tuple[str | Promise, str | Promise]] = {
@@ -103,7 +103,7 @@ class PasswordPageView(PageView):
 
     @describe_endpoint(
         summary="Set the password",
-        description="The form of the page, `application/x-www-form-urlencoded`: `password` (8 to"
+        description="The form of the page, `application/x-www-form-urlencoded`: `password` (12 to"
         " 200 characters) and the same value as `again`. A new password ends the"
         " tokens of earlier log-ins.",
         path=PATH,

@@ -21,7 +21,7 @@ MAX_CAPACITY = 1000
 
 
 def new_password_field(**kwargs: Any) -> StringField:
-    return StringField(200, min_length=8, write_only=True, **kwargs)
+    return StringField(200, min_length=12, write_only=True, **kwargs)
 
 
 class ResourceSerializer(ObjectSerializer):

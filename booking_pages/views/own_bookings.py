@@ -271,9 +271,10 @@ class OpenLinkView(OwnBookingsPageView):
 class CloseView(OwnBookingsPageView):
     def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
-        self.check_form(app)
+        session, _form = self.check_form(app)
         response = self.redirect_to_home()
-        end_session(response, app)
+        if session:
+            end_session(response, session)
         return response
 
 
@@ -385,7 +386,7 @@ class EraseView(OwnBookingsPageView):
         with change_actor(None, CUSTOMER.name):
             erase_person(app=app, email=session.person.email, now=self.now)
         response = self.show_step(200, ERASED, CLOSE)
-        end_session(response, app)
+        end_session(response, session)
         return response
 
     def _question(self, session: OwnBookingsSession) -> HttpResponse:

@@ -18,6 +18,7 @@ from notifications.mail.system_mails import (
     compose_invitation_mail,
     compose_own_bookings_mail,
     compose_password_mail,
+    compose_security_mail,
     compose_webhook_notice,
 )
 
@@ -32,6 +33,7 @@ __all__ = [
     "compose_mail",
     "compose_own_bookings_mail",
     "compose_password_mail",
+    "compose_security_mail",
     "compose_webhook_notice",
     "default_mail_words",
     "entry_of",

@@ -23,6 +23,7 @@ from notifications.mail.suppressions import suppress
 from notifications.models import Delivery, Suppression
 from notifications.planning import VERIFICATION_CODE
 from notifications.resource_password_reset_links import RESET_MAIL
+from notifications.security_mails import NEW_DEVICE
 
 DELIVERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 # In order: the returned header of the e-mail, then those of the bounce that refer to it.
@@ -85,6 +86,8 @@ def addresses_of(delivery: Delivery) -> list[str]:
     if delivery.kind == RESET_MAIL:
         found = Resource.objects.filter(id=delivery.content.get("resource_id"))
         return [email for email in found.values_list("email", flat=True) if email]
+    if delivery.kind == NEW_DEVICE:
+        return [delivery.content["email"]]
     if delivery.customer:
         return [delivery.customer.email]
     recipients = Recipients([delivery.app_id])

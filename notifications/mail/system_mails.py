@@ -1,10 +1,11 @@
 """Mails of the service itself: about no booking, and in nobody's own words."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from django.conf import settings
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -29,6 +30,7 @@ from notifications.mail.html_layout import (
     mail_page,
 )
 from notifications.mail.mime import Mail
+from notifications.security_mails import NEW_DEVICE, NEW_KEY, NEW_OWNER
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 
 
@@ -150,6 +152,62 @@ def compose_own_bookings_mail(
             lines=contact_line(app),
         )
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def compose_security_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], kind: str, facts: Mapping[str, str]
+) -> Mail:
+    """What a security event says. facts: `actor`, `network`, and the values of the kind.
+
+    Raises ValueError as above.
+    """
+    with activate_language_of(app) as language:
+        subject, sentence, button, path = security_texts(app)[kind]
+        rows = [
+            (_("Key"), facts.get("prefix") and f"{facts['prefix']}…"),
+            (_("Owner"), facts.get("member")),
+            (_("Account"), facts.get("email")),
+            (_("By"), facts["actor"] if kind != NEW_DEVICE else ""),
+            (_("Network"), facts["network"]),
+            (_("App"), app.name),
+        ]
+        words = _words(
+            app,
+            language,
+            badge=_("Security"),
+            subject=subject,
+            sentence=sentence,
+            rows=[(label, to_one_line(value)) for label, value in rows if value],
+            button=Button(button, f"{settings.PUBLIC_URL}{path}"),
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
+def security_texts(app: App) -> dict[str, tuple[str, str, str, str]]:
+    """Kind -> subject, sentence, text of the button, and path of its page in the back office."""
+    return {
+        NEW_KEY: (
+            _("A new key was created"),
+            _("If nobody in your team needs this key, revoke it."),
+            _("Show the keys"),
+            "/admin/apps_config/credential/",
+        ),
+        NEW_OWNER: (
+            _("There is a new owner"),
+            _("Owners have full access. If this is a mistake, change the person's role."),
+            _("Show the team"),
+            f"/admin/apps_config/membership/of/{app.id}/",
+        ),
+        NEW_DEVICE: (
+            _("New log-in to your account"),
+            _(
+                "Somebody logged in with your account from a new device and network. If it was not"
+                " you, change your password: this ends all sessions and access tokens."
+            ),
+            _("Change the password"),
+            "/admin/password_change/",
+        ),
+    }
 
 
 def disabling_reasons() -> dict[str, str]:

@@ -47,6 +47,7 @@ from notifications.mail import (
     compose_mail,
     compose_own_bookings_mail,
     compose_password_mail,
+    compose_security_mail,
     compose_webhook_notice,
     entry_of,
 )
@@ -60,6 +61,7 @@ from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
 from notifications.planning import VERIFICATION_CODE, render_record
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
+from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
 from notifications.webhooks.signing import signature_headers
@@ -150,6 +152,7 @@ class MailsAndCalls:
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
         self.invitations = self._read_invitations(rows)
+        self.persons = {row.content["email"] for row in rows if row.kind == NEW_DEVICE}
         self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
@@ -194,6 +197,7 @@ class MailsAndCalls:
         found = {row.email for row in self.unverified.values()}
         found |= {resource.email or "" for resource in self.resources.values()}
         found |= {invitation.email for invitation in self.invitations.values()}
+        found |= self.persons
         for app_id in app_ids:
             found.update(self.addressees.owners(self.apps[app_id]))
         for booking in self.bookings.values():
@@ -277,6 +281,8 @@ class MailsAndCalls:
             return self._invitation_mail(row, app)
         if row.kind == LINK_MAIL:
             return self._own_bookings_mail(row, app)
+        if row.kind in SECURITY_MAILS:
+            return self._security_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
@@ -346,6 +352,17 @@ class MailsAndCalls:
         to = self._without_suppressed(app, [invitation.email])
         message = compose_invitation_mail(
             app=app, delivery_id=row.id, to=to, role=invitation.role, url=invitation_url(invitation)
+        )
+        return partial(send_mail, message)
+
+    def _security_mail(self, row: Delivery, app: App) -> SendCall:
+        person = row.content.get("email")
+        message = compose_security_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._fit_addresses(app, [person] if person else self.addressees.owners(app)),
+            kind=row.kind,
+            facts=row.content,
         )
         return partial(send_mail, message)
 

@@ -153,6 +153,9 @@ MAIL_WORDS: Mapping[str, LazyText] = {
     "rescheduled": _("Rescheduling e-mail"),
     "updated": _("“Booking changed” e-mail"),
     "reminder": _("Reminder e-mail"),
+    "new_key": _("“New key” e-mail"),
+    "new_owner": _("“New owner” e-mail"),
+    "new_device": _("“New log-in” e-mail"),
 }
 EMAILS_OFF = _("The app's e-mails are off.")
 DELIVERY_STATE_WORDS: Mapping[str, LazyText] = {

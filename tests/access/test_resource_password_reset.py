@@ -26,7 +26,7 @@ from tests.world import NOW, Answer, Caller, Tenant
 OLD, NEW = "correct horse battery", "some other words"
 FORM = [
     *("Choose a new password", "Ada@example.com"),
-    *("New password", "Use 8 to 200 characters.", "Repeat the password", "Set the password"),
+    *("New password", "Use 12 to 200 characters.", "Repeat the password", "Set the password"),
 ]
 BAD_LINK = [
     "This link is no longer valid",
@@ -297,7 +297,7 @@ def test_who_has_no_password_yet_gets_one(clock: Any, tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("password", "again", "sentence"),
     [
-        ("x" * 7, "x" * 7, "The password was too short or too long."),
+        ("x" * 11, "x" * 11, "The password was too short or too long."),
         ("x" * 201, "x" * 201, "The password was too short or too long."),
         ("", "", "The password was too short or too long."),
         ("\0" * 8, "\0" * 8, "The password was too short or too long."),
@@ -319,7 +319,7 @@ def test_the_form_comes_back_with_what_is_wrong(
     assert desk.send().status == 200
 
 
-@pytest.mark.parametrize("length", [8, 200])
+@pytest.mark.parametrize("length", [12, 200])
 def test_bounds_are_within(desk: Desk, length: int) -> None:
     assert desk.send("ü" * length).status == 200
 

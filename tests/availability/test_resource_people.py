@@ -79,7 +79,7 @@ def test_null_takes_a_password_away(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("password", "fault"),
     [
-        ("x" * 7, "Ensure this field has at least 8 characters."),
+        ("x" * 11, "Ensure this field has at least 12 characters."),
         ("x" * 201, "Ensure this field has no more than 200 characters."),
         ("", "This field may not be blank."),
         (12345678, "Must be a string."),

@@ -9,13 +9,14 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from django.http import SimpleCookie
+from django.http import HttpResponse, SimpleCookie
 from django.test import Client
 from django.utils import timezone
 
 from apps_config import public_limits
 from apps_config.models import RequestCount
 from apps_config.services import archive_app
+from booking_pages.own_bookings import begin_session
 from bookings.models import Booking, Customer
 from common.rate_limit import RefusedKeys
 from notifications.models import Delivery
@@ -499,6 +500,24 @@ def test_log_out_ends_the_session(shop: Tenant, mailoutbox: list[Any]) -> None:
 
     assert (page.status, page.response.headers["Location"]) == (303, visitor.home)
     assert visitor.get().words("button") == ["Send the link"]
+
+
+@pytest.mark.parametrize("ending", ["/close", "/erase"])
+def test_a_copy_of_the_cookie_ends_too(shop: Tenant, mailoutbox: list[Any], ending: str) -> None:
+    """But no other session of the same person."""
+    first, second, copy = Visitor(shop), Visitor(shop), Visitor(shop)
+    begin_session(response := HttpResponse(), shop.app, "marty@example.com", now=NOW)
+    first.client.cookies = response.cookies
+    copy.client.cookies.load({name: each.value for name, each in response.cookies.items()})
+    begin_session(response := HttpResponse(), shop.app, "marty@example.com", now=NOW)
+    second.client.cookies = response.cookies
+    before = copy.get().words("button")
+
+    first.submit("" if ending == "/close" else ending, post_to=ending)
+
+    assert "Log out" in before
+    assert copy.get().words("button") == ["Send the link"]
+    assert "Log out" in second.get().words("button")
 
 
 # --- Export and erasure ---------------------------------------------------------------------------
