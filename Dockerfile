@@ -1,12 +1,13 @@
 # One image for web, worker, beat and migrations; docker-compose.yml sets their commands.
-FROM python:3.13-slim
+# Images are pinned by digest, for all platforms: sh scripts/pin_images.sh
+FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
     VAR_DIR=/var/lib/scheduling STATIC_ROOT=/srv/static METRICS_DIR=/dev/shm/metrics
 
 WORKDIR /srv/app
 COPY requirements.txt .
-RUN pip install --requirement requirements.txt
+RUN pip install --require-hashes --requirement requirements.txt
 
 COPY manage.py ./
 COPY gunicorn.conf.py ./

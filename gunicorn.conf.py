@@ -10,6 +10,7 @@ from scheduling import settings  # first: it sets what prometheus_client reads w
 
 # isort: split
 from common.observability import metrics
+from scheduling import request_deadlines
 from scheduling.garbage_collection import freeze_loaded_service
 
 workers = settings.WEB_PROCESSES
@@ -46,6 +47,7 @@ def on_starting(server: Any) -> None:
 
 
 def post_worker_init(worker: Any) -> None:
+    request_deadlines.install()
     metrics.report_threads(worker.cfg.threads)
 
 

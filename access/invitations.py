@@ -3,9 +3,11 @@
 from datetime import datetime, timedelta
 
 from allauth.socialaccount.models import SocialAccount
+from django.conf import settings
 from django.db import transaction
 
-from apps_config.models import Account, App, Invitation, Membership
+from apps_config.models import Account, App, Invitation, Membership, SecurityEvent
+from apps_config.security_events import record_event, record_role
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
@@ -43,6 +45,7 @@ def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitati
             _end(earlier, now)
         invitation = Invitation(app=app, email=address, role=role)
         _send(invitation, now)
+        _record(SecurityEvent.MEMBER_INVITED, invitation)
     return invitation
 
 
@@ -62,7 +65,9 @@ def resend_invitation(invitation: Invitation, *, now: datetime) -> Invitation:
 def revoke_invitation(invitation: Invitation, *, now: datetime) -> None:
     """End the invitation and its link. Raises NotFound if it is no longer open."""
     with transaction.atomic():
-        _end(lock_invitation(invitation), now)
+        row = lock_invitation(invitation)
+        _end(row, now)
+        _record(SecurityEvent.INVITATION_REVOKED, row)
 
 
 def account_of_invitation(invitation: Invitation) -> Account | None:
@@ -78,6 +83,8 @@ def needs_password(account: Account | None) -> bool:
 
     Not for platform staff, and not for people whose identity provider knows them.
     """
+    if not settings.PASSWORD_LOGIN:
+        return False
     if account is None:
         return True
     is_known = account.is_staff or account.is_superuser or account.has_usable_password()
@@ -100,9 +107,12 @@ def accept_invitation(invitation: Invitation, *, password: str | None, now: date
             account.set_password(password)
             account.save(update_fields=["password"])
         member = Membership.objects.filter(app=locked.app_id, account=account).first()
+        before = member.role if member else ""
         member = member or Membership(app=locked.app, account=account, role=locked.role)
         member.role = max(member.role, locked.role, key=Membership.ROLES.index)
         member.save()
+        if member.role != before:
+            record_role(member, before=before, actor=account.email)
         locked.accepted_at = now
         locked.save(update_fields=["accepted_at"])
     return member
@@ -115,6 +125,11 @@ def lock_invitation(invitation: Invitation) -> Invitation:
     if row is None:
         raise NotFound("Invitation")
     return row
+
+
+def _record(event: str, invitation: Invitation) -> None:
+    about = {"member": invitation.email, "role": invitation.role}
+    record_event(event, app_id=invitation.app_id, about=about)
 
 
 def _end(invitation: Invitation, now: datetime) -> None:

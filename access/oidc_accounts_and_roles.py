@@ -14,6 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from apps_config.models import Account, App, Membership
+from apps_config.security_events import record_role
 from apps_config.services import LastOwner, change_role, remove_member
 
 logger = logging.getLogger(__name__)
@@ -125,7 +126,7 @@ def _apply_role(account: Account, app: App, role: str | None) -> None:
     member = Membership.objects.filter(account=account, app=app).first()
     if member is None:
         if role:
-            Membership.objects.create(account=account, app=app, role=role)
+            record_role(Membership.objects.create(account=account, app=app, role=role))
         return
     try:
         if role is None:

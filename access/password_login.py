@@ -1,36 +1,71 @@
 """Password authentication (POST /auth)."""
 
-from django.contrib.auth.hashers import check_password
+from collections.abc import Sequence
+from datetime import datetime
 
-from apps_config.models import Account, App
+from django.conf import settings
+from django.contrib.auth.hashers import check_password, make_password
+from django.db import transaction
+
+from access.known_devices import is_new_device
+from access.log_in_failures import record_failure, record_wrong_code
+from access.log_in_limits import count_attempt
+from access.second_factor import has_second_factor, must_have_second_factor, takes_codes, use_code
+from apps_config.history import change_actor
+from apps_config.models import Account, App, Credential
+from apps_config.services import issue_access_token
 from availability.models import Resource
 from availability.resources_by_email import with_email
+from common.errors import Invalid, SecondFactorRequired, Unauthenticated, Unavailable
+from common.hashing_slots import hashing_slot
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5
 
+Person = Account | Resource
 
-def authenticate_with_password(
-    *, email: str, password: str, app_slug: str | None
-) -> list[Account | Resource]:
-    """Return the account, or else the resources of open apps, with this address and password.
 
-    `app_slug`: only that app. An unknown address, or one without a password, costs a hash as well:
-    the time does not reveal which addresses exist.
+def log_in_with_password(
+    *, email: str, password: str, code: str, app_slug: str | None, network: str, now: datetime
+) -> Person:
+    """Return the account, or else the resource, with this address and password.
+
+    `app_slug`: only of that app. Raises Unauthenticated, SecondFactorRequired, Invalid if the
+    password matches resources of several apps, TooManyFailures, Unavailable.
     """
+    attempt = count_attempt(email=email, network=network, now=now)
+    people = find_people(email, app_slug)
+    try:
+        with hashing_slot():
+            matching = [person for person in people if check_password(password, person.password)]
+            if not people:
+                # As long as for a known address: the time does not reveal which ones exist.
+                make_password(password)
+    except Unavailable:
+        attempt.take_back()
+        raise
+    if not matching:
+        record_failure(attempt, people, now=now)
+        raise Unauthenticated
+    attempt.take_back()
+    if len(matching) > 1:
+        raise Invalid.at("Service-App", "Required: the log-in matches several apps.")
+    person = matching[0]
+    if isinstance(person, Account):
+        check_second_factor(person, code, now=now)
+    return person
+
+
+def find_people(email: str, app_slug: str | None) -> Sequence[Person]:
+    """Return the account with this address, else the resources: one hash is enough for either."""
     account = find_account(email, app_slug)
-    if password_matches(password, account) and account:
-        return [account]
-    found: list[Resource | None] = [*find_resources_with_password(email, app_slug)]
-    return [owner for owner in found or [None] if password_matches(password, owner) and owner]
-
-
-def password_matches(password: str, person: Account | Resource | None) -> bool:
-    return check_password(password, person.password if person else "") and person is not None
+    return [account] if account else find_resources_with_password(email, app_slug)
 
 
 def find_account(email: str, app_slug: str | None) -> Account | None:
     """Return the active account that is a member of an open app."""
+    if not settings.PASSWORD_LOGIN:
+        return None
     apps = App.objects.open()
     if app_slug is not None:
         apps = apps.filter(slug=app_slug)
@@ -43,3 +78,41 @@ def find_resources_with_password(email: str, app_slug: str | None) -> list[Resou
     if app_slug is not None:
         resources = resources.filter(app__slug=app_slug)
     return list(resources.exclude(password="").select_related("app")[:MAX_APPS])
+
+
+def check_second_factor(account: Account, code: str, *, now: datetime) -> None:
+    """Raise SecondFactorRequired unless the account needs none, or the code is right.
+
+    Raises RateLimited after too many wrong codes.
+    """
+    if not has_second_factor(account):
+        if must_have_second_factor(account):
+            raise SecondFactorRequired(
+                "This account needs a second factor. Set one up in the back office."
+            )
+        return
+    if not takes_codes(account):
+        raise SecondFactorRequired(
+            "This account's second factor is a passkey, which works in the back office only."
+        )
+    if not code:
+        raise SecondFactorRequired("Send a code of the authenticator app, or a recovery code.")
+    if not use_code(account, code, now=now):
+        record_wrong_code(account, now=now)
+        raise SecondFactorRequired("The code is wrong or was already used.")
+
+
+def issue_token(person: Person, network: str, *, now: datetime) -> tuple[Credential, str]:
+    """Create the key of a log-in. Raises Unauthenticated if the password was changed meanwhile,
+    which has ended all earlier keys.
+    """
+    account_id = person.pk if isinstance(person, Account) else None
+    with transaction.atomic(), change_actor(account_id, (person.email or "").lower()):
+        rows = type(person)._default_manager.select_for_update(no_key=True)
+        if rows.filter(pk=person.pk, password=person.password).first() is None:
+            raise Unauthenticated
+        if isinstance(person, Resource):
+            kind = Credential.RESOURCE
+            return issue_access_token(kind, now=now, app=person.app, resource=person)
+        is_new = is_new_device(person, network)
+        return issue_access_token(Credential.ACCESS, now=now, is_new_device=is_new, account=person)

@@ -11,7 +11,6 @@ from allauth.socialaccount.models import SocialApp, SocialLogin, SocialToken
 from allauth.socialaccount.providers.oauth2.client import OAuth2Error
 from allauth.socialaccount.providers.openid_connect.provider import OpenIDConnectProvider
 from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOAuth2Adapter
-from allauth.utils import build_absolute_uri
 from django.conf import settings
 from django.http import HttpRequest
 from django.urls import reverse
@@ -25,7 +24,7 @@ class OidcAdapter(OpenIDConnectOAuth2Adapter):
         super().__init__(request, provider_id or settings.OIDC_PROVIDER_ID)
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        return build_absolute_uri(request, reverse("oidc_callback"))
+        return f"{settings.PUBLIC_URL}{reverse('oidc_callback')}"
 
     def complete_login(
         self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any

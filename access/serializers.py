@@ -81,3 +81,10 @@ class LogInSerializer(ObjectSerializer):
 
     email = EmailField()
     password = StringField(4096)
+    code = StringField(
+        64,
+        allow_blank=True,
+        help_text="A code of the authenticator app, or a recovery code, of an account with a second"
+        " factor. Each works once.",
+        **CLEARABLE,
+    )

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.db import connection
-from django.db.models import F
 from django.http import HttpRequest
 
 from apps_config.models import (
@@ -286,7 +285,7 @@ refused_logins = RefusedKeys()
 
 
 def count_failed_login(address: str, *, now: datetime) -> None:
-    """Count a failure of this minute across all processes. Raises RateLimited above the limit.
+    """Count a wrong key of this minute across all processes. Raises RateLimited above the limit.
 
     A valid key still passes: failures of others behind a shared address lock nobody out, and 256
     random bits can't be guessed.
@@ -301,13 +300,6 @@ def count_failed_login(address: str, *, now: datetime) -> None:
     if counts[address] > limit:
         refused_logins.add(address, 60 * (minute + 1))
         raise RateLimited(retry_after=60 - second)
-
-
-def uncount_failed_login(address: str, *, now: datetime) -> None:
-    """Undo one failure of this minute, which was counted before the password was checked."""
-    minute = int(now.timestamp()) // 60
-    rows = FailedLogin.objects.filter(address=address, minute=minute, count__gt=0)
-    rows.update(count=F("count") - 1)
 
 
 CODE_WINDOW = 15  # minutes
@@ -330,10 +322,16 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
 
 
 def mark_code_used(account: Account, code: str, *, now: datetime) -> bool:
-    """Record a correct code as used; return whether no process has used it in this window."""
-    digest = digest_secret(f"{account.pk} {code}")[:32]
-    key = _code_key(account, now) | {"address": f"used code {digest}"}
-    return count_up(FailedLogin, [key], by="address")[key["address"]] == 1
+    """Record a correct code as used, in any spelling; return whether no process has used it.
+
+    Recorded in the next window as well: a code is valid for longer than its window may last.
+    """
+    characters = "".join(filter(str.isalnum, code)).lower()
+    digest = digest_secret(f"{account.pk} {characters}")[:32]
+    this = _code_key(account, now) | {"address": f"used code {digest}"}
+    following = this | {"minute": this["minute"] + CODE_WINDOW}
+    counts = [count_up(FailedLogin, [key], by="minute") for key in (this, following)]
+    return counts[0][this["minute"]] == 1
 
 
 def _code_key(account: Account, now: datetime) -> dict[str, Any]:

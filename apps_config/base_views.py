@@ -39,7 +39,7 @@ from common.errors import (
 )
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
-from common.rate_limit import WINDOW, client_address
+from common.rate_limit import WINDOW, customer_network
 from common.read_replica import note_write, read_on_replica
 from common.updated_at import changed_rows
 
@@ -175,6 +175,12 @@ class TenantView(ApiView):
             rows, self.complete_until = changed_rows(rows, since)
         return rows
 
+    def is_strict(self, request: ApiRequest) -> bool:
+        """Also by the app's setting, which is not for keys of pages that nobody can change."""
+        app = self.caller.app
+        by_setting = app is not None and app.settings.get("strict_bodies") is True
+        return (by_setting and not self.caller.is_widget) or super().is_strict(request)
+
     @property
     def app(self) -> App:
         if not self.caller.memberships:
@@ -198,9 +204,9 @@ class TenantView(ApiView):
     ) -> HttpResponseBase:
         answer = partial(self._run_with_retry, request, handler, *args, **kwargs)
         reader = f"credential-{self.caller.credential_id}"
-        if self.query_like or request.method in ("GET", "HEAD"):
-            return read_on_replica(answer, reader) if self._may_read_replica() else answer()
         with change_actor(self.caller.account_id, self.caller.actor):
+            if self.query_like or request.method in ("GET", "HEAD"):
+                return read_on_replica(answer, reader) if self._may_read_replica() else answer()
             response = answer()
         note_write(reader)
         return response
@@ -237,7 +243,7 @@ class TenantView(ApiView):
         except Unauthenticated:
             if request.META.get("HTTP_AUTHORIZATION"):
                 with ignore_database_outage():
-                    count_failed_login(client_address(request), now=self.now)
+                    count_failed_login(customer_network(request), now=self.now)
             raise
 
     def _count(self, request: ApiRequest) -> None:

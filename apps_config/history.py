@@ -37,6 +37,12 @@ def change_actor(account_id: uuid.UUID | None, words: str) -> Iterator[None]:
         _change_actor.reset(token)
 
 
+def current_actor() -> str:
+    """Return the actor of the present request or command; "" if nobody is named."""
+    acting = _change_actor.get()
+    return acting.words if acting else ""
+
+
 class ChangeHistory(HistoricalRecords):
     """A model's history, without stamps and secret fields."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.functions import TransactionNow
-from django.db import models
+from django.db import models, transaction
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -54,6 +54,16 @@ class Account(AbstractBaseUser, PermissionsMixin):
 
     def __str__(self) -> str:
         return self.email
+
+    def save(self, **kwargs: Any) -> None:
+        """Save in one transaction with what a new password ends (`access.password_changes`)."""
+        with transaction.atomic(savepoint=False):
+            super().save(**kwargs)
+
+    def set_unusable_password(self) -> None:
+        """Remove the password, which `save` treats like a new one."""
+        super().set_unusable_password()
+        self._password = ""
 
 
 class AppQuerySet(models.QuerySet["App"]):
@@ -448,11 +458,15 @@ class IdempotencyRecord(models.Model):
 
 
 class FailedLogin(models.Model):
-    """The number of failed log-ins of an address within a minute, shared by all web processes."""
+    """A number of wrong keys, passwords or codes until `minute`, shared by all web processes.
+
+    `address`: a client address (wrong keys), or a kind and what is counted (`log_in_limits`).
+    """
 
     address = models.CharField(max_length=64)
     minute = models.PositiveIntegerField(help_text="minutes since 1970, UTC")
     count = models.PositiveIntegerField()
+    last_at = models.DateTimeField(null=True, help_text="of the latest wrong password")
 
     class Meta:
         constraints = [
@@ -519,3 +533,50 @@ class ListingTally(models.Model):
 
     def __str__(self) -> str:
         return f"{self.listing} {self.part}: {self.count}"
+
+
+class SecurityEvent(models.Model):
+    """What somebody did to get or give access, or to take data out: who, when and from where.
+
+    `app`: null if it concerns an account, such as a log-in. `about`: values such as a key's prefix.
+    `count`: failed log-ins of an account within an hour are one row.
+    """
+
+    LOG_IN, LOG_IN_FAILED, LOG_IN_LOCKED = "log_in", "log_in_failed", "log_in_locked"
+    LOG_OUT, SESSIONS_ENDED = "log_out", "sessions_ended"
+    TOKEN_MADE, TOKENS_ENDED = "token_made", "tokens_ended"
+    PASSWORD_CHANGED, PASSWORD_LINK_MADE = "password_changed", "password_link_made"
+    SECOND_FACTOR_ADDED = "second_factor_added"
+    SECOND_FACTOR_REMOVED = "second_factor_removed"
+    KEY_MADE, KEY_REVOKED = "key_made", "key_revoked"
+    MEMBER_INVITED, INVITATION_REVOKED = "member_invited", "invitation_revoked"
+    MEMBER_ADDED, MEMBER_CHANGED = "member_added", "member_changed"
+    MEMBER_REMOVED, OWNER_ADDED = "member_removed", "owner_added"
+    CUSTOMER_EXPORTED, CUSTOMER_ERASED = "customer_exported", "customer_erased"
+    BOOKINGS_EXPORTED = "bookings_exported"
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(
+        App, models.CASCADE, null=True, blank=True, related_name="+", db_index=False
+    )
+    account = models.ForeignKey(
+        Account, models.SET_NULL, null=True, blank=True, related_name="+", db_index=False
+    )
+    actor = models.CharField(max_length=254, help_text="an address, a key or a command")
+    kind = models.CharField(max_length=24)
+    network = models.CharField(max_length=45, blank=True)
+    user_agent = models.CharField(max_length=200, blank=True)
+    about = models.JSONField(default=dict, blank=True)
+    count = models.PositiveIntegerField(default=1)
+    created_at = models.DateTimeField(default=timezone.now)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(fields=["app", "-id"], name="security_event_of_app"),
+            # Also finds earlier log-ins of an account from a network.
+            models.Index(fields=["account", "network", "-id"], name="security_event_of_account"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} by {self.actor}"

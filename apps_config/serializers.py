@@ -77,6 +77,10 @@ class WhenSerializer(ObjectSerializer):
         return given
 
 
+class NotificationSettingsSerializer(EmailSettingsSerializer, WebhookSettingsSerializer):
+    """The keys of both types."""
+
+
 SETTINGS_OF_TYPE = {
     EventNotification.EMAIL: EmailSettingsSerializer,
     EventNotification.WEBHOOK: WebhookSettingsSerializer,
@@ -111,6 +115,8 @@ SETTINGS_OF_TYPE = {
 )
 class NotificationSettingsField(MetaField):
     """The settings of a notification; EventNotificationSerializer validates them by its type."""
+
+    serializer = NotificationSettingsSerializer
 
 
 class EventNotificationSerializer(ObjectSerializer):
@@ -184,6 +190,8 @@ class ColorField(OneLineField):
 
 class AppSettingsSerializer(ObjectSerializer):
     """Validates the known settings; other keys are kept as they are. Null removes a key."""
+
+    is_open = True
 
     disable_emails = StrictBooleanField(required=False, allow_null=True)
     from_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
@@ -286,6 +294,13 @@ class AppSettingsSerializer(ObjectSerializer):
         allow_null=True,
         help_text="Whether widget keys without `projects` may book resources that are in no"
         " project. False by default: widget keys book through a project.",
+    )
+
+    strict_bodies = StrictBooleanField(
+        required=False,
+        allow_null=True,
+        help_text="Whether unknown keys in request bodies are 422, except with widget keys. False"
+        " by default: the header `Service-Ignored` names them.",
     )
 
     def validate_delivery_cap(self, cap: int | None) -> int | None:

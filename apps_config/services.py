@@ -16,8 +16,10 @@ from apps_config.models import (
     AppNotification,
     Credential,
     Membership,
+    SecurityEvent,
     make_key,
 )
+from apps_config.security_events import record_event, record_role
 from common.api.merge_patch import merge_free, merge_keys
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
@@ -45,7 +47,9 @@ def create_app(
                 slug=slug, name=name, mode=mode, settings=merge_keys({}, settings or {})
             )
             if owner:
-                Membership.objects.create(account=owner, app=app, role=Membership.OWNER)
+                record_role(
+                    Membership.objects.create(account=owner, app=app, role=Membership.OWNER)
+                )
             replace_notifications(AppNotification, event_notifications, app=app)
             return app
     except IntegrityError as error:
@@ -113,24 +117,43 @@ def issue_key(
 
     `holder`: app, account, or app and resource; for a widget key also its scope.
     """
-    credential = Credential(kind=kind, description=description, expires_at=expires_at, **holder)
-    text = make_key(credential, mode)
     with transaction.atomic(savepoint=False):
-        credential.save(force_insert=True)
+        credential, text = _store_key(
+            kind, mode=mode, description=description, expires_at=expires_at, **holder
+        )
+        record_key(SecurityEvent.KEY_MADE, credential)
     return credential, text
 
 
-def issue_access_token(kind: str, *, now: datetime, **holder: Any) -> tuple[Credential, str]:
+def _store_key(kind: str, *, mode: str = App.LIVE, **values: Any) -> tuple[Credential, str]:
+    credential = Credential(kind=kind, **values)
+    text = make_key(credential, mode)
+    credential.save(force_insert=True)
+    return credential, text
+
+
+def record_key(event: str, key: Credential, **more: Any) -> None:
+    about = {"key_kind": key.kind, "prefix": key.prefix, **more}
+    record_event(event, app_id=key.app_id, account_id=key.account_id, about=about)
+
+
+def issue_access_token(
+    kind: str, *, now: datetime, is_new_device: bool = False, **holder: Any
+) -> tuple[Credential, str]:
     """Create the key of a log-in with a password: it expires after 30 days; the newest ten are
     kept.
+
+    is_new_device: the account has logged in before, but not from this network.
     """
     with transaction.atomic():
-        credential, text = issue_key(
+        credential, text = _store_key(
             kind, description=LOG_IN_DESCRIPTION, expires_at=now + ACCESS_TOKEN_LIFETIME, **holder
         )
         own = Credential.objects.filter(kind=kind, description=LOG_IN_DESCRIPTION, **holder)
         kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MAX_ACCESS_TOKENS]
         own.exclude(id__in=list(kept)).delete()
+        more = {"is_new_device": True} if is_new_device else {}
+        record_key(SecurityEvent.TOKEN_MADE, credential, **more)
     return credential, text
 
 
@@ -147,7 +170,7 @@ def public_key(app: App, project_id: uuid.UUID, *, now: datetime) -> str:
         App.objects.select_for_update(no_key=True).get(id=app.id)
         text = _newest_page_key(app, project_id, now)
         if text is None:
-            _, text = issue_key(
+            _, text = _store_key(
                 Credential.WIDGET,
                 mode=app.mode,
                 description="Hosted page",
@@ -164,17 +187,38 @@ def _newest_page_key(app: App, project_id: uuid.UUID, now: datetime) -> str | No
     return valid.order_by("-created_at", "-id").values_list("public_text", flat=True).first()
 
 
-def revoke_log_in_tokens_of(**holder: Any) -> None:
-    """Delete all log-in tokens of a holder whose password has changed."""
-    Credential.objects.filter(description=LOG_IN_DESCRIPTION, **holder).delete()
+def end_access_tokens(account: Account) -> None:
+    """Delete all access tokens of an account whose password has changed."""
+    _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
+
+
+def end_log_in_tokens(resource_id: uuid.UUID) -> None:
+    """Delete the tokens of the log-ins of a resource whose password has changed; its keys stay."""
+    rows = Credential.objects.filter(kind=Credential.RESOURCE, resource=resource_id)
+    _end_tokens(rows.filter(description=LOG_IN_DESCRIPTION))
+
+
+def _end_tokens(tokens: models.QuerySet[Credential]) -> None:
+    with transaction.atomic(savepoint=False):
+        rows = list(tokens)
+        tokens.filter(id__in=[row.id for row in rows]).delete()
+        if rows:
+            record_event(
+                SecurityEvent.TOKENS_ENDED,
+                app_id=rows[0].app_id,
+                account_id=rows[0].account_id,
+                about={"tokens": len(rows)},
+            )
 
 
 def revoke_key(credential: Credential) -> None:
     """Revoke a key, effective at once."""
     with transaction.atomic():
-        Credential.objects.filter(id=credential.id, revoked_at=None).update(
+        is_revoked = Credential.objects.filter(id=credential.id, revoked_at=None).update(
             revoked_at=timezone.now(), updated_at=transaction_start()
         )
+        if is_revoked:
+            record_key(SecurityEvent.KEY_REVOKED, credential)
 
 
 class LastOwner(Refusal):
@@ -194,8 +238,10 @@ def change_role(membership: Membership, role: str) -> None:
         locked = _lock_members_and_read(membership)
         if role != Membership.OWNER:
             _keep_an_owner(locked)
-        locked.role = role
+        before, locked.role = locked.role, role
         locked.save(update_fields=["role"])
+        if role != before:
+            record_role(locked, before=before)
 
 
 def remove_member(membership: Membership) -> None:
@@ -204,6 +250,11 @@ def remove_member(membership: Membership) -> None:
         locked = _lock_members_and_read(membership)
         _keep_an_owner(locked)
         locked.delete()
+        record_event(
+            SecurityEvent.MEMBER_REMOVED,
+            app_id=locked.app_id,
+            about={"member": locked.account.email, "role": locked.role},
+        )
 
 
 def _lock_members_and_read(membership: Membership) -> Membership:
@@ -213,7 +264,7 @@ def _lock_members_and_read(membership: Membership) -> Membership:
     owner.
     """
     App.objects.select_for_update(no_key=True).get(id=membership.app_id)
-    row = Membership.objects.filter(pk=membership.pk).first()
+    row = Membership.objects.select_related("account").filter(pk=membership.pk).first()
     if row is None:
         raise NotFound("Member")
     return row

@@ -1,9 +1,16 @@
+from datetime import timedelta
+
+from allauth.usersessions.models import UserSession
 from celery import shared_task
+from django.contrib.sessions.models import Session
+from django.core.management import call_command
+from django.utils import timezone
 
 from apps_config.authentication import purge_failed_logins
 from apps_config.idempotency import purge_records
 from apps_config.listing_pages import merge_rows_of_ended_periods
 from apps_config.public_limits import purge_request_counts
+from apps_config.security_events import purge_security_events
 from common.batching import finish_within
 from common.sql import database_now
 
@@ -25,6 +32,20 @@ def purge_idempotency_records() -> None:
     )
     if not all(finish_within(PURGE_SECONDS, purge) for purge in purges):
         purge_idempotency_records.apply_async(expires=3600, retry=False)
+
+
+@shared_task
+def purge_sessions_and_security_events() -> None:
+    """Delete sessions that have ended, and events after 400 days.
+
+    A follow-up task continues if time runs out.
+    """
+    call_command("clearsessions")
+    ended = UserSession.objects.exclude(session_key__in=Session.objects.values("session_key"))
+    # The row of a session that is just beginning is older than the session's.
+    ended.filter(last_seen_at__lt=timezone.now() - timedelta(hours=1)).delete()
+    if not finish_within(PURGE_SECONDS, purge_security_events(now=database_now())):
+        purge_sessions_and_security_events.apply_async(expires=3600, retry=False)
 
 
 @shared_task

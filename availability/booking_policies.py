@@ -111,6 +111,11 @@ def without_notice_rules(query: AvailabilityQuery) -> AvailabilityQuery:
     return replace(query, terms=replace(query.terms, include_past=True), own=None)
 
 
+def without_booking_terms(query: AvailabilityQuery) -> AvailabilityQuery:
+    """The query without length, minimum notice and booking window, which are the customers'."""
+    return replace(query, terms=replace(query.terms, length=None, lengths=()), own=None)
+
+
 def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
     """The query with only what may have changed since the booking was made: busy time with the
     buffer, and limits.

@@ -2,7 +2,8 @@
 
 Each event of a normal booking has a unit below the capacity of its resource. The database refuses
 two of one unit that overlap (migrations 0002 and 0016): an event of unit 0 is `exclusive`, one of
-another unit is not. Every function runs under the lock on the resources.
+another unit is not. Every function runs under the lock on the resources. A cancellation does not
+take that lock: events that get another unit are locked themselves.
 """
 
 import uuid
@@ -10,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 
 from django.db import IntegrityError
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from availability.models import Event
 from common.sql import update_rows
@@ -29,7 +30,7 @@ def assign_units(events: Sequence[Event], capacities: Mapping[uuid.UUID, int]) -
     if not shared:
         return
     own = {event.id for event in events}
-    taken = _fetch_events_with_unit(
+    taken = _events_with_unit(
         {event.resource_id for event in shared}, *_time_range(shared), without=own
     )
     for resource_id in {event.resource_id for event in shared}:
@@ -47,22 +48,28 @@ def lower_units(resource_id: uuid.UUID, capacity: int, *, now: datetime) -> None
 
     At no time after `now` more than `capacity` of them overlap. Running events keep their units.
     """
-    events = list(Event.objects.filter(GUARDED, resource_id=resource_id, end__gt=now))
+    rows = Event.objects.filter(GUARDED, resource_id=resource_id, end__gt=now)
+    events = list(_locked(rows))
     before = {event.id: event.unit for event in events}
     if not _assign_free_units(events, capacity, keeps=lambda event: event.start <= now):
         raise IntegrityError("slot_taken: more events overlap than the capacity allows")
     _save_units([event for event in events if event.unit != before[event.id]])
 
 
-def _fetch_events_with_unit(
+def _events_with_unit(
     resource_ids: Collection[uuid.UUID],
     start: datetime,
     end: datetime,
     *,
     without: Collection[uuid.UUID],
-) -> list[Event]:
+) -> QuerySet[Event]:
     rows = Event.objects.filter(GUARDED, resource_id__in=resource_ids)
-    return list(rows.overlapping(start, end).exclude(id__in=without).order_by())
+    return rows.overlapping(start, end).exclude(id__in=without).order_by()
+
+
+def _locked(events: QuerySet[Event]) -> QuerySet[Event]:
+    """Lock the events. PostgreSQL leaves out those that were cancelled while it waited."""
+    return events.order_by("id").select_for_update(no_key=True)
 
 
 def _time_range(events: Collection[Event]) -> tuple[datetime, datetime]:
@@ -110,7 +117,7 @@ def _reassign(wanted: Sequence[Event], capacity: int, *, without: Collection[uui
     start, end = _time_range(wanted)
     resource_ids = {wanted[0].resource_id}
     while True:
-        others = _fetch_events_with_unit(resource_ids, start, end, without=without)
+        others = list(_locked(_events_with_unit(resource_ids, start, end, without=without)))
         chain = _connected(wanted, others)
         lo, hi = _time_range([*wanted, *chain])
         if start <= lo and hi <= end:

@@ -28,6 +28,7 @@ from availability.search import (
     count_periods,
     fetch_busy_items,
     find_unavailability,
+    is_available,
 )
 from availability.search_queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
 from common.instants import to_datetime
@@ -37,7 +38,7 @@ NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources
 
 
 def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]) -> None:
-    """Raise NotAvailable or SlotTaken unless every resource is free for the time request.
+    """Raise NotAvailable or SlotTaken for the first resource that is not free.
 
     The caller holds the locks on the resources: without them the result may be outdated.
     """
@@ -47,9 +48,10 @@ def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
             if time_request.is_in_time
             else time_request.rules
         )
-        judged = check_requests([time_request], restrict_to_resources(rules, resource_ids))
-        if refusal := next((refusal for (refusal,) in judged.values() if refusal), None):
-            raise refusal
+        query = restrict_to_resources(rules, resource_ids)
+        for checker in _resource_checkers([(time_request, query)], time_request.holds):
+            if refusal := checker.judge(time_request):
+                raise refusal
     elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
         raise SlotTaken(conflicts)
 
@@ -129,8 +131,8 @@ class _RuleChecks:
         leads = bool(required) and resource.id in required[0].ids  # only these keep to the grid
         kind = resource.rules, resource.zone, resource.is_closed, leads
         if kind not in self._permitted:
-            reasons = find_unavailability(self._query, resource, self._span, Obstacles({}, {}))
-            self._permitted[kind] = not reasons
+            is_permitted = is_available(self._query, resource, self._span, Obstacles({}, {}))
+            self._permitted[kind] = is_permitted
         return self._permitted[kind]
 
 

@@ -212,6 +212,14 @@ def release_hold(hold: Hold, *, now: datetime) -> None:
         _rows_of(hold).update(expires_at=F("created_at"))
 
 
+def release_holds_of_project(project: Project, *, now: datetime) -> None:
+    """Release the lasting holds of a project that is being deleted; its row is locked, so that no
+    hold is added meanwhile.
+    """
+    lasting = Hold.objects.filter(project=project, used_at=None, expires_at__gt=now)
+    lasting.update(expires_at=F("created_at"))
+
+
 def use_hold(hold: Hold, *, now: datetime) -> None:
     """Mark a hold as used by the booking of this transaction. Raises HoldExpired, NotFound."""
     _lock_lasting(hold, now)

@@ -114,9 +114,11 @@ def within_one_day(slots: Sequence[Slot]) -> list[Slot]:
     ]
 
 
-def restore_sent_paths(error: Invalid, *, resource_paths: Sequence[str]) -> Invalid:
+def restore_sent_paths(
+    error: Invalid, *, resource_paths: Sequence[str], rules_path: str
+) -> Invalid:
     """The error of the translated request, with the paths of the request that was sent."""
     positions = {f"resources.{index}": path for index, path in enumerate(resource_paths)}
-    names = _RENAMED | positions
+    names = _RENAMED | positions | {"constraints": rules_path}
     errors = error.fields["errors"].items()
     return Invalid({names.get(path, path): messages for path, messages in errors})

@@ -268,8 +268,11 @@ def overlap(start: datetime | None, end: datetime | None, path: str = "") -> mod
 
 class EventQuerySet(models.QuerySet["Event"]):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
-        """The app's events, except those whose calendar, resource or booking is soft-deleted."""
+        """The app's events, except those whose calendar, resource or booking is soft-deleted, and
+        copies that only ended seats have.
+        """
         rows = self.filter(resource__app=app, resource__deleted_at=None, calendar__deleted_at=None)
+        rows = rows.filter(of_ended_seats=False)
         # An event of a group has the owner's booking and those of its seats: join the owner's only,
         # so that each event is at most one row.
         own = models.FilteredRelation(
@@ -334,6 +337,8 @@ class Event(Owned):
     busy = models.BooleanField(default=True)
     exclusive = models.BooleanField(default=False, editable=False)
     unit = models.SmallIntegerField(default=0, db_default=0, editable=False)
+    # A copy that ended seats keep when the event of their group changes.
+    of_ended_seats = models.BooleanField(default=False, db_default=False, editable=False)
     buffer_before = models.IntegerField(null=True, blank=True, editable=False)
     buffer_after = models.IntegerField(null=True, blank=True, editable=False)
     provider_id = models.CharField(

@@ -11,12 +11,11 @@ import uuid
 from datetime import datetime
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
-from django.utils.crypto import salted_hmac
-
 from availability.graph_names import PAYMENT_GRAPHS
 from availability.models import Project
 from common.api.fields import is_web_address
 from common.instants import format_instant
+from common.keyed_digests import keyed_digest
 
 SALT = "availability.payment_links"
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
@@ -32,8 +31,7 @@ def lacks_payment_link(project: Project) -> bool:
 
 def payment_key(project: Project) -> str:
     """Return the key that signs the project's payment links, in base64."""
-    digest = salted_hmac(SALT, str(project.id), algorithm="sha256").digest()
-    return base64.b64encode(digest).decode()
+    return base64.b64encode(keyed_digest(SALT, str(project.id))).decode()
 
 
 def sign_payment(project: Project, booking_id: uuid.UUID, until: datetime) -> str:

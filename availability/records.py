@@ -440,6 +440,9 @@ class ProjectSettingsRecord(Record, total=False, shows=["min_cancel_time"]):
     allow_double_bookings: bool
     enforce_availability: bool
     pending_blocks: bool = field("Tentative bookings block time.")
+    pending_expires: str = field(
+        "Requests without an answer are declined after this time.", example="2 days"
+    )
     min_cancel_time: str = field(example="1 day")
     min_reschedule_time: str
     max_reschedules: int = field(minimum=0)

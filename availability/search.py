@@ -3,6 +3,7 @@
 import json
 import random
 import uuid
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -22,13 +23,12 @@ from availability.core.constraints import (
     open_windows,
     parse_constraints,
 )
-from availability.core.explain import Reason, Segment, explain, never_open
+from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
 from availability.core.fairness import Turn
 from availability.core.intervals import complement, find_overlaps
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
 from availability.core.slots import (
     MAX_SLOTS,
-    MAX_STARTS_PER_SLOT,
     FirstFreeSlots,
     ResourceTimeline,
     Slot,
@@ -40,7 +40,7 @@ from availability.core.slots import (
     free_intervals,
     starts_on_grid,
 )
-from availability.core.zones import local_day
+from availability.core.zones import DAY, local_day_pieces
 from availability.models import Constraint, Project
 from availability.search_queries import (
     ClosedByUnit,
@@ -57,6 +57,7 @@ from availability.search_queries import (
     fetch_period_counts,
     fetch_project_resources,
     fetch_resources,
+    has_more_busy_events,
     widen_span,
 )
 from availability.slot_parameters import SlotParameters, is_too_long
@@ -197,6 +198,29 @@ class AvailabilityQuery:
         return TimeSpan(start, max(start, min(asked.end, most)))
 
     @cached_property
+    def closed_by_request(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """By zone, what the rules of a request with `bounds` close; {} if there are none.
+
+        As rules of each resource they would move the grid of starts, and the slots could not be
+        booked. Expanded once for all resources of a zone.
+        """
+        whole = self.whole_span
+        if not self.bounds or not any(self.terms.extra) or whole.start == whole.end:
+            return {}
+        return {
+            zone: complement(open_windows(self.terms.extra, zone, *whole), *whole)
+            for zone in self.spans
+        }
+
+    @property
+    def whole_span(self) -> TimeSpan:
+        """The range of all zones together. Raises Invalid as `spans`, ValueError without
+        resources.
+        """
+        spans = self.spans.values()
+        return TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
+
+    @cached_property
     def bookable_spans(self) -> Mapping[str, TimeSpan]:
         """The project's bookable range by zone, not rounded; {} without a project.
 
@@ -209,6 +233,13 @@ class AvailabilityQuery:
         if self.own.earliest == "now":
             return {zone: span._replace(start=0) for zone, span in spans.items()}
         return spans
+
+    @cached_property
+    def is_common_start(self) -> Callable[[int], bool]:
+        """Whether the grid of all resources together has the start: one answer for all of them."""
+        rules = [(self.grid_rules(each), each.zone) for each in self.resources]
+        increment = self.terms.increment or 1
+        return lru_cache(maxsize=None)(lambda start: starts_on_grid(rules, start, increment))
 
     @property
     def _zones(self) -> set[str]:
@@ -235,16 +266,20 @@ class PreparedSearch(NamedTuple):
 
 def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
     """Fetch what blocks the resources. At most three queries, however many resources there are."""
-    whole = _whole(query.spans.values())
-    timelines = [_timeline_without_busy(query, resource, whole) for resource in query.resources]
-    return PreparedSearch(_with_busy(timelines, query, whole), _slot_request(query, whole))
+    return _prepare_part(query, query.whole_span)
+
+
+def _prepare_part(query: AvailabilityQuery, part: TimeSpan) -> PreparedSearch:
+    """Prepare the search of a first part of the range."""
+    timelines = [_timeline_without_busy(query, resource, part) for resource in query.resources]
+    return PreparedSearch(_with_busy(timelines, query, part), _slot_request(query, part))
 
 
 def _timeline_without_busy(
     query: AvailabilityQuery, resource: SearchResource, whole: TimeSpan
 ) -> ResourceTimeline:
     closed = [
-        *_closed_by_request(query, resource, whole),
+        *query.closed_by_request.get(resource.zone, ()),
         *_uncovered_parts(whole, query.spans[resource.zone]),
         *resource.closed_in(whole),
     ]
@@ -330,17 +365,6 @@ def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
     )
 
 
-def _closed_by_request(
-    query: AvailabilityQuery, resource: SearchResource, whole: TimeSpan
-) -> list[tuple[int, int]]:
-    """What the rules of a request with `bounds` close. As rules they would move the grid of starts,
-    and the slots could not be booked.
-    """
-    if not query.bounds or not any(query.terms.extra) or whole.start == whole.end:
-        return []
-    return complement(open_windows(query.terms.extra, resource.zone, *whole), *whole)
-
-
 def _with_external_busy(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
     spans = query.external_busy.get(resource.id)
     return sorted([*busy, *spans]) if spans else busy
@@ -371,10 +395,6 @@ def _closed_by_booking_limits(
         for resource in resources
         if resource.id in counts
     }
-
-
-def _whole(spans: Collection[TimeSpan]) -> TimeSpan:
-    return TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
 
 
 def _uncovered_parts(whole: TimeSpan, covered: TimeSpan) -> list[tuple[int, int]]:
@@ -424,39 +444,62 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
     """Return, by date in `zone`, every resource with a slot that starts on it, first slots first.
 
     In round robin too, where a slot has only one resource. Raises Invalid on `to` for more than
-    100,000 pairs of date and resource, or if the resources together have more than five million
-    starts; in the mode mutual as `search_slots`.
+    100,000 pairs of date and resource, and if one resource has more than 100,000 slots; in the mode
+    mutual and with requirements as `search_slots`.
     """
     if not query.resources:
         return {}
-    date_of = lru_cache(maxsize=None)(partial(local_day, zone=zone))
+    days = local_day_pieces(*query.whole_span, zone)
     if query.requirements:
-        found: dict[date, dict[SearchResource, None]] = {}
-        for start, _, resources in search_slots(query):
-            found.setdefault(date_of(start), {}).update(dict.fromkeys(resources))
-        return {day: list(resources) for day, resources in found.items()}
+        return _resources_by_day(search_slots(query), days)
     if query.terms.mode == "mutual":
-        days = {date_of(start) for start, _, _ in search_slots(query)}
-        return {day: list(query.resources) for day in sorted(days)}
+        starts = [start for start, _, _ in search_slots(query)]
+        return {day: list(query.resources) for day in _first_of_each_day([starts], days)}
     timelines, slot_request = prepare_search(query)
     first_starts: dict[date, list[tuple[int, int]]] = {}
-    starts_left, pairs_left = MAX_SLOTS * MAX_STARTS_PER_SLOT, MAX_SLOTS
+    pairs_left = MAX_SLOTS
     with _refuse_too_many_slots():
         for position, timeline in enumerate(timelines):
-            starts = find_starts(timeline, slot_request)
-            firsts = {date_of(start): start for start in reversed(starts)}
+            firsts = _first_of_each_day(find_starts(timeline, slot_request), days)
             for day, start in firsts.items():
                 first_starts.setdefault(day, []).append((start, position))
-            starts_left -= len(starts)
             pairs_left -= len(firsts)
             if pairs_left < 0:
                 raise TooManySlots
-            if starts_left < 0:
-                raise TooManyStarts
     return {
         day: [timelines[position].key for _, position in sorted(first_starts[day])]
         for day in sorted(first_starts)
     }
+
+
+DayPieces = Sequence[tuple[date, int, int]]  # of `local_day_pieces`
+
+
+def _first_of_each_day(runs: Sequence[Sequence[int]], days: DayPieces) -> dict[date, int]:
+    """Return the first start on each day that has one, in order. The runs of starts are in order.
+
+    A day is looked up in its run: there may be a hundred starts a day.
+    """
+    found: dict[date, int] = {}
+    runs = [run for run in runs if run]
+    lasts = [run[-1] for run in runs]
+    for day, begin, end in days:
+        place = bisect_left(lasts, begin)
+        if place < len(runs):
+            run = runs[place]
+            first = run[bisect_left(run, begin)]
+            if first < end:
+                found.setdefault(day, first)
+    return found
+
+
+def _resources_by_day(slots: Sequence[Slot], days: DayPieces) -> dict[date, list[SearchResource]]:
+    starts = [start for start, _, _ in slots]
+    found: dict[date, dict[SearchResource, None]] = {}
+    for day, begin, end in days:
+        for _, _, resources in slots[bisect_left(starts, begin) : bisect_left(starts, end)]:
+            found.setdefault(day, {}).update(dict.fromkeys(resources))
+    return {day: list(resources) for day, resources in found.items()}
 
 
 FIRST_BATCH = 32
@@ -471,7 +514,7 @@ def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot
     resources = list(query.resources)
     if shuffled:
         random.shuffle(resources)
-    whole = _whole(query.spans.values())
+    whole = query.whole_span
     found = FirstFreeSlots(_slot_request(query, whole))
     first, size = 0, FIRST_BATCH if found.has_fixed_starts else len(resources)
     while first < len(resources):
@@ -491,25 +534,23 @@ def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot
 def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
     """Return the first `count` slots, or all if there are fewer.
 
-    Searches a growing part of the range: the whole may have more slots than the limit.
+    Searches a growing first part of the range, from a week on: the whole may have more slots than
+    the limit, and busy time is read for the part alone.
     """
     if not query.resources:
         return []
     find = _slot_finder(query, mode)
-    timelines, slot_request = prepare_search(query)
-    whole, known, part = (
-        slot_request.end - slot_request.start,
-        0,
-        2 * count * (query.terms.length or 1),
-    )
+    start, end = query.whole_span
+    step = query.terms.increment or query.terms.length or 1
+    known, part = 0, max(7 * DAY, 2 * count * step)
     while True:
-        part = min(part, whole)
+        until = min(start + part, end)
         try:
-            slots = find(timelines, slot_request._replace(end=slot_request.start + part))
+            slots = find(*_prepare_part(query, TimeSpan(start, until)))
         except TooManySlots:
-            part = (known + part) // 2
+            part = (known + until - start) // 2
             continue
-        if len(slots) >= count or part == whole:
+        if len(slots) >= count or until == end:
             return slots[:count]
         known, part = part, 4 * part
 
@@ -548,26 +589,34 @@ class Explanation(NamedTuple):
     turn: Turn | None = None  # of the mode roundrobin_fair
 
 
+TOO_MUCH_TO_EXPLAIN = "Too much to explain: request a shorter range."
+
+
 def explain_query(query: AvailabilityQuery) -> list[Explanation]:
-    """Explain the whole range of the query, per resource. Raises Invalid as `search_slots` does."""
+    """Explain the whole range of the query, per resource.
+
+    Raises Invalid as `search_slots` does, and for more than MAX_REASONS events or reasons of all
+    resources together.
+    """
     if not query.resources:
         return []
-    whole = _whole(query.spans.values())
+    whole = query.whole_span
+    if has_more_busy_events(_ids(query.resources), whole, than=MAX_REASONS):
+        raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN)
     obstacles = Obstacles(
         fetch_busy_items(query, whole), _closed_by_booking_limits(query, query.resources, whole)
     )
-    try:
-        return [
-            Explanation(
-                resource,
-                explain_time(query, resource, query.spans[resource.zone], obstacles),
-                never_open(resource.zone, query.rule_lists(resource), *query.spans[resource.zone]),
-                query.turns.get(resource.id),
-            )
-            for resource in query.resources
-        ]
-    except TooManySlots as error:
-        raise Invalid.at("to", "Too much to explain: request a shorter range.") from error
+    left, found = MAX_REASONS, []
+    for resource in query.resources:
+        span = query.spans[resource.zone]
+        try:
+            segments = explain_time(query, resource, span, obstacles, limit=left)
+        except TooManySlots as error:
+            raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN) from error
+        left -= sum(len(segment.reasons) for segment in segments)
+        is_never_open = never_open(resource.zone, query.rule_lists(resource), *span)
+        found.append(Explanation(resource, segments, is_never_open, query.turns.get(resource.id)))
+    return found
 
 
 def free_times_of_requirements(
@@ -613,9 +662,17 @@ def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID
 
 
 def explain_time(
-    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+    query: AvailabilityQuery,
+    resource: SearchResource,
+    span: TimeSpan,
+    obstacles: Obstacles,
+    *,
+    limit: int = MAX_REASONS,
 ) -> list[Segment]:
-    """Explain one resource's time; notice and booking window are not rounded, as in the check."""
+    """Explain one resource's time; notice and booking window are not rounded, as in the check.
+
+    Raises TooManySlots above `limit` reasons.
+    """
     notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
     return explain(
         zone=resource.zone,
@@ -631,6 +688,7 @@ def explain_time(
         throughout=[_calendar_reason(calendar, resource) for calendar in resource.out_of_step]
         if resource.is_closed
         else [],
+        limit=limit,
     )
 
 
@@ -674,6 +732,14 @@ def find_unavailability(
     return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
 
 
+def is_available(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> bool:
+    """Return whether `find_unavailability` has no reason, without looking for the reasons."""
+    is_on_grid = not query.on_grid or _is_on_grid(query, resource, span.start)
+    return is_on_grid and is_free(query, resource, span, obstacles)
+
+
 def is_free(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> bool:
@@ -711,10 +777,9 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
         return True
     if query.requirements and resource.id not in query.requirements[0].ids:
         return True
-    is_mutual = query.terms.mode == "mutual" and not query.requirements
-    together = query.resources if is_mutual else [resource]
-    rules = [(query.grid_rules(each), each.zone) for each in together]
-    return starts_on_grid(rules, start, increment)
+    if query.terms.mode == "mutual" and not query.requirements:
+        return query.is_common_start(start)
+    return starts_on_grid([(query.grid_rules(resource), resource.zone)], start, increment)
 
 
 def _wrong_length(terms: SlotParameters) -> Reason:

@@ -366,6 +366,13 @@ def fetch_busy_events(
     return found
 
 
+def has_more_busy_events(resource_ids: Collection[uuid.UUID], span: TimeSpan, *, than: int) -> bool:
+    """Whether more than so many events block the resources in the span."""
+    events = Event.objects.filter(resource_id__in=resource_ids, busy=True).order_by()
+    found = events.overlapping(to_datetime(span.start), to_datetime(span.end))
+    return found[: than + 1].count() > than
+
+
 def _fetch_named(
     resource_ids: Collection[uuid.UUID], span: TimeSpan, **kept: Any
 ) -> list[tuple[Any, ...]]:

@@ -14,12 +14,7 @@ from django.utils.text import slugify
 
 from apps_config.history import record_history
 from apps_config.models import App, Credential
-from apps_config.services import (
-    issue_key,
-    replace_notifications,
-    revoke_key,
-    revoke_log_in_tokens_of,
-)
+from apps_config.services import end_log_in_tokens, issue_key, replace_notifications, revoke_key
 from availability.capacity_units import lower_units
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.intervals import clip, find_overlaps
@@ -30,6 +25,7 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
     span_record,
 )
+from availability.hold_lifecycle import release_holds_of_project
 from availability.models import (
     Calendar,
     Constraint,
@@ -142,7 +138,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         _set_schedule(resource, given)
         if password is not None:
             resource.password = password
-            revoke_log_in_tokens_of(resource=resource)
+            end_log_in_tokens(resource.id)
         _save_resource(resource)
         if "availability_constraints" in given:
             replace_constraints(given["availability_constraints"], resource=resource)
@@ -177,7 +173,7 @@ def replace_password(resource: Resource, text: str, *, now: datetime) -> bool:
         )
         is_replaced = rows.update(password=password, updated_at=transaction_start()) == 1
         if is_replaced:
-            revoke_log_in_tokens_of(resource=resource)
+            end_log_in_tokens(resource.id)
     return is_replaced
 
 
@@ -216,10 +212,16 @@ def _move_whole_days(resource: Resource) -> None:
 
 
 def delete_resource(resource: Resource, *, now: datetime) -> None:
-    """Soft-delete a resource, which frees its e-mail address. Raises InUse while it is booked."""
+    """Soft-delete a resource, which frees its e-mail address.
+
+    Raises InUse while it is booked, and while a request awaits its answer, also a past one.
+    """
     with transaction.atomic():
         lock_resources([resource.id])
-        _refuse_while_booked(Event.objects.filter(resource=resource), "The resource", now)
+        events = Event.objects.filter(resource=resource)
+        _refuse_while_booked(events, "The resource", now)
+        # The clock completes past bookings, but not requests: one could be confirmed later.
+        _refuse_if_any(events.filter(_has_booking(**UNFINISHED, completes_at=None)), "The resource")
         Resource.objects.filter(id=resource.id).update(
             deleted_at=now, updated_at=transaction_start()
         )
@@ -238,12 +240,23 @@ def store_picture(resource: Resource, picture: SmallImage | None) -> None:
     ResourcePicture.objects.update_or_create(resource=resource, defaults=values)
 
 
+UNFINISHED = {"completed": False, "deleted_at": None}
+
+
 def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> None:
     """Raise InUse if one of the events ends after `now` and its booking is not completed."""
-    mine = Q(bookings__completed=False, bookings__deleted_at=None)
-    companions = Q(main__bookings__completed=False, main__bookings__deleted_at=None)
-    if events.filter(mine | companions, end__gt=now).exists():
+    _refuse_if_any(events.filter(_has_booking(**UNFINISHED), end__gt=now), name)
+
+
+def _refuse_if_any(events: models.QuerySet, name: str) -> None:
+    if events.exists():
         raise InUse(f"{name} has bookings that are not completed.")
+
+
+def _has_booking(**values: Any) -> Q:
+    """Match events of a booking with these values, and their companions."""
+    mine = Q(**{f"bookings__{name}": value for name, value in values.items()})
+    return mine | Q(**{f"main__bookings__{name}": value for name, value in values.items()})
 
 
 # --- Schedules ------------------------------------------------------------------------------------
@@ -452,6 +465,7 @@ def _free_slug(name: str) -> str:
 
 
 def _set_project(project: Project, given: Mapping[str, Any]) -> None:
+    mode = project.availability.get("mode")
     project.availability = merge_parameters(project.availability, given.get("availability", {}))
     for name in PROJECT_OBJECTS:
         setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
@@ -461,6 +475,8 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     project.requires = given.get("requires", project.requires)
     if project.requires and project.availability.get("length", "") is None:
         raise Invalid.at("availability.length", "Required with `requires`.")
+    if project.requires and project.availability.get("mode") != mode:
+        raise Invalid.at("availability.mode", "Is not used with `requires`.")
     project.reservation_time = given.get("reservation_time", project.reservation_time)
     if "event_notifications" in given:
         project.replaces_notifications = given["event_notifications"] is not None
@@ -554,11 +570,13 @@ def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
 
 
 def delete_project(project: Project, *, now: datetime) -> None:
-    """Soft-delete a project, which frees its slug. Raises InUse if it has bookings that are not
-    completed.
+    """Soft-delete a project, which frees its slug and the times of its holds.
+
+    Raises InUse if it has bookings that are not completed.
     """
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(id=project.id)
         _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
+        release_holds_of_project(project, now=now)
         Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=transaction_start())
         record_history(Project.objects.filter(id=project.id), "~")

@@ -8,6 +8,7 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from availability.serializers.projects import MAX_POSITION
+from bookings.booking_input import NOT_ASKED
 from bookings.formatting import to_one_line
 from common.api.merge_patch import merge_keys
 
@@ -53,8 +54,6 @@ AUTOCOMPLETE: Mapping[str, str] = {
 FIRST = ("name", "first_name", "last_name", "email", "phone")
 LENGTHS = {"name": 200, "email": 254, "phone": 200, "voip": 200}
 MAX_FIELDS = 2000
-# Keys of a customer that are not form fields.
-NOT_ASKED = frozenset({"id", "meta", "timezone"})
 
 
 class FormField(NamedTuple):

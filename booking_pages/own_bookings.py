@@ -12,7 +12,7 @@ from django.core.signing import BadSignature, Signer
 from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
-from django.utils.crypto import constant_time_compare, salted_hmac
+from django.utils.crypto import constant_time_compare
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -28,6 +28,7 @@ from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
+from common.keyed_digests import keyed_digest
 from common.sql import insert_rows
 from common.updated_at import transaction_start
 from notifications.models import Delivery
@@ -138,4 +139,4 @@ def has_valid_form_token(session: OwnBookingsSession, given: str) -> bool:
 
 
 def _form_token(cookie: str) -> str:
-    return salted_hmac(f"{SALT}.forms", cookie, algorithm="sha256").hexdigest()
+    return keyed_digest(f"{SALT}.forms", cookie).hex()

@@ -6,6 +6,8 @@ from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
 from availability.core.slots import Slot
+from availability.core.zones import DAY
+from availability.query_cost import public_days
 from availability.search import AvailabilityQuery, search_first_slots
 from bookings.formatting import clock_words, is_ambiguous
 from common.instants import (
@@ -44,21 +46,24 @@ def find_slots_to_offer(
     """Return the free slots of the MAX_DAYS days from the first free day after `since`, and of the
     rest of its month.
 
-    `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots.
+    `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots. Looks as
+    far ahead as a public caller may search at once.
     """
     horizon = max((span.end for span in rules.bookable_spans.values()), default=0)
     earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
     began = int(since.timestamp())
-    nothing = OfferedSlots([], horizon, horizon, began, earliest)
-    if horizon <= began:
+    last = min(horizon, began + public_days(len(rules.resources)) * DAY)
+    nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
+    first = _find_first(rules, since, last, count=1) if began < last else []
+    if not first:
         return nothing
-    slots = search_first_slots(
-        _window(rules, since, to_datetime(horizon)), mode=_mode(rules), count=MAX_SLOTS
-    )
-    if not slots:
-        return nothing
-    until = min(_end_of_window(slots, zone_name), horizon)
+    until = min(_end_of_window(first, zone_name), horizon)
+    length = rules.terms.length
+    # A slot may end after the window; a free interval without a length anywhere.
+    end = last if length is None else min(until + length, horizon)
+    until = min(until, end)
+    slots = _find_first(rules, since, end, count=MAX_SLOTS)
     if len(slots) == MAX_SLOTS:
         until = min(until, slots[-1][0])
     return nothing._replace(
@@ -66,15 +71,14 @@ def find_slots_to_offer(
     )
 
 
-def _window(rules: AvailabilityQuery, start: datetime, end: datetime) -> AvailabilityQuery:
-    """Return the same rules for a part of their range."""
-    terms = replace(rules.terms, earliest=format_instant(start), latest=format_instant(end))
-    return replace(rules, terms=terms, bounds=rules.own)
-
-
-def _mode(rules: AvailabilityQuery) -> str:
-    """Return the search mode: which resource is free does not matter here."""
-    return "mutual" if rules.terms.mode == "mutual" else "roundrobin_prioritized"
+def _find_first(rules: AvailabilityQuery, since: datetime, end: int, *, count: int) -> list[Slot]:
+    """Return the first `count` free slots from `since` to `end`."""
+    earliest, latest = format_instant(since), format_instant(to_datetime(end))
+    terms = replace(rules.terms, earliest=earliest, latest=latest)
+    # Which resource is free does not matter here.
+    mode = "mutual" if terms.mode == "mutual" else "roundrobin_prioritized"
+    query = replace(rules, terms=terms, bounds=rules.own)
+    return search_first_slots(query, mode=mode, count=count)
 
 
 def _end_of_window(slots: Sequence[Slot], zone_name: str) -> int:

@@ -37,6 +37,7 @@ from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 
 DEFAULT_GRAPH = "instant"
+NOT_ASKED = ("id", "meta", "timezone")  # keys of a customer that no form asks for
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
 
 
@@ -64,6 +65,7 @@ def parse_new_booking(
         now=now,
         holds=holds,
         is_public=caller.is_widget,
+        is_group=graph.is_group,
         **target_resources(project, calendar, target),
     )
     check_named_resources(booking_target)
@@ -72,6 +74,7 @@ def parse_new_booking(
     check_max_length_without_project(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_customer_count(given, project, caller)
+    _check_required_answers(flat, given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
@@ -346,6 +349,32 @@ def _booking_draft(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
     }
 
 
+def _check_required_answers(
+    flat: FlatBody, given: Mapping[str, Any], project: Project | None, caller: Caller
+) -> None:
+    """Raise Invalid if a public caller leaves out the answer to a required question.
+
+    A checkbox must be ticked. Readonly questions have the project's own answer.
+    """
+    if project is None or not caller.is_widget:
+        return
+    required = [
+        key
+        for key, question in project.customer_fields.items()
+        if isinstance(question, Mapping) and question.get("required") is True
+        if not question.get("readonly") and key not in NOT_ASKED
+    ]
+    path = "customer" if "customer" in flat.values else "customers.{}"
+    errors = {
+        f"{path.format(position)}.{key}": ["This field is required."]
+        for position, customer in enumerate(given["customers"])
+        for key in required
+        if ({**customer["meta"], **customer}).get(key) in (None, "", False)
+    }
+    if errors:
+        raise Invalid(errors)
+
+
 def _read_seat(
     flat: FlatBody,
     target: Mapping[str, Any],
@@ -376,6 +405,7 @@ def _read_seat(
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
     _check_customer_count(given, project, caller)
+    _check_required_answers(flat, given, owner.project or project, caller)
     seat = NewSeat(
         owner_id=owner_id,
         start=given.get("start"),

@@ -12,6 +12,7 @@ from availability.booking_policies import (
     policy_query,
     project_buffers,
     public_policy_query,
+    without_booking_terms,
     without_rules,
 )
 from availability.core.busy_items import Buffers
@@ -50,6 +51,7 @@ class BookingTarget:
         others: Sequence[uuid.UUID] = (),
         holds: Sequence[Hold] = (),
         is_public: bool = False,
+        is_group: bool = False,
         fixed: FixedChoice = NOTHING_FIXED,
         named: Calendar | None = None,
     ) -> None:
@@ -57,8 +59,9 @@ class BookingTarget:
 
         others: the further resources of an existing mutual booking. holds: the holds that reserve
         the time for the booking, one row per resource. is_public: a public caller or a customer
-        books or moves. fixed: the resources that are named of those that the project requires;
-        named: the calendar that is named among theirs.
+        books or moves. is_group: the booking has seats; length, notice and booking window of the
+        project are those of its customers. fixed: the resources that are named of those that the
+        project requires; named: the calendar that is named among theirs.
         """
         self.app = app
         self.project = project
@@ -67,6 +70,7 @@ class BookingTarget:
         self.others = others
         self.holds = holds
         self.is_public = is_public
+        self.is_group = is_group
         self.fixed = fixed
         self.named = named
         self.external_busy: ExternalBusy = {}  # busy times from the live check
@@ -74,11 +78,34 @@ class BookingTarget:
         self.public_request: PublicRequest | None = None
         self._buffered: list[tuple[AvailabilityQuery, AvailabilityQuery]] = []
 
+    def at(
+        self,
+        calendar: Calendar | None,
+        *,
+        others: Sequence[uuid.UUID] | None = None,
+        fixed: FixedChoice = NOTHING_FIXED,
+    ) -> "BookingTarget":
+        """The target of the same booking in another calendar; None: to choose its resources anew.
+
+        others: as in the constructor; None: the same.
+        """
+        return BookingTarget(
+            app=self.app,
+            project=self.project,
+            calendar=calendar,
+            now=self.now,
+            others=self.others if others is None else others,
+            is_public=self.is_public,
+            is_group=self.is_group,
+            fixed=fixed,
+        )
+
     @cached_property
     def policies(self) -> AvailabilityQuery:
         """The rules of the project, or the defaults, without resources."""
         query_of = public_policy_query if self.is_public else policy_query
-        return query_of(self.project, (), now=self.now)
+        query = query_of(self.project, (), now=self.now)
+        return without_booking_terms(query) if self.is_group else query
 
     @cached_property
     def rules(self) -> AvailabilityQuery:

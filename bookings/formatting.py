@@ -202,6 +202,14 @@ def length_words(seconds: int | None) -> str:
     return " ".join(_unit_words(*part) for part in parts if part[0])
 
 
+def in_minutes_words(minutes: int) -> str:
+    """Format as `in 4 minutes`, in the active language."""
+    locale = _active_locale() or Locale(SOURCE_LANGUAGE)
+    return cldr_dates.format_timedelta(
+        timedelta(minutes=minutes), "minute", threshold=9, add_direction=True, locale=locale
+    )
+
+
 def notice_words(limit: Any) -> str:
     """Format a duration such as `1 day 12 hours` in the active language; others stay the same."""
     locale = _active_locale()

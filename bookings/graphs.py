@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 INITIALIZED, COMPLETED = "initialized", "completed"
-# Applied by the service when a payment is overdue.
-TIMEOUT = "timeout"
+# Applied by the service when a payment is overdue, and when a request gets no answer.
+TIMEOUT, DECLINE = "timeout", "decline"
 # Recipients of event notifications; WEBHOOK: the URL of a call.
 CUSTOMER, OWNER, WEBHOOK = "customer", "owner", "webhook"
 EVERYBODY = frozenset({CUSTOMER, OWNER, WEBHOOK})
@@ -18,7 +18,10 @@ CUSTOMER_ACTIONS = frozenset({"cancel_by_customer"})
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """One workflow. `start` is the default action of a new booking."""
+    """One workflow. `start` is the default action of a new booking.
+
+    aliases: further names of actions, which the log and `available_actions` do not use.
+    """
 
     name: str
     start: str
@@ -30,6 +33,7 @@ class Graph:
     seats_follow: Mapping[str, str] = field(default_factory=dict)
     seated: frozenset[str] = frozenset()
     reminds: frozenset[str] = EVERYBODY
+    aliases: Mapping[str, str] = field(default_factory=dict)
     _live: frozenset[str] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -42,7 +46,11 @@ class Graph:
 
     def next_state(self, state: str, action: str) -> str | None:
         """Return the state after `action`; None: the action is not allowed."""
-        return self.steps.get((state, action))
+        return self.steps.get((state, self.own_action(state, action)))
+
+    def own_action(self, state: str, action: str) -> str:
+        """Return the name that the action has in the graph."""
+        return action if (state, action) in self.steps else self.aliases.get(action, action)
 
     def is_completed(self, state: str) -> bool:
         return not self.actions(state)
@@ -57,6 +65,14 @@ class Graph:
 
     def awaits_payment(self, state: str) -> bool:
         return (state, TIMEOUT) in self.steps
+
+    def awaits_answer(self, state: str) -> bool:
+        """Whether the booking is a request that the owner confirms or declines."""
+        return (state, DECLINE) in self.steps
+
+    def expiry_action(self, state: str) -> str:
+        """Return the action of the clock for a booking that has expired in `state`."""
+        return TIMEOUT if self.awaits_payment(state) else DECLINE
 
     @property
     def is_paid_later(self) -> bool:
@@ -149,6 +165,7 @@ GRAPHS: Mapping[str, Graph] = {
             blocking=frozenset(),
             seated=frozenset({"confirmed", "completed"}),
             reminds=_OF_SEATS,
+            aliases={"cancel": "cancel_by_owner"},
         ),
         Graph(
             name="group_customer_payment",

@@ -72,6 +72,7 @@ def parse_new_hold(
 
     `zone` is the zone of wall times if no single resource is named. Raises Invalid.
     """
+    _refuse_keys_of_bookings(body)
     flat = FlatBody(_known(body, caller))
     wanted = flat.read(TargetSerializer)
     project, calendar = find_booking_target(flat, app, caller, wanted)
@@ -92,6 +93,17 @@ def parse_new_hold(
         client_address=(client_address or UNKNOWN_ADDRESS) if caller.is_widget else "",
         **parse_settings(given, project, caller),
     ), target
+
+
+def _refuse_keys_of_bookings(body: Any) -> None:
+    """Raise Invalid for keys that ask for something else than a hold of one whole time.
+
+    Ignored, they would hold the time of another resource, or one place instead of several.
+    """
+    body = array_as_object(body)
+    names = [name for name in ("related", "quantity") if isinstance(body, Mapping) and name in body]
+    if names:
+        raise Invalid({name: ["Not supported here."] for name in names})
 
 
 def _known(body: Any, caller: Caller) -> Any:

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Count
-from django.utils.crypto import salted_hmac
 from rest_framework.serializers import ValidationError
 
 from apps_config.models import App
@@ -35,6 +34,7 @@ from bookings.models import Customer, UnverifiedBooking
 from common.altcha import make_challenge, read_solution
 from common.api.fields import EmailField, array_as_object
 from common.errors import Invalid, Refusal
+from common.keyed_digests import keyed_digest
 from common.sql import wait_for_turn
 
 MAX_EMAILS = 5  # more customers are refused anyway
@@ -170,7 +170,7 @@ def use_challenge(app: App, body: Any, *, now: datetime) -> bool:
 
 
 def _challenge_key(app: App) -> bytes:
-    return salted_hmac("bookings.challenge", str(app.id), algorithm="sha256").digest()
+    return keyed_digest("bookings.challenge", str(app.id))
 
 
 # --- What is counted for the dashboard ------------------------------------------------------------

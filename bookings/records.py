@@ -329,6 +329,7 @@ class BookingRecord(BookingEntryRecord, total=False):
         "The other related bookings of the bulk request.", of=_related_by_bulk
     )
     series: SeriesRecord | None
+    full: bool = field("In GET /v2/bookings/groups: no seat is free; else absent.")
     # `external_calendars` registers an include that renders it.
     provider_event: ProviderEventRecord | None = field(of=lambda booking: None)
 

@@ -65,6 +65,8 @@ START_ACTIONS = sorted(
 class CustomerSerializer(ObjectSerializer):
     """Name and e-mail are needed; every key that is not known goes to `meta`."""
 
+    is_open = True
+
     name = OneLineField(200)
     email = EmailField()
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
@@ -93,6 +95,8 @@ class CustomerSerializer(ObjectSerializer):
 
 class CustomerChangeSerializer(ObjectSerializer):
     """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
+
+    is_open = True
 
     id = IdField(help_text="The customer's id. Absent: the customer at this position.", **OPTIONAL)
     name = OneLineField(200, **OPTIONAL)
@@ -423,6 +427,17 @@ class ActionInputSerializer(ObjectSerializer):
     message = TextField(8000, allow_blank=True, **CLEARABLE)
 
 
+class ActionInputsSerializer(ObjectSerializer):
+    """The inputs of all actions, each under the action's name."""
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return super().get_fields() | {action: ActionInputSerializer() for action in ACTIONS}
+
+
+class ActionRequestSerializer(ActionInputsSerializer, ActionBodySerializer):
+    """All keys of the body of an action."""
+
+
 class RescheduleTargetSerializer(ObjectSerializer):
     resource_id = IdField(help_text="The new resource. Absent: the same resource.", **CLEARABLE)
     challenge = challenge_field()
@@ -440,6 +455,11 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
         **CLEARABLE,
     )
 
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        if isinstance(data, Mapping) and "resources" in data:
+            raise serializers.ValidationError({"resources": ["Not supported here."]})
+        return super().to_internal_value(data)
+
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         check_span(given["start"], given["end"])
         return given
@@ -447,6 +467,16 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
 
 class VerificationSerializer(ObjectSerializer):
     code = OneLineField(20, help_text="The six digits of the e-mail.")
+
+
+class GroupChangeSerializer(ObjectSerializer):
+    max_seats = BoundedIntegerField(1, MAX_SEATS, help_text="At least the seats that are taken.")
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        others = data.keys() - self.fields if isinstance(data, Mapping) else ()
+        if others:
+            raise serializers.ValidationError({name: ["Can't be changed here."] for name in others})
+        return super().to_internal_value(data)
 
 
 class BookingChangeSerializer(ObjectSerializer):
@@ -465,9 +495,10 @@ class BookingChangeSerializer(ObjectSerializer):
     meta = MetaField(**OPTIONAL)
     outcome = serializers.ChoiceField(
         OUTCOMES,
-        help_text="Whether the customer came. Only after the booking has begun. Null clears it.",
+        help_text="Whether the customer came. From one hour before the start. Null clears it.",
         **CLEARABLE,
     )
+    settings = GroupChangeSerializer(help_text="Of a group.", **OPTIONAL)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "customer" in given and "customers" in given:
@@ -477,7 +508,7 @@ class BookingChangeSerializer(ObjectSerializer):
         if "customer" in given:
             given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
         texts = {name: given[name] or "" for name in ("where", "description") if name in given}
-        return given | texts
+        return given | texts | given.pop("settings", {})
 
 
 class AddressSerializer(ObjectSerializer):
@@ -508,7 +539,7 @@ class AnyField(serializers.JSONField):
 
 @extend_schema_field(BookingBodySerializer)
 class BookingBodyField(AnyField):
-    pass
+    serializer = BookingBodySerializer
 
 
 class BulkChangeSerializer(ScopeSerializer):
@@ -523,6 +554,10 @@ class BulkChangeSerializer(ScopeSerializer):
         if ("meta" in given) == ("action" in given):
             raise serializers.ValidationError({"action": ["Send either `meta` or `action`."]})
         return given
+
+
+class BulkChangeRequestSerializer(ActionInputsSerializer, BulkChangeSerializer):
+    """All keys of one change."""
 
 
 @extend_schema_field(
@@ -548,7 +583,7 @@ class BulkChangeSerializer(ScopeSerializer):
     }
 )
 class BulkChangeField(AnyField):
-    pass
+    serializer = BulkChangeRequestSerializer
 
 
 class NewBulkSerializer(BulkBodySerializer):

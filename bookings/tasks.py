@@ -33,7 +33,7 @@ def complete_ended_bookings() -> None:
 @shared_task
 def time_out_payments() -> None:
     """Time out unpaid bookings; if many are due, ask another worker to share them."""
-    services.time_out_unpaid(
+    services.expire_bookings(
         now=database_now(),
         on_full_batch=partial(_ask_another_worker, time_out_payments, expires=5),
     )

@@ -38,10 +38,12 @@ logger = logging.getLogger(__name__)
 STATUS = {
     "malformed": 400,
     "unauthenticated": 401,
+    "second_factor_required": 401,
     "forbidden": 403,
     "not_found": 404,
     "method_not_allowed": 405,
     "not_acceptable": 406,
+    "request_timeout": 408,
     "slot_taken": 409,
     "not_available": 409,
     "action_not_allowed": 409,
@@ -110,11 +112,16 @@ class Unauthenticated(Refusal):
 
     code = "unauthenticated"
 
-    def __init__(self) -> None:
+    def __init__(self, message: str = "Valid credentials are required.") -> None:
         super().__init__(
-            "Valid credentials are required.",
-            headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'},
+            message, headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'}
         )
+
+
+class SecondFactorRequired(Unauthenticated):
+    """The password is right, but does not suffice."""
+
+    code = "second_factor_required"
 
 
 class Forbidden(Refusal):
@@ -149,6 +156,13 @@ class NotAcceptable(Refusal):
 
     def __init__(self, message: str = "The service returns application/json only.") -> None:
         super().__init__(message)
+
+
+class RequestTimeout(Refusal):
+    code = "request_timeout"
+
+    def __init__(self) -> None:
+        super().__init__("The body did not arrive in time. Send the request again.")
 
 
 class TooLarge(Refusal):
@@ -266,6 +280,13 @@ def error_items(detail: Any) -> Iterable[tuple[str, Any]]:
     return [("", detail)]
 
 
+def unreadable_body(exc: BaseException) -> Refusal:
+    """Return the refusal for an error of reading the body: it is late, or incomplete."""
+    if isinstance(exc, TimeoutError) or isinstance(exc.__cause__, TimeoutError):
+        return RequestTimeout()
+    return Malformed("The body is incomplete.")
+
+
 # The first matching class applies.
 TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (Refusal, lambda exc: exc),
@@ -283,7 +304,7 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (PermissionDenied, lambda exc: Forbidden()),
     (SuspiciousOperation, lambda exc: Malformed("The request is malformed.")),
     (BadRequest, lambda exc: Malformed("The request is malformed.")),
-    (UnreadablePostError, lambda exc: Malformed("The body is incomplete.")),
+    (UnreadablePostError, unreadable_body),
 ]
 
 

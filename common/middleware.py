@@ -6,9 +6,11 @@ import uuid
 from collections.abc import Callable
 
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
 from common.errors import (
+    Malformed,
     NotFound,
     Unavailable,
     discard_connection,
@@ -16,8 +18,10 @@ from common.errors import (
     is_outage,
     json_error,
     set_request_id,
+    unreadable_body,
 )
 from common.observability.request_log import observe_request
+from common.request_origin import serving
 
 logger = logging.getLogger(__name__)
 
@@ -42,13 +46,27 @@ class RequestIdMiddleware:
         given = request.META.get("HTTP_X_REQUEST_ID", "")
         request_id = given if SANE_ID.fullmatch(given) else str(uuid.uuid4())
         set_request_id(request, request_id)
-        response = observe_request(request, request_id, self._answer)
+        with serving(request):
+            response = observe_request(request, request_id, self._answer)
         response["Service-Request-Id"] = request_id
         return response
 
     def _answer(self, request: HttpRequest) -> HttpResponse:
         log_context_header(request)
         return self.get_response(request)
+
+
+class NoStoreMiddleware:
+    """Forbid caches to keep answers of the API, errors included, unless the view allows it."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self.get_response(request)
+        if is_api_path(request):
+            response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
 
 
 def log_context_header(request: HttpRequest) -> None:
@@ -58,6 +76,26 @@ def log_context_header(request: HttpRequest) -> None:
         if context:
             logger.info("context=%s", ascii(context[:CONTEXT_LENGTH]))
             return
+
+
+class HostMiddleware:
+    """Refuse a Host that is not in ALLOWED_HOSTS; probes may send any.
+
+    Django itself checks the header only where code reads it, and logs an error with a traceback.
+    """
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.path_info not in settings.PROBE_PATHS:
+            try:
+                request.get_host()
+            except DisallowedHost:
+                host = request.META.get("HTTP_HOST", "")
+                logger.warning("host not in ALLOWED_HOSTS: %s", ascii(host[:CONTEXT_LENGTH]))
+                return json_error(request, Malformed("The service does not answer to this Host."))
+        return self.get_response(request)
 
 
 class TrailingSlashMiddleware:
@@ -107,3 +145,18 @@ class DatabaseErrorMiddleware:
         logger.warning("database unavailable: %s", exception)
         discard_connection(exception)
         return json_error(request, Unavailable())
+
+
+class UnreadableBodyMiddleware:
+    """Answer a late or incomplete body in a view outside of DRF as in DRF's views."""
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if not isinstance(exception, UnreadablePostError):
+            return None
+        return json_error(request, unreadable_body(exception))

@@ -9,7 +9,8 @@ from typing import Protocol
 
 from django.conf import settings
 from django.http import HttpRequest
-from django.utils.crypto import salted_hmac
+
+from common.keyed_digests import keyed_digest
 
 WINDOW = 60
 MAX_KEYS = 50_000
@@ -24,7 +25,7 @@ class SharedCounter(Protocol):
 
 def digest_key(text: str) -> str:
     """A keyed digest of 32 characters: what is counted stores no address."""
-    return salted_hmac("common.rate_limit", text, algorithm="sha256").hexdigest()[:32]
+    return keyed_digest("common.rate_limit", text).hex()[:32]
 
 
 class RateWindow:

@@ -60,7 +60,7 @@ def _names_page(item: dict[str, Any], word: str) -> bool:
 
 def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
     """Yield the settings of the account's only app."""
-    app_id = only_app_id(scope_of(request))
+    app_id = only_app_id(request)
     if app_id is None:
         return
     page = reverse("admin:apps_config_app_change", args=[app_id])

@@ -5,7 +5,7 @@ MAX_COUNTED, the charts read two weeks of bookings and one day of deliveries and
 minute.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -54,13 +54,14 @@ from office.calendars.sync_status import (
     progress_words,
     state_of,
 )
-from office.navigation import only_app_id
+from office.navigation import APPS, BOOKINGS, CALENDARS, DELIVERIES, WEBHOOKS, may_open, only_app_id
 
 MAX_COUNTED = 1000  # a count stops here
 MAX_LISTED = 8
 DAYS_BEFORE, DAYS_AFTER = 6, 7
 KEPT = 60  # seconds
 Bookings = QuerySet[Booking]
+Part = dict[str, Any]
 
 
 class Figure(NamedTuple):
@@ -84,42 +85,89 @@ class ChartBar(NamedTuple):
     note: str = ""
 
 
+class Today(NamedTuple):
+    """What the parts of the page are about: `start` to `end` is the local day in `zone`."""
+
+    request: HttpRequest
+    now: datetime
+    zone: str
+    day: date
+    start: datetime
+    end: datetime
+
+    @property
+    def scope(self) -> Scope:
+        return scope_of(self.request)
+
+
 def today_context(request: HttpRequest) -> dict[str, Any]:
-    scope, now = scope_of(request), timezone.now()
-    place = office_zone(request)
-    local = local_date(now, place)
-    start, end = days_span_in_zone(local, local, place)
-    bookings = Booking.objects.filter(scope.rows("app"), deleted_at=None)
-    deliveries = Delivery.objects.filter(scope.rows("app"))
-    calendars = Calendar.objects.filter(scope.rows("app"))
-    in_need = need_attention(calendars, now)
-    without_emails = _apps_with_emails_off(scope)
-    chart = cache.get_or_set(
-        f"office-charts-{request.user.pk}-{local}-{get_language()}",
-        lambda: _charts(scope, now, place),
-        KEPT,
-    )
+    """Return the template's values: each part needs the permission of the list that it is about."""
+    now, zone = timezone.now(), office_zone(request)
+    day = local_date(now, zone)
+    today = Today(request, now, zone, day, *days_span_in_zone(day, day, zone))
+    parts = [read(today) for page, read in PARTS if may_open(request, page)]
+    context = {"day": day, "zone": zone, "chart_height": HEIGHT, "chart_width": WIDTH}
+    for part in parts:
+        context |= part
+    figures = [figure for part in parts for figure in part.get("figures", ())]
+    return context | {"figures": figures, "is_empty": not parts}
+
+
+def _bookings_part(today: Today) -> Part:
+    rows = Booking.objects.filter(today.scope.rows("app"), deleted_at=None)
     return {
-        "day": local,
-        "zone": place,
-        "figures": [
-            _bookings_today_figure(bookings, start, end, local),
-            _waiting(bookings),
-            _failed(deliveries, now),
-            _overdue(deliveries, now),
-            _disabled(scope),
-            _in_need(in_need),
-        ],
-        "refusals": _refusals(scope, now),
+        "figures": [_bookings_today_figure(rows, today), _waiting(rows)],
+        "next_bookings": _next(rows, today.now, today.end),
+        "requests": _pending_request_lines(rows),
+        "bookings_chart": _cached_chart(today, "bookings", _bookings_per_day),
+    }
+
+
+def _deliveries_part(today: Today) -> Part:
+    rows = Delivery.objects.filter(today.scope.rows("app"))
+    return {
+        "figures": [_failed(rows, today.now), _overdue(rows, today.now)],
+        "deliveries_chart": _cached_chart(today, "deliveries", _deliveries_per_hour),
+    }
+
+
+def _webhooks_part(today: Today) -> Part:
+    return {"figures": [_disabled(today.scope)]}
+
+
+def _calendars_part(today: Today) -> Part:
+    rows = Calendar.objects.filter(today.scope.rows("app"))
+    in_need = need_attention(rows, today.now)
+    return {
+        "figures": [_in_need(in_need)],
+        "calendars": _calendar_lines(in_need),
+        "first_syncs": _first_syncs(calendars_in_first_sync(rows, today.now)),
+    }
+
+
+def _apps_part(today: Today) -> Part:
+    without_emails = _apps_with_emails_off(today.request)
+    return {
+        "refusals": _refusals(today.scope, today.now),
         "apps_without_emails": without_emails,
         "links_of_apps_without_emails": _links_of(without_emails),
-        "is_behind_unknown_proxy": saw_unknown_proxy(scope.rows("app"), now),
-        "next_bookings": _next(bookings, now, end),
-        "requests": _pending_request_lines(bookings),
-        "calendars": _calendar_lines(in_need),
-        "first_syncs": _first_syncs(calendars_in_first_sync(calendars, now)),
-        **(chart or {}),
+        "is_behind_unknown_proxy": saw_unknown_proxy(today.scope.rows("app"), today.now),
     }
+
+
+# (the list, the part about it), in the order of the figures
+PARTS = (
+    (BOOKINGS, _bookings_part),
+    (DELIVERIES, _deliveries_part),
+    (WEBHOOKS, _webhooks_part),
+    (CALENDARS, _calendars_part),
+    (APPS, _apps_part),
+)
+
+
+def _cached_chart(today: Today, name: str, draw: Callable[..., list[ChartBar]]) -> list[ChartBar]:
+    key = f"office-chart-{name}-{today.request.user.pk}-{today.day}-{get_language()}"
+    return cache.get_or_set(key, lambda: draw(today.scope, today.now, today.zone), KEPT) or []
 
 
 def _count(rows: QuerySet) -> str:
@@ -127,15 +175,14 @@ def _count(rows: QuerySet) -> str:
     return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number)
 
 
-def _list(model: str, **query: str) -> str:
-    return f"{reverse(f'admin:{model}_changelist')}?{urlencode(query)}"
+def _list(page: str, **query: str) -> str:
+    return f"{reverse(f'admin:{page}')}?{urlencode(query)}"
 
 
-def _bookings_today_figure(bookings: Bookings, start: datetime, end: datetime, day: date) -> Figure:
-    rows = bookings.filter(event__start__gte=start, event__start__lt=end).exclude(
-        state__in=CALLED_OFF
-    )
-    link = _list("bookings_booking", day=day.isoformat())
+def _bookings_today_figure(bookings: Bookings, today: Today) -> Figure:
+    rows = bookings.filter(event__start__gte=today.start, event__start__lt=today.end)
+    rows = rows.exclude(state__in=CALLED_OFF)
+    link = _list(BOOKINGS, day=today.day.isoformat())
     return Figure(_("bookings today"), _count(rows), link)
 
 
@@ -146,25 +193,26 @@ def _asked(bookings: Bookings) -> Bookings:
 
 def _waiting(bookings: Bookings) -> Figure:
     number = _count(_asked(bookings))
-    link = _list("bookings_booking", state="tentative", graph="confirm_decline")
+    link = _list(BOOKINGS, state="tentative", graph="confirm_decline")
     return Figure(_("pending requests"), number, link)
 
 
 def _failed(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     number = _count(deliveries.failed_since(now - DAY))
-    link = _list("notifications_delivery", trouble="failed")
+    link = _list(DELIVERIES, trouble="failed")
     return Figure(_("deliveries failed in 24 hours"), number, link, number != "0")
 
 
 def _overdue(deliveries: DeliveryQuerySet, now: datetime) -> Figure:
     number = _count(deliveries.filter(next_at__lte=now - LATE))
-    link = _list("notifications_delivery", trouble="overdue")
+    link = _list(DELIVERIES, trouble="overdue")
     return Figure(_("deliveries overdue"), number, link, number != "0")
 
 
-def _apps_with_emails_off(scope: Scope) -> list[App]:
+def _apps_with_emails_off(request: HttpRequest) -> list[App]:
     """Return the account's apps that send no e-mails; staff see those of a single app only."""
-    if scope.is_staff and only_app_id(scope) is None:
+    scope = scope_of(request)
+    if scope.is_staff and only_app_id(request) is None:
         return []
     return list(scope.apps().filter(settings__disable_emails=True)[:MAX_LISTED])
 
@@ -181,14 +229,14 @@ def _disabled(scope: Scope) -> Figure:
     return Figure(
         _("webhooks disabled"),
         number,
-        _list("notifications_webhook", active__exact="0"),
+        _list(WEBHOOKS, active__exact="0"),
         number != "0",
     )
 
 
 def _in_need(calendars: QuerySet[Calendar]) -> Figure:
     number = _count(calendars)
-    link = _list("availability_calendar", state=NEEDS_ATTENTION)
+    link = _list(CALENDARS, state=NEEDS_ATTENTION)
     return Figure(_("calendars need attention"), number, link, number != "0")
 
 
@@ -285,15 +333,6 @@ GROUPS = {
     "initialized": "waiting",
     "completed": "done",
 }
-
-
-def _charts(scope: Scope, now: datetime, place: str) -> dict[str, Any]:
-    return {
-        "bookings_chart": _bookings_per_day(scope, now, place),
-        "deliveries_chart": _deliveries_per_hour(scope, now, place),
-        "chart_height": HEIGHT,
-        "chart_width": WIDTH,
-    }
 
 
 def _bookings_per_day(scope: Scope, now: datetime, place: str) -> list[ChartBar]:

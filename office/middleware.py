@@ -7,6 +7,7 @@ from django.utils import timezone, translation
 
 from apps_config.history import change_actor
 from common.read_replica import note_write
+from office.access.session_age import postpone_session_end
 from office.base.dates import AccountTimeZone
 from office.base.languages import language_of_request
 from office.base.scope import reader_of
@@ -50,6 +51,7 @@ class OfficeMiddleware:
     def _respond(self, request: HttpRequest) -> HttpResponse:
         if not request.user.is_authenticated:
             return self.get_response(request)
+        postpone_session_end(request.session, now=timezone.now())
         with (
             change_actor(request.user.pk, request.user.email),
             timezone.override(AccountTimeZone(request)),

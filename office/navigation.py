@@ -1,69 +1,72 @@
-"""The sidebar: the pages that the account may see."""
+"""The sidebar: the pages that the account may open."""
 
 import uuid
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
+from django.contrib.admin import site
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from apps_config.models import Membership
 from office.base.lazy_text import LazyText
-from office.base.scope import Scope, scope_of
+from office.base.permissions import PagePermission
+from office.base.scope import scope_of
 from office.notifications.mail_file_viewer import mails_are_files
+from office.urls import PAGES
 
+# Names of pages.
+INDEX, SENT_MAILS = "index", "sent_mails"
+BOOKINGS, DELIVERIES = "bookings_booking_changelist", "notifications_delivery_changelist"
+CALENDARS, WEBHOOKS = "availability_calendar_changelist", "notifications_webhook_changelist"
+APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
 SET_UP = _("Set-up")
-# (heading, for platform staff only, ((text, icon, page name, query), ...))
-GROUPS: tuple[tuple[LazyText, bool, tuple[Any, ...]], ...] = (
+# (heading, ((text, icon, page name, query), ...))
+GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
     (
         "",
-        False,
         (
-            (_("Today"), "today", "index"),
+            (_("Today"), "today", INDEX),
             (_("Calendar"), "calendar_view_week", "calendar"),
-            (_("Bookings"), "event_available", "bookings_booking_changelist", "?tab=upcoming"),
+            (_("Bookings"), "event_available", BOOKINGS, "?tab=upcoming"),
             (_("Customers"), "group", "bookings_appcustomer_changelist"),
             (_("Availability check"), "help", "why"),
         ),
     ),
     (
         _("Services and staff"),
-        False,
         (
             (_("Resources"), "badge", "availability_resource_changelist"),
             (_("Schedules"), "schedule", "availability_schedule_changelist"),
             (_("Projects"), "web", "availability_project_changelist"),
-            (_("Calendars"), "calendar_month", "availability_calendar_changelist"),
+            (_("Calendars"), "calendar_month", CALENDARS),
             (_("Events"), "event", "availability_event_changelist"),
         ),
     ),
     (
         _("Messages"),
-        False,
         (
-            (_("Deliveries"), "outgoing_mail", "notifications_delivery_changelist"),
-            (_("Webhooks"), "webhook", "notifications_webhook_changelist"),
+            (_("Deliveries"), "outgoing_mail", DELIVERIES),
+            (_("Webhooks"), "webhook", WEBHOOKS),
             (_("E-mail templates"), "draft", "notifications_emailtemplate_changelist"),
             (_("Suppressed addresses"), "unsubscribe", "notifications_suppression_changelist"),
         ),
     ),
     (
         SET_UP,
-        False,
         (
-            (_("Apps"), "apps", "apps_config_app_changelist"),
+            (_("Apps"), "apps", APPS),
             (_("API keys"), "key", "apps_config_credential_changelist"),
-            (_("Team"), "person_add", "apps_config_membership_changelist"),
+            (_("Team"), "person_add", TEAM),
         ),
     ),
     (
         _("Platform"),
-        True,
         (
-            (_("Sent e-mails"), "inbox", "sent_mails"),
+            (_("Sent e-mails"), "inbox", SENT_MAILS),
             (_("Accounts"), "manage_accounts", "apps_config_account_changelist"),
             (_("Sessions"), "devices", "usersessions_usersession_changelist"),
             (_("Webhook servers"), "dns", "notifications_endpoint_changelist"),
@@ -76,7 +79,7 @@ GROUPS: tuple[tuple[LazyText, bool, tuple[Any, ...]], ...] = (
 # Everyday words for a page, which the search finds, too.
 PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "calendar": _("appointments week day month new booking"),
-    "bookings_booking_changelist": _("appointments requests cancel reschedule"),
+    BOOKINGS: _("appointments requests cancel reschedule"),
     "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),
     "why": _("free times slots not available missing closed"),
     "availability_resource_changelist": _(
@@ -86,37 +89,42 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "availability_project_changelist": _(
         "services appointment types booking page length duration questions payment reminders"
     ),
-    "availability_calendar_changelist": _("google outlook icloud caldav ical sync connect feed"),
+    CALENDARS: _("google outlook icloud caldav ical sync connect feed"),
     "availability_event_changelist": _("busy blocked time off"),
-    "notifications_delivery_changelist": _("sent e-mails emails reminders calls log failed"),
-    "notifications_webhook_changelist": _("calls integration"),
+    DELIVERIES: _("sent e-mails emails reminders calls log failed"),
+    WEBHOOKS: _("calls integration"),
     "notifications_emailtemplate_changelist": _("emails texts wording reminders confirmation"),
     "notifications_suppression_changelist": _("bounces unsubscribed emails"),
-    "apps_config_app_changelist": _(
-        "settings reminders branding logo colour language e-mails emails"
-    ),
+    APPS: _("settings reminders branding logo colour language e-mails emails"),
     "apps_config_credential_changelist": _("token secret widget password"),
-    "apps_config_membership_changelist": _(
-        "members users colleagues staff invite invitations roles"
-    ),
-    "sent_mails": _("emails outbox"),
+    TEAM: _("members users colleagues staff invite invitations roles"),
+    SENT_MAILS: _("emails outbox"),
     "apps_config_account_changelist": _("users password"),
 }
-# Pages for owners of an app and staff only.
-APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
-OWNERS = frozenset({"apps_config_credential_changelist", TEAM})
 # What the theme's template asks of each group and entry: Django finds a key much faster than its
 # absence.
 UNUSED = {"badge": None, "link_callback": None, "collapsible": False}
 
 
+@cache
+def _permissions() -> Mapping[str, PagePermission]:
+    """Return name -> permission of the pages without a row: those of `office.urls`, and lists."""
+    lists = {
+        f"{model._meta.app_label}_{model._meta.model_name}_changelist": page.has_view_permission
+        for model, page in site._registry.items()
+    }
+    return {**lists, **{page.name: page.is_allowed for page in PAGES}}
+
+
+def may_open(request: HttpRequest, page: str) -> bool:
+    """Return whether the account has the permission that the page requires."""
+    return page == INDEX or _permissions()[page](request)
+
+
 def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
     """Return the groups in the theme's format."""
-    scope = scope_of(request)
-    only_app = only_app_id(scope)
-    hidden = set() if mails_are_files() and request.user.is_superuser else {"sent_mails"}
-    is_owner = scope.is_staff or scope.allows(None, Membership.OWNER)
-    return [
+    only_app = only_app_id(request)
+    groups = [
         {
             "title": title,
             "separator": bool(title),
@@ -131,13 +139,13 @@ def sidebar(request: HttpRequest) -> list[dict[str, Any]]:
                     **UNUSED,
                 }
                 for words, icon, page, *query in items
-                if (is_owner or page not in OWNERS) and page not in hidden
+                if may_open(request, page) and (page != SENT_MAILS or mails_are_files())
             ]
             + (_settings_of_only_app(only_app) if title is SET_UP else []),
         }
-        for title, staff_only, items in GROUPS
-        if scope.is_staff or not staff_only
+        for title, items in GROUPS
     ]
+    return [group for group in groups if group["items"]]
 
 
 def _page_link(page: str, only_app: uuid.UUID | None) -> str:
@@ -155,8 +163,11 @@ def _settings_of_only_app(app_id: uuid.UUID | None) -> list[dict[str, Any]]:
     return [{"title": gettext("Settings"), "icon": "settings", "link": link, "keywords": ""}]
 
 
-def only_app_id(scope: Scope) -> uuid.UUID | None:
-    """Return the id of the account's app, if there is a single one."""
+def only_app_id(request: HttpRequest) -> uuid.UUID | None:
+    """Return the id of the account's app, if there is a single one that it may see."""
+    if not may_open(request, APPS):
+        return None
+    scope = scope_of(request)
     rows = scope.apps().values_list("pk", flat=True)[:2] if scope.is_staff else scope.roles
     ids = list(rows)
     return ids[0] if len(ids) == 1 else None

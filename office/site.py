@@ -1,10 +1,10 @@
 """The back office's admin site: platform staff see every app, members see theirs."""
 
-import uuid
 from typing import Any, cast
 
+from allauth.account.adapter import get_adapter
 from django.conf import settings
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.functional import SimpleLazyObject
@@ -14,9 +14,10 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
-from apps_config.models import Account
+from access.sessions import list_new_session
 from office import urls
-from office.access.account_password_links import ChoosePasswordView, PasswordLinks
+from office.access.account_password_links import ChoosePasswordView
+from office.access.fresh_log_in import View, with_second_factor
 from office.access.log_in import LogInView
 from office.base.dates import office_zone
 from office.base.scope import scope_of
@@ -73,6 +74,11 @@ class OfficeSite(UnfoldAdminSite):
             request, "unfold/helpers/command_results.html", {"results": results}
         )
 
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Also require the second factor that REQUIRE_SECOND_FACTOR demands."""
+        is_open = view in (self.logout, self.i18n_javascript)
+        return super().admin_view(view if is_open else with_second_factor(view), cacheable)
+
     def has_permission(self, request: HttpRequest) -> bool:
         """Admit staff, and members of apps that are not archived."""
         return bool(request.user.is_active and scope_of(request).may_enter_office)
@@ -93,11 +99,26 @@ class OfficeSite(UnfoldAdminSite):
             "next": target,
             "next_query": urlencode({"next": target}),
             "oidc_name": settings.OIDC_NAME if settings.OIDC_ISSUER else "",
+            "has_passwords": settings.PASSWORD_LOGIN,
             **(extra_context or {}),
         }
         request.current_app = self.name
         page = LogInView.as_view(extra_context=context, authentication_form=self.login_form)
         return cast(HttpResponse, page(request))
+
+    def logout(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if request.method == "POST" and request.user.is_authenticated:
+            get_adapter().logout(request)
+        return super().logout(request, extra_context)
+
+    def password_change(
+        self, request: HttpRequest, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        response = super().password_change(request, extra_context)
+        list_new_session(request, response)
+        return response
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
@@ -107,19 +128,8 @@ class OfficeSite(UnfoldAdminSite):
     def extra_urls(self) -> list[URLPattern]:
         return [
             *urls.paths(self.admin_view),
-            path(
-                "accounts/<uuid:account_id>/password-link/",
-                self.admin_view(self.password_link),
-                name="apps_config_account_link",
-            ),
             # For people who can't log in yet: the link itself grants access.
             path(
                 "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"
             ),
         ]
-
-    def password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
-        page = self._registry[Account]
-        if not isinstance(page, PasswordLinks):
-            raise Http404
-        return page.show_password_link(request, account_id)

@@ -1,34 +1,68 @@
-"""Pages of the back office that belong to no single model."""
+"""Pages of the back office that belong to no single model, each with its required permission."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
-from django.http.response import HttpResponseBase
 from django.urls import URLPattern, path
 
 from office.base import json_check_view
+from office.base.permissions import (
+    MAKE,
+    MOVE,
+    SEE,
+    PagePermission,
+    View,
+    is_superuser,
+    with_permission,
+)
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
 from office.notifications import mail_file_viewer
 
-View = Callable[..., HttpResponseBase]
-PAGES: tuple[tuple[str, View, str], ...] = (
-    ("calendar/", calendar_views.show_calendar, "calendar"),
-    ("calendar/events", calendar_views.read_events, "calendar_events"),
-    ("calendar/free-times", calendar_views.read_free_times, "calendar_times"),
-    ("calendar/bookings", calendar_views.make_from_calendar, "calendar_book"),
-    ("calendar/bookings/<uuid:booking_id>/move", calendar_views.move_booking, "calendar_move"),
-    ("why/", explain_views.show_default_resource, "why"),
-    ("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource"),
-    ("json/check", json_check_view.check_json, "json_check"),
-    ("e-mails/", mail_file_viewer.show_sent_mails, "sent_mails"),
-    ("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail"),
-    ("e-mails/<str:name>/html", mail_file_viewer.show_sent_html, "sent_mail_html"),
-    ("rules/picture", rules_preview.preview_rules, "rules_picture"),
-    ("rules/regions", rules_preview.list_regions, "rules_regions"),
+
+class OfficePage(NamedTuple):
+    """`is_allowed(request)`: whether the account may open the page at all, for rows of some app.
+    Whether it may see or change this very row is for the view to ask.
+    """
+
+    path: str
+    view: View
+    name: str
+    is_allowed: PagePermission
+
+
+PAGES = (
+    OfficePage("calendar/", calendar_views.show_calendar, "calendar", SEE.is_held),
+    OfficePage("calendar/events", calendar_views.read_events, "calendar_events", SEE.is_held),
+    OfficePage(
+        "calendar/free-times", calendar_views.read_free_times, "calendar_times", MAKE.is_held
+    ),
+    OfficePage(
+        "calendar/bookings", calendar_views.make_from_calendar, "calendar_book", MAKE.is_held
+    ),
+    OfficePage(
+        "calendar/bookings/<uuid:booking_id>/move",
+        calendar_views.move_booking,
+        "calendar_move",
+        MOVE.is_held,
+    ),
+    OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
+    OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),
+    OfficePage("json/check", json_check_view.check_json, "json_check", SEE.is_held),
+    OfficePage("e-mails/", mail_file_viewer.show_sent_mails, "sent_mails", is_superuser),
+    OfficePage("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail", is_superuser),
+    OfficePage(
+        "e-mails/<str:name>/html", mail_file_viewer.show_sent_html, "sent_mail_html", is_superuser
+    ),
+    OfficePage("rules/picture", rules_preview.preview_rules, "rules_picture", SEE.is_held),
+    OfficePage("rules/regions", rules_preview.list_regions, "rules_regions", SEE.is_held),
 )
 
 
 def paths(admin_view: Callable[[View], View]) -> list[URLPattern]:
-    """Return the URL patterns, with views that require a log-in."""
-    return [path(address, admin_view(view), name=name) for address, view, name in PAGES]
+    """Return the URL patterns, with views that require a log-in and the page's permission."""
+    return [
+        path(page.path, admin_view(with_permission(page.view, page.is_allowed)), name=page.name)
+        for page in PAGES
+    ]

@@ -356,6 +356,15 @@ def check_proxies() -> Finding:
     return Finding(OK, "no proxy was seen in 24 hours")
 
 
+def check_secret_key() -> Finding:
+    found = check_secret_key_file()
+    if not settings.SECRET_KEY_FALLBACKS or found.level == FAIL:
+        return found
+    seen = f"{found.seen}; {len(settings.SECRET_KEY_FALLBACKS)} in SECRET_KEY_FALLBACKS"
+    fix = "Once the rotation is complete, remove the old keys (operations.md, Rotating SECRET_KEY)."
+    return Finding(WARN, seen, fix)
+
+
 def check_secret_key_file() -> Finding:
     path = Path(settings.VAR_DIR) / "secret_key"
     if not path.exists():
@@ -489,7 +498,7 @@ CHECKS = (
     Check("disk", check_disk, "Check the disk of VAR_DIR.", needs_database=False),
     Check("public address", check_public_url, "Fix PUBLIC_URL.", needs_database=False),
     Check("proxies", check_proxies, "Check the database."),
-    Check("secret key", check_secret_key_file, "Check the file in VAR_DIR.", needs_database=False),
+    Check("secret key", check_secret_key, "Check the file in VAR_DIR.", needs_database=False),
     Check("stored secrets", check_stored_secrets, "Check the database."),
     Check("all-day events", check_all_day_events, "Check the database."),
     Check(

@@ -6,7 +6,6 @@ Without any variable the service runs on SQLite and a file broker under `var/`.
 import hashlib
 import os
 from collections.abc import Collection
-from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
+from django.utils.encoding import punycode
 
 from common.observability import log_format
 
@@ -73,6 +73,22 @@ def split_list(text: str) -> list[str]:
 
 def env_list(name: str, default: str) -> list[str]:
     return split_list(os.environ.get(name) or default)
+
+
+def hosts_of(url: str) -> str:
+    """Return the host of PUBLIC_URL and the names of this machine, as ALLOWED_HOSTS takes them.
+
+    Raises ImproperlyConfigured.
+    """
+    try:
+        host = punycode(urlsplit(url).hostname or "")
+    except ValueError:
+        host = ""
+    if not host:
+        raise ImproperlyConfigured(
+            f"PUBLIC_URL must be an address such as https://bookings.example.com, not {url!r}"
+        )
+    return ",".join([f"[{host}]" if ":" in host else host, "localhost", "127.0.0.1", "[::1]"])
 
 
 def env_networks(name: str) -> list[IPv4Network | IPv6Network]:
@@ -145,8 +161,8 @@ VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
 DEBUG = env_flag("DEBUG", False)
-ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", "*")
 PUBLIC_URL = (os.environ.get("PUBLIC_URL") or "http://127.0.0.1:8000").rstrip("/")
+ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", hosts_of(PUBLIC_URL))
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
 # Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
@@ -155,12 +171,17 @@ SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
 )
 SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$", r"^metrics$"]
+# They answer to any Host, and without HTTPS: probes call a pod by its address.
+PROBE_PATHS = ["/healthz", "/readyz", "/metrics"]
+SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in PROBE_PATHS]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-SECURE_HSTS_INCLUDE_SUBDOMAINS = HTTPS
-SECURE_HSTS_PRELOAD = HTTPS
+# They bind other services of the domain, and preloading can hardly be undone.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env_flag("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env_flag("SECURE_HSTS_PRELOAD", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
+# Seconds from the log-in, and from the last request, until a session of the back office ends.
 SESSION_COOKIE_AGE = 8 * 3600
+SESSION_IDLE = env_int("SESSION_IDLE", 7200, least=600, most=SESSION_COOKIE_AGE)
 X_FRAME_OPTIONS = "DENY"
 
 INSTALLED_APPS = [
@@ -180,13 +201,13 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "django.contrib.staticfiles",
     "django.contrib.postgres",
+    "django.contrib.humanize",  # allauth's list of passkeys loads its tags
     "corsheaders",
     "rest_framework",
     "django_filters",
     "drf_spectacular",
     "drf_spectacular_sidecar",
     "simple_history",
-    "axes",
     "common",
     "apps_config",
     "availability",
@@ -202,18 +223,20 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
+    "common.middleware.HostMiddleware",
+    "common.middleware.NoStoreMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "common.middleware.TrailingSlashMiddleware",
     "common.middleware.DatabaseErrorMiddleware",
+    "common.middleware.UnreadableBodyMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "office.middleware.OfficeMiddleware",
-    "axes.middleware.AxesMiddleware",  # last: it answers locked-out users
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
 ]
 APPEND_SLASH = False
@@ -343,8 +366,11 @@ else:
     DATABASES = {"default": DATABASE}
     if DB_POOLED:
         raise ImproperlyConfigured("DB_POOLED needs PostgreSQL: set DATABASE_URL")
-# SQLite ignores the included columns of covering indexes: slower, but correct.
-SILENCED_SYSTEM_CHECKS = ["models.W040"]
+SILENCED_SYSTEM_CHECKS = [
+    "models.W040",  # SQLite ignores the included columns of covering indexes: slower, but correct
+    "security.W005",  # SECURE_HSTS_INCLUDE_SUBDOMAINS and SECURE_HSTS_PRELOAD: the operator decides
+    "security.W021",
+]
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.
@@ -365,8 +391,12 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
+# Earlier keys: what was signed with them stays valid.
+SECRET_KEY_FALLBACKS = split_list(env_secret("SECRET_KEY_FALLBACKS"))
+if any(len(key) < 32 for key in SECRET_KEY_FALLBACKS):
+    raise ImproperlyConfigured("SECRET_KEY_FALLBACKS must have at least 32 characters each")
 # The keys of encrypted columns: the first one encrypts, all decrypt.
-ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY]
+ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY, *SECRET_KEY_FALLBACKS]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
 
@@ -374,17 +404,17 @@ if any(len(key) < 32 for key in ENCRYPTION_KEYS):
 AUTH_USER_MODEL = "apps_config.Account"
 LOGIN_URL = "/admin/login/"
 LOGIN_REDIRECT_URL = "/admin/"
-AUTHENTICATION_BACKENDS = [
-    "axes.backends.AxesStandaloneBackend",
-    "django.contrib.auth.backends.ModelBackend",
-]
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "access.password_changes.EndLogIns"},
 ]
 
 # --- Log-in of staff ------------------------------------------------------------------------------
-# OpenID Connect: off without OIDC_ISSUER. The password log-in stays.
+FAILED_PASSWORDS_PER_HOUR = env_int("FAILED_PASSWORDS_PER_HOUR", 30)  # 0 = off
+PASSWORD_LOGIN = env_flag("PASSWORD_LOGIN", True)
+REQUIRE_SECOND_FACTOR = env_choice("REQUIRE_SECOND_FACTOR", ("off", "staff", "owners"), "off")
+# OpenID Connect: off without OIDC_ISSUER.
 OIDC_ISSUER = env_issuer("OIDC_ISSUER")
 OIDC_NAME = os.environ.get("OIDC_NAME", "").strip() or "single sign-on"
 OIDC_CLIENT_ID = os.environ.get("OIDC_CLIENT_ID", "").strip()
@@ -396,6 +426,8 @@ OIDC_TRUST_EMAIL = env_flag("OIDC_TRUST_EMAIL", False)
 OIDC_SCOPES = env_list("OIDC_SCOPES", "openid,profile,email")
 if OIDC_ISSUER and not OIDC_CLIENT_ID:
     raise ImproperlyConfigured("OIDC_ISSUER also needs OIDC_CLIENT_ID")
+if not PASSWORD_LOGIN and not OIDC_ISSUER:
+    raise ImproperlyConfigured("PASSWORD_LOGIN=off needs OIDC_ISSUER: nobody could log in")
 # Subjects are unique per issuer only.
 OIDC_PROVIDER_ID = f"oidc-{hashlib.sha256(OIDC_ISSUER.encode()).hexdigest()[:16]}"
 SOCIALACCOUNT_PROVIDERS = {
@@ -422,7 +454,8 @@ ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_DEFAULT_HTTP_PROTOCOL = "https" if HTTPS else "http"
-# allauth counts in a cache of each process; axes and `count_failed_code` count in the database.
+# allauth counts in a cache of each process; `log_in_limits` and `count_failed_code` count in the
+# database.
 ACCOUNT_RATE_LIMITS = False
 MFA_RATE_LIMITS = False
 MFA_ADAPTER = "office.access.sign_in.SecondFactorAdapter"
@@ -440,19 +473,6 @@ MFA_TOTP_TOLERANCE = 1  # clocks of phones are seconds off
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # http://localhost
 
 # --- The back office ------------------------------------------------------------------------------
-# Failed log-ins per account and client address before a lockout.
-AXES_ENABLED = env_int("ADMIN_FAILED_LOGINS", 10) > 0  # 0 = off
-AXES_FAILURE_LIMIT = env_int("ADMIN_FAILED_LOGINS", 10) or 10
-AXES_COOLOFF_TIME = timedelta(minutes=15)
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
-AXES_USERNAME_FORM_FIELD = "username"  # the form's name for it; the model's is `email`
-AXES_USERNAME_CALLABLE = "office.access.log_in.tried_email"
-AXES_RESET_ON_SUCCESS = True
-AXES_ENABLE_ADMIN = False
-AXES_DISABLE_ACCESS_LOG = True
-AXES_VERBOSE = False
-AXES_CLIENT_IP_CALLABLE = "common.rate_limit.client_address"
-AXES_LOCKOUT_CALLABLE = "office.access.log_in.refuse_locked_out"
 UNFOLD = {
     "SITE_TITLE": "office.navigation.site_title",
     "SITE_HEADER": "office.navigation.site_header",
@@ -483,7 +503,7 @@ UNFOLD = {
 # Service-App also works as Timekit-App: existing clients of that API need no change.
 API_HEADER_PREFIXES = env_list("API_HEADER_PREFIXES", "Service,Timekit")
 RATE_LIMIT_PER_MINUTE = env_int("RATE_LIMIT_PER_MINUTE", 6000)  # 0 = off
-FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)  # 0 = off
+FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)  # wrong keys; 0 = off
 TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)  # hops of X-Forwarded-For to believe
 
 REST_FRAMEWORK = {
@@ -513,6 +533,7 @@ CORS_EXPOSE_HEADERS = [
     "Retry-After",
     "Idempotent-Replayed",
     "Service-Complete-Until",
+    "Service-Ignored",
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------
@@ -596,6 +617,7 @@ CELERY_BEAT_SCHEDULE = {
 }
 # Daily (UTC) and hourly tasks, with their queues: task -> (time, queue).
 PERIODIC_TASKS = {
+    "apps_config.tasks.purge_sessions_and_security_events": ("02:17", "celery"),
     "external_calendars.tasks.lay_out_calendars": ("02:47", "calendar"),
     "notifications.tasks.purge_deliveries": ("03:17", "celery"),
     "notifications.tasks.purge_people": ("03:47", "celery"),

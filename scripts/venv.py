@@ -46,6 +46,7 @@ def make_venv(venv: Path) -> Path:
 def install(python: Path, venv: Path, name: str) -> None:
     """Install the list `name`, unless this environment already has that very list.
 
+    Every file must have a hash that the list names, whichever index it comes from.
     pip does it, as its settings may name another index. Where .ci/run has installed uv, which takes
     a tenth of the time, uv is tried first.
     """
@@ -60,7 +61,8 @@ def install(python: Path, venv: Path, name: str) -> None:
     if uv.exists():
         commands.insert(0, [str(uv), "pip", "install", "--python", str(python)])
     total = count_packages(listing)
-    if not any(run_with_progress([*start, "-r", str(listing)], total) for start in commands):
+    listed_files = ["--require-hashes", "-r", str(listing)]
+    if not any(run_with_progress([*start, *listed_files], total) for start in commands):
         sys.exit(f"pip could not install {name}; its own words are above.")
     stamp.write_text(listed)  # last, so that an interrupted installation is done again
 

@@ -16,6 +16,7 @@ from django.test import override_settings
 from django.test.signals import template_rendered
 from psycopg._preparing import PrepareManager
 
+from access import log_in_limits
 from apps_config import authentication, public_limits
 from common.rate_limit import RateWindow, RefusedKeys
 from tests.browser import browser, chromium
@@ -131,6 +132,7 @@ def _kept_statements() -> Iterator[None]:
 def _fresh_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a process counts in memory starts anew for every test."""
     monkeypatch.setattr(authentication, "refused_logins", RefusedKeys())
+    monkeypatch.setattr(log_in_limits, "refused_networks", RefusedKeys())
     monkeypatch.setattr(public_limits, "refused_keys", RefusedKeys())
     limit = authentication.request_rates.limit
     monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))

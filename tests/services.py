@@ -684,6 +684,7 @@ class Service:
             # Sixty-four clients from one address are the point of a race test.
             "RATE_LIMIT_PER_MINUTE": "0",
             "FAILED_LOGINS_PER_MINUTE": "0",
+            "FAILED_PASSWORDS_PER_HOUR": "0",
         }
         self.env |= {name: str(value) for name, value in settings.items()}
         self.shell = Shell(FORK_SERVER, self.env, ROOT)

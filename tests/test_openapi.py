@@ -444,6 +444,20 @@ def feed() -> Iterator[Front]:
     front.stop()
 
 
+NO_STORE = "private, no-store"
+LINKS = ("bookings/{booking_id}/external_action/{action}", "resources/{resource_id}/password")
+CACHED = {  # or not an answer of the API, or a page behind a signed link
+    "GET /v2/openapi.json": "public, no-cache",
+    "GET /v2/projects/hosted/{project_slug}": "public, max-age=60",
+    "GET /v2/projects/embed/{project_id}": "private, max-age=60",  # shown to anybody, too
+    "GET /v2/calendars/{calendar_id}/feed.ics": "private, no-cache",
+    **dict.fromkeys(("GET /healthz", "GET /readyz", "GET /metrics")),
+    **{
+        f"{method} /v2/{path}": "no-store"
+        for method in ("GET", "POST")
+        for path in (*LINKS, "customers/{customer_id}/unsubscribe")
+    },
+}
 UNVERIFIED = {"what": "A", "customer": {"name": "Marty", "email": "marty@example.com"}}
 
 
@@ -511,4 +525,5 @@ def test_examples_are_accepted_and_answers_are_as_described(operation, db, examp
         assert fault is None, (name, fault)
         for header in described_headers(operation, expected):
             assert header in answer.headers
+        assert answer.headers.get("Cache-Control") == CACHED.get(str(operation), NO_STORE)
         transaction.savepoint_rollback(before)

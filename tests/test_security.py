@@ -1,12 +1,13 @@
-"""Who gets in, what a stranger learns, what a key leaves behind (reliability, S01 to S07)."""
+"""Who gets in and what a key leaves behind (reliability, S01 to S07). S04, what a stranger learns,
+is in test_tenants.py.
+"""
 
 import base64
 import json
-import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -15,20 +16,14 @@ from django.utils import timezone
 from apps_config.models import SECRET_LENGTH, Account, Credential
 from apps_config.services import archive_app, issue_key
 from tests import corpus
-from tests.description import Operation, description, examples_of
+from tests.description import description, examples_of
 from tests.live import CUSTOMER, LiveAnswer, LiveApp, LiveCaller, Rows
 from tests.services import Service
-from tests.test_hostile_bodies import changes, with_value
-from tests.test_openapi import EXAMPLE_PROJECT, EXAMPLE_VALUES, filled, needed_query
+from tests.test_openapi import EXAMPLE_PROJECT, filled
+from tests.test_tenants import IDS, LINK_PAGES, WITHOUT_ID
 from tests.world import Caller, Tenant, basic
 
 OPERATIONS = description().operations
-BY_NAME = {str(operation): operation for operation in OPERATIONS}
-Ids = dict[str, str]
-# Its signature is the key, whatever the headers say.
-PASSWORD_PAGE = "/v2/resources/{resource_id}/password"
-UNSUBSCRIBE_PAGE = "/v2/customers/{customer_id}/unsubscribe"
-LINK_PAGES = (PASSWORD_PAGE, UNSUBSCRIBE_PAGE)
 
 
 # --- S01: nobody gets in, and nobody learns why ---------------------------------------------------
@@ -177,330 +172,6 @@ def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> Non
     assert (widget in rows, widget in written) == (True, False)
     assert "context='hello'" in service.log("web")
     assert f"GET /v2/calendars/{resource['calendars'][0]['id']}/feed.ics HTTP" in service.log("web")
-
-
-# --- S04: what a stranger learns ------------------------------------------------------------------
-# Path parameter -> how a stranger may name something of that kind that does not exist.
-IDS = {
-    "resource_id": corpus.UNKNOWN_ID,
-    "schedule_id": corpus.UNKNOWN_ID,
-    "calendar_id": corpus.UNKNOWN_ID,
-    "credential_id": corpus.UNKNOWN_ID,
-    "event_id": corpus.UNKNOWN_ID,
-    "member_id": corpus.UNKNOWN_ID,
-    "project_id": corpus.UNKNOWN_ID,
-    "booking_id": corpus.UNKNOWN_ID,
-    "customer_id": corpus.UNKNOWN_ID,
-    "group_id": corpus.UNKNOWN_ID,
-    "reservation_id": corpus.UNKNOWN_ID,
-    "webhook_id": corpus.UNKNOWN_ID,
-    "delivery_id": corpus.UNKNOWN_ID,
-    "slug": "no-such-app",
-    "email": "nobody@example.com",
-    "new_email": "somebody@example.com",
-    "owner_email": "nobody@example.com",
-    "feed_address": "https://calendars.example.com/nobody.ics",
-}
-# Everything that names nobody's object in its path. A new URL has to be put here, or to carry an
-# id of a kind that `IDS` knows; ids in bodies and searches are found by the description.
-WITHOUT_ID = {
-    "lists": {
-        "GET /v2/app",
-        "GET /v2/apps",
-        "GET /v2/resources",
-        "GET /v2/users",
-        "GET /v2/schedules",
-        "GET /v2/calendars",
-        "GET /v2/credentials",
-        "GET /v2/events",
-        "GET /v2/projects",
-        "GET /v2/bookings",
-        "GET /v2/bookings/groups",
-        "GET /v2/customers",
-        "GET /v2/webhooks",
-        "GET /v2/deliveries",
-    },
-    "makes": {
-        "POST /v2/apps",
-        "POST /v2/resources",
-        "POST /v2/users",
-        "POST /v2/schedules",
-        "POST /v2/calendars",
-        "POST /v2/credentials",
-        "POST /v2/events",
-        "POST /v2/projects",
-        "POST /v2/bookings",
-        "POST /v2/bookings/reserve",
-        "POST /v2/webhooks",
-    },
-    "names it in the body": {"PUT /v2/bookings/reserve/extend"},
-    "many at once, each with an answer of its own": {
-        "POST /v2/bookings/bulk",
-        "PUT /v2/bookings/bulk",
-    },
-    "names a person": {"GET /v2/customers/export", "POST /v2/customers/erase"},
-    "asks": {
-        "POST /v2/availability",
-        "POST /v2/availability/count",
-        "POST /v2/availability/dates",
-        "POST /v2/availability/explain",
-        "POST /v2/unavailable/slots",
-        "POST /v2/findtime",
-        "POST /v2/findtime/bulk",
-        "POST /v2/findtime/team",
-    },
-    "is the same in every app, or for anybody": {
-        "GET /v2/templates",
-        "POST /v2/resources/resetpassword",
-        "POST /v2/users/resetpassword",
-        "GET /v2/templates/{template_slug}",
-        "PUT /v2/templates/{template_slug}",
-        "GET /v2/challenge",
-        "POST /v2/templates/{template_slug}/preview",
-    },
-    "is public": {
-        *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"),
-        *("POST /v2/auth", "GET /v2/projects/hosted/{project_slug}"),
-    },
-}
-
-
-NEIGHBOUR = "resource key of the same app"
-
-
-class Strangers(NamedTuple):
-    """An app that is looked for, and everyone who may not see it, with ids of their own."""
-
-    rows: Rows
-    before: dict[str, str]  # the rows' digests after the test before
-    victim: LiveApp
-    ids: Ids
-    callers: dict[str, tuple[LiveCaller, Ids]]
-
-
-@pytest.fixture(scope="module")
-def strangers(start_service: Callable[..., Service]) -> Strangers:
-    service = start_service()
-    victim, other = LiveApp(service), LiveApp(service)
-    ids, own = victim.make_ids(EXAMPLE_PROJECT), other.make_ids(EXAMPLE_PROJECT)
-
-    def resource_key(app: LiveApp) -> tuple[LiveCaller, Ids]:
-        """The key of a resource that has nothing to do with the app's others, and its ids."""
-        email = f"{uuid.uuid4().hex[:8]}@example.com"
-        body = {"name": "Bob", "timezone": "UTC", "email": email}
-        made = app.post("/v2/resources", body).data
-        mine = {"resource_id": made["id"], "calendar_id": made["calendars"][0]["id"]}
-        return LiveCaller(service.url, made["api_token"], email), mine
-
-    callers = {
-        "server key": (other, own),
-        "access token": (other.owner(), own),
-        "widget key": (other.widget(), own),
-        "resource key": resource_key(other),
-        NEIGHBOUR: resource_key(victim),
-    }
-    rows = Rows(service)
-    return Strangers(rows, rows.snapshot(), victim, ids, callers)
-
-
-@pytest.fixture
-def unseen(strangers: Strangers) -> Iterator[Strangers]:
-    """The strangers; after the test no row of anyone has changed."""
-    yield strangers
-    after = strangers.rows.snapshot()
-    found = changes(strangers.before, after)
-    strangers.before.update(after)
-    assert found == []
-
-
-def parameters_of(operation: Operation) -> list[str]:
-    return [piece.split("}")[0] for piece in operation.path.split("{")[1:]]
-
-
-def has_id(operation: Operation) -> bool:
-    return any(name in IDS for name in parameters_of(operation))
-
-
-def own_body(operation: Operation, ids: Ids) -> Any:
-    """The operation's example with the caller's own ids; None where it takes no JSON."""
-    if "application/json" not in operation.content.get("requestBody", {}).get("content", {}):
-        return None
-    content = operation.content["requestBody"]["content"]["application/json"]
-    (example, *_) = examples_of(content).values()
-    return json.loads(filled(json.dumps(example), {**IDS, **ids}))
-
-
-def seen(answer: LiveAnswer, *ids: str) -> tuple[int, str]:
-    """What a stranger sees, but for the id that was asked for and that of the request."""
-    body = {key: value for key, value in (answer.json or {}).items() if key != "request_id"}
-    text = json.dumps(body)
-    for identifier in ids:
-        text = text.replace(identifier, "<id>")
-    return answer.status, text
-
-
-def test_every_operation_is_classified() -> None:
-    """If this fails: say in WITHOUT_ID what the new URL is, or in IDS what its ids stand for."""
-    unknown = {
-        f"{operation} names {name}"
-        for operation in OPERATIONS
-        for name in parameters_of(operation)
-        if name not in IDS and name not in EXAMPLE_VALUES
-    }
-    classified = set().union(*WITHOUT_ID.values())
-
-    assert unknown == set()
-    assert {str(operation) for operation in OPERATIONS if not has_id(operation)} == classified
-
-
-@pytest.mark.parametrize("operation", [*filter(has_id, OPERATIONS)], ids=str)
-def test_ids_of_another_app_look_like_none(unseen: Strangers, operation: Operation) -> None:
-    names, faults = parameters_of(operation), {}
-    for name, (caller, own) in unseen.callers.items():
-        body = own_body(operation, own)
-        # Where a path names two things: also the second one below one's own first.
-        firsts = [{}, {names[0]: own[names[0]]}] if len(names) > 1 and names[0] in own else [{}]
-        for first in firsts if names[-1] != "action" else [{}]:
-            found, expected = (
-                seen(
-                    caller.call(operation.method, filled(operation.path, {**ids, **first}), body),
-                    *ids.values(),
-                )
-                for ids in (unseen.ids, IDS)
-            )
-            if found != expected or found[0] not in (403, 404):
-                faults[name] = (found, expected)
-
-    assert faults == {}
-
-
-def uuid_places(schema: Any, place: str, known: frozenset[str]) -> Iterator[str]:
-    """The places of ids in a body, one of each array."""
-    target = schema.get("$ref", place)
-    schema = description().resolve(schema)
-    if target in known:
-        return
-    if schema.get("format") == "uuid":
-        yield place
-    inside = [(f"{place}.{name}", one) for name, one in schema.get("properties", {}).items()]
-    inside += [(f"{place}.0", schema["items"])] if "items" in schema else []
-    inside += [(place, part) for part in description().parts(schema)]
-    for step, one in inside:
-        yield from uuid_places(one, step.strip("."), known | {target})
-
-
-ID_PLACES = [
-    (operation, place)
-    for operation in OPERATIONS
-    if "requestBody" in operation.content
-    for place in dict.fromkeys(
-        uuid_places(description().body_schema(operation), "", frozenset())
-    )
-]  # fmt: skip
-KINDS = {
-    "resources": "resource_id",
-    "resource_ids": "resource_id",
-    "projects": "project_id",
-    "calendar_ids": "calendar_id",
-    "owner_booking_id": "group_id",
-    "id": "booking_id",
-}
-MANY = WITHOUT_ID["many at once, each with an answer of its own"]
-
-
-def is_refused(operation: Operation, answer: tuple[int, str]) -> bool:
-    """Also where the answer is one of many: the first is what the test is about."""
-    status, text = answer
-    if str(operation) in MANY and status == 200:
-        status = json.loads(text)["data"][0]["status"]
-    return status in (403, 404, 422)
-
-
-def kind_of(place: str) -> str:
-    """`event.calendar_id` -> calendar_id, `resources.0` -> resource_id."""
-    words = [word for word in place.split(".") if not word.isdigit()]
-    return KINDS.get(words[-1], words[-1]) if words else "resource_id"
-
-
-def test_every_id_in_a_body_is_found() -> None:
-    """Also those that only this list knows: a change of the description that hides one shows."""
-    found = {str(operation): set() for operation, _ in ID_PLACES}
-    for operation, place in ID_PLACES:
-        found[str(operation)].add(place)
-
-    assert {kind_of(place) for _, place in ID_PLACES} <= set(IDS)
-    assert found["POST /v2/bookings"] == {
-        "project_id", "resource_id", "calendar_id", "reservation_id",
-        "event.calendar_id", "related.owner_booking_id",
-    }  # fmt: skip
-    assert found["POST /v2/availability"] == {"project_id", "resources.0"}
-
-
-@pytest.mark.parametrize(
-    ("operation", "place"), ID_PLACES, ids=[f"{one} {place}" for one, place in ID_PLACES]
-)
-def test_ids_of_another_app_in_a_body_look_like_none(
-    unseen: Strangers, operation: Operation, place: str
-) -> None:
-    kind, faults = kind_of(place), {}
-    for name, (caller, own) in unseen.callers.items():
-        if name == NEIGHBOUR and kind == "project_id":
-            continue  # its app's projects are no secret to it
-        path = filled(operation.path, {**IDS, **own})
-        bodies = [
-            with_value(own_body(operation, own), place, ids[kind]) for ids in (unseen.ids, IDS)
-        ]
-        found, expected = (seen(caller.call(operation.method, path, body)) for body in bodies)
-        if found != expected or not is_refused(operation, found):
-            faults[name] = (found, expected)
-
-    assert faults == {}
-
-
-@pytest.mark.both_databases
-@pytest.mark.parametrize("name", sorted(WITHOUT_ID["lists"]))
-def test_lists_hold_nothing_of_another_app(unseen: Strangers, name: str) -> None:
-    operation = BY_NAME[name]
-    query = needed_query(operation)
-    searches = [
-        f"search={field}.id:{unseen.ids[f'{field}_id']}"
-        for field in ("resource", "calendar", "project")
-    ]
-    searches += [f"{field}={unseen.ids[f'{field}_id']}" for field in ("booking", "webhook")]
-    for who, (caller, _) in unseen.callers.items():
-        if (who, name) == (NEIGHBOUR, "GET /v2/app"):
-            continue
-        for search in ("", *searches, "include=calendars", "include=attributes,customers"):
-            answer = caller.get(operation.path + (query or "?") + f"&{search}")
-            rows = json.dumps((answer.json or {}).get("data"))
-            assert not any(identifier in rows for identifier in unseen.ids.values()), (who, search)
-            if search in searches and answer.status == 200:
-                assert answer.json["total"] == 0, (who, search)
-
-
-# One place reads the header for all operations: each run asks every fifth, --deep all of them.
-@pytest.mark.parametrize(
-    "operation",
-    [
-        pytest.param(operation, marks=() if number % 5 == 0 else pytest.mark.deep)
-        for number, operation in enumerate(OPERATIONS)
-    ],
-    ids=str,
-)
-def test_header_for_another_app_looks_like_none(unseen: Strangers, operation: Operation) -> None:
-    if str(operation) in WITHOUT_ID["is public"] or operation.path in LINK_PAGES:
-        return
-    for name, (caller, own) in unseen.callers.items():
-        if name == NEIGHBOUR:
-            continue
-        path, body = filled(operation.path, {**IDS, **own}), own_body(operation, own)
-        slugs = (unseen.victim.slug, "no-such-app")
-        found, expected = (
-            seen(caller.call(operation.method, path, body, {"Service-App": slug}), slug)
-            for slug in slugs
-        )
-        assert (name, *found) == (name, *expected)
-        assert found[0] == 404
 
 
 # --- S05: what nobody may set ---------------------------------------------------------------------
@@ -700,6 +371,23 @@ def test_browsers_may_read_our_headers(tenant: Tenant) -> None:
     answer = tenant.get("/app", Origin="https://www.example.com")
 
     assert answer.headers["Access-Control-Expose-Headers"] == EXPOSED
+
+
+def test_answers_to_a_key_and_refusals_are_not_stored_by_caches(tenant: Tenant) -> None:
+    answers = [
+        tenant.get("/customers"),
+        tenant.call("HEAD", "/customers"),
+        tenant.get("/bookings?unknown=1"),
+        tenant.get(f"/bookings/{corpus.UNKNOWN_ID}"),
+        tenant.put("/customers"),
+        tenant.get("/no-such-path"),
+        tenant.post("/auth", {"email": "ada@example.com", "password": "wrong"}),
+        Caller("wrong").get("/customers"),
+    ]
+
+    found = [(answer.status, answer.headers["Cache-Control"]) for answer in answers]
+    statuses = [200, 200, 422, 404, 405, 404, 401, 401]
+    assert found == [(status, "private, no-store") for status in statuses]
 
 
 def test_answers_are_not_sniffed_or_framed(tenant: Tenant) -> None:

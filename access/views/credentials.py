@@ -2,17 +2,16 @@
 
 import uuid
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from django.db.models import QuerySet
 from rest_framework.response import Response
 
-from access.password_login import authenticate_with_password
+from access.password_login import Person, issue_token, log_in_with_password
 from access.serializers import LogInSerializer, NewCredentialSerializer
-from apps_config.authentication import count_failed_login, uncount_failed_login
 from apps_config.base_views import PublicView, TenantView
-from apps_config.models import Account, Credential
-from apps_config.services import issue_access_token, issue_key, revoke_key
+from apps_config.models import Credential
+from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.records import RESOURCE_EXAMPLE, CredentialRecord, LogInRecord
 from common.api.ordering import order_query_parameters
@@ -20,9 +19,9 @@ from common.api.prefixed_request_headers import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
-from common.errors import Invalid, Unauthenticated
+from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
-from common.rate_limit import client_address
+from common.rate_limit import customer_network
 
 SERVER_KEY = CredentialRecord.example(
     kind="server",
@@ -37,6 +36,7 @@ class CredentialScopedView(TenantView):
 
     tag = "credentials"
     owner_methods = frozenset({"GET", "POST", "DELETE"})
+    refuses_unknown_keys = True
 
     def credentials(self) -> QuerySet[Credential]:
         """Return the app's keys. Access tokens are not among them: they belong to accounts."""
@@ -140,17 +140,13 @@ class CredentialView(CredentialScopedView):
 
 
 class LogIn(NamedTuple):
-    person: Account | Resource
+    person: Person
     credential: Credential
     api_token: str
 
 
 class AuthView(PublicView):
-    """Exchange a password for a key.
-
-    Attempts are counted before the password is checked: past the limit, a correct password is
-    answered like a wrong one.
-    """
+    """Exchange a password for a key."""
 
     operation_ids = {"POST": "logIn"}
     tag = "credentials"
@@ -163,32 +159,33 @@ class AuthView(PublicView):
         " the password of HTTP Basic with the e-mail address as the user name, for 30 days."
         " Each person has at most ten valid tokens. With `Service-App`, only people of this"
         " app can log in; without it, 422 if the log-in matches resources of several apps."
-        " All other failures are 401; after ten failures per minute from one client address"
-        " 429.",
+        " 401 `second_factor_required` if the password is right, but the account has a second"
+        " factor: send the `code` as well. An account whose only second factor is a passkey can't"
+        " log in here. All other failures are 401 `unauthenticated`. After too many wrong passwords"
+        " from one network, or for one address, 429.",
         request=LogInSerializer,
         response=data_object(LogInRecord),
         request_examples={
-            "an account": {"email": "owner@example.com", "password": "correct horse battery"}
+            "an account": {"email": "owner@example.com", "password": "correct horse battery"},
+            "with a second factor": {
+                "email": "owner@example.com",
+                "password": "correct horse battery",
+                "code": "492039",
+            },
         },
     )
     def post(self, request: ApiRequest) -> Response:
         given = read_body_as(LogInSerializer, request)
-        address = client_address(request)
-        count_failed_login(address, now=self.now)
-        people = authenticate_with_password(**given, app_slug=service_header(request, "App"))
-        if not people:
-            raise Unauthenticated()
-        uncount_failed_login(address, now=self.now)
-        if len(people) > 1:
-            raise Invalid.at("Service-App", "Required: the log-in matches several apps.")
-        return Response({"data": self._open(people[0])})
-
-    def _open(self, person: Account | Resource) -> dict[str, Any]:
-        if isinstance(person, Account):
-            key = issue_access_token(Credential.ACCESS, now=self.now, account=person)
-        else:
+        network = customer_network(request)
+        person = log_in_with_password(
+            email=given["email"],
+            password=given["password"],
+            code=given.get("code") or "",
+            app_slug=service_header(request, "App"),
+            network=network,
+            now=self.now,
+        )
+        if isinstance(person, Resource):
             self.app = person.app
-            key = issue_access_token(
-                Credential.RESOURCE, now=self.now, app=person.app, resource=person
-            )
-        return LogInRecord.of(LogIn(person, *key))
+        key = issue_token(person, network, now=self.now)
+        return Response({"data": LogInRecord.of(LogIn(person, *key))})

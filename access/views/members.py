@@ -21,6 +21,7 @@ from common.openapi.generator import data_object, describe_endpoint, page_of
 class MembersView(AppScopedView):
     tag = "members"
     paginated = True
+    refuses_unknown_keys = True
     owner_methods = frozenset({"GET", "POST"})
 
     @describe_endpoint(

@@ -20,7 +20,16 @@ from availability.core.date_rules import (
     replaced_day_readings,
     replacement_hours_readings,
 )
-from availability.core.intervals import Intervals, Span, intersect, join, normalise, subtract, unite
+from availability.core.intervals import (
+    Intervals,
+    Span,
+    clip,
+    intersect,
+    join,
+    normalise,
+    subtract,
+    unite,
+)
 from availability.core.zones import DAY, offset_segments
 from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.ical.rrule import RecurrenceRuleError
@@ -532,7 +541,8 @@ class WeeklyPattern(NamedTuple):
     week: open readings of a week, in seconds from Monday 00:00. allowed: the allow_period rules, a
     tuple for each list that has any. blocked, repeated: the block_period and block_recurring rules
     of all lists. ordered: the lists with rules of `_ORDERED_KINDS`, which `week` and `allowed` do
-    not contain. windows: how many windows a week has at most, single dates aside.
+    not contain. windows: how many windows a week has at most, but for those of single dates, of
+    which there are `dates` in all.
     """
 
     week: tuple[Span, ...]
@@ -541,6 +551,7 @@ class WeeklyPattern(NamedTuple):
     repeated: tuple[Recurrence, ...]
     ordered: tuple[ListPattern, ...]
     windows: int
+    dates: int
 
 
 def open_windows(
@@ -559,10 +570,18 @@ def open_windows(
 
 def is_small_enough_to_cache(lists: tuple[ConstraintRules, ...], start: int, end: int) -> bool:
     """Return whether the expansion of the rules in the range is small enough to cache."""
-    return make_weekly_pattern(lists).windows * (end - start) <= _CACHED_WINDOWS * _WEEK
+    return count_windows(lists, start, end) <= _CACHED_WINDOWS
 
 
-@lru_cache(maxsize=512)
+def count_windows(lists: tuple[ConstraintRules, ...], start: int, end: int) -> int:
+    """Return how many windows the rules have in the range, at most: a rule that repeats has one a
+    day.
+    """
+    pattern = make_weekly_pattern(lists)
+    return pattern.windows * (end - start) // _WEEK + pattern.dates
+
+
+@lru_cache(maxsize=4096)
 def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
     """Combine several lists of rules. Cached: the pattern does not depend on range or zone."""
     lists = tuple(part for rules in lists for part in _independent_lists(rules))
@@ -581,11 +600,21 @@ def make_weekly_pattern(lists: tuple[ConstraintRules, ...]) -> WeeklyPattern:
         repeated,
         ordered,
         len(week) + sum(_count_windows(pattern) for pattern in ordered) + 7 * daily,
+        sum(_count_dates(rules) for rules in lists),
     )
 
 
 def _count_windows(pattern: ListPattern) -> int:
-    return len(pattern.week) + (pattern.schedule.windows if pattern.schedule else 0)
+    of_schedule = pattern.schedule.windows if pattern.schedule else 0
+    return len(pattern.week) + len(pattern.holidays) + of_schedule
+
+
+def _count_dates(rules: ConstraintRules) -> int:
+    schedule, own = split_schedule(rules)
+    days = details_of(own, "replace_day")
+    periods = [rule for rule in own if rule.kind in ("period", "open_period")]
+    of_schedule = _count_dates(schedule) if schedule else 0
+    return len(periods) + sum(1 + len(day.windows) for day in days) + of_schedule
 
 
 def _independent_lists(rules: ConstraintRules) -> tuple[ConstraintRules, ...]:
@@ -720,7 +749,8 @@ def _open_readings(plan: WeeklyPattern, zone: str, lo: int, hi: int, offset: int
         readings = intersect(readings, period_readings(rules, offset))
     for pattern in plan.ordered:
         readings = intersect(readings, _ordered_readings(pattern, zone, lo, hi, offset))
-    readings = subtract(readings, period_readings(plan.blocked, offset))
+    if plan.blocked:
+        readings = subtract(readings, period_readings(plan.blocked, offset))
     if plan.repeated:
         readings = subtract(readings, recurring_readings(plan.repeated, zone, lo, hi))
     return readings
@@ -750,7 +780,7 @@ def repeat_week(week: Sequence[Span], lo: int, hi: int) -> Intervals:
     spans = [
         (monday + start, monday + end) for monday in range(first, hi, _WEEK) for start, end in week
     ]
-    return intersect(join(spans), [(lo, hi)])
+    return clip(join(spans), lo, hi)
 
 
 def period_readings(rules: Iterable[ConstraintRule], offset: int) -> Intervals:

@@ -54,7 +54,7 @@ def make_recurrence(start: int, duration: int, rrule: str) -> Recurrence:
     endless = _without_count(rrule)
     if not list(rule_starts(endless, first, since=first, before=first + _SECOND, until=None)):
         raise DateRuleError("start", "The start must be an occurrence of the rule.")
-    if rule.count is not None and len(_counted_starts(recurrence)) < rule.count:
+    if rule.count is not None and _last_counted_start(recurrence) is None:
         raise DateRuleError("rrule", f"A rule with COUNT must end within {MAX_YEARS} years.")
     return recurrence
 
@@ -71,7 +71,9 @@ def recurring_readings(recurrences: Iterable[Recurrence], zone: str, lo: int, hi
     )
 
 
-def _starts_between(recurrence: Recurrence, zone: str, lo: int, hi: int) -> Iterable[int]:
+@lru_cache(maxsize=512)
+def _starts_between(recurrence: Recurrence, zone: str, lo: int, hi: int) -> tuple[int, ...]:
+    """Return the starts as readings. Cached: the rules of a request apply to many resources."""
     first = _reading_to_datetime(recurrence.start)
     starts = rule_starts(
         _without_count(recurrence.rrule),
@@ -80,7 +82,7 @@ def _starts_between(recurrence: Recurrence, zone: str, lo: int, hi: int) -> Iter
         before=max(_reading_to_datetime(hi), first),
         until=_last_start(recurrence, zone),
     )
-    return map(_datetime_to_reading, starts)
+    return tuple(map(_datetime_to_reading, starts))
 
 
 @lru_cache(maxsize=4096)
@@ -88,7 +90,7 @@ def _last_start(recurrence: Recurrence, zone: str) -> datetime | None:
     """Return the last possible start by the rule's COUNT or UNTIL as a reading; None: endless."""
     rule = _parse_rule(recurrence.rrule)
     if rule.count is not None:
-        return _counted_starts(recurrence)[-1]
+        return _last_counted_start(recurrence)
     return rule.until_as_wall_time(lambda instant: _instant_to_wall_time(instant, zone))
 
 
@@ -97,11 +99,17 @@ def _instant_to_wall_time(instant: datetime, zone: str) -> datetime:
     return _reading_to_datetime(seconds + offset_at(zone, seconds))
 
 
-def _counted_starts(recurrence: Recurrence) -> list[datetime]:
+@lru_cache(maxsize=4096)
+def _last_counted_start(recurrence: Recurrence) -> datetime | None:
+    """Return the last start of a rule with COUNT as a reading; None if it is too far off.
+
+    Cached: to count over ten years takes milliseconds.
+    """
     first = _reading_to_datetime(recurrence.start)
     before = first + relativedelta(years=MAX_YEARS) + _SECOND
     rule = _parse_rule(recurrence.rrule)
-    return list(rule_starts(rule, first, since=first, before=before, until=None))
+    starts = list(rule_starts(rule, first, since=first, before=before, until=None))
+    return starts[-1] if len(starts) == rule.count else None
 
 
 @lru_cache(maxsize=4096)

@@ -66,6 +66,8 @@ from common.durations import duration_in_words
 
 SOURCES = ("resource", "project", "request")
 _WEEK = 7 * DAY
+# In one explanation, each counted in every segment that it closes.
+MAX_REASONS = 20_000
 
 
 class Reason(NamedTuple):
@@ -117,15 +119,15 @@ def explain(
     notice_before: int | None = None,
     horizon_after: int | None = None,
     throughout: Sequence[Reason] = (),
-    limit: int = 100_000,
+    limit: int = MAX_REASONS,
 ) -> list[Segment]:
     """Return segments that cover [start, end) (epoch seconds); neighbours differ in their reasons.
 
     rules: the lists of resource, project and request. buffers: of the project that asks. closed: by
     unit (day, week, month), the periods that a limit closes. past_before, notice_before,
     horizon_after: instants before or after which nothing is free. throughout: reasons for the whole
-    range. The available segments equal the result of free_intervals for the same input. Raises
-    TooManySegments.
+    range. limit: of reasons. The available segments equal the result of free_intervals for the same
+    input. Raises TooManySegments.
 
     free_intervals loses the reasons. Here each rule and busy item stays a separate cause with its
     spans, and one sweep over all their ends finds which apply together. That is slower: call

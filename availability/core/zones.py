@@ -105,6 +105,22 @@ def local_day(instant: int, zone: str) -> date:
     return date.fromordinal((instant + offset_at(zone, instant)) // DAY + _EPOCH_DAY)
 
 
+def local_day_pieces(start: int, end: int, zone: str) -> list[tuple[date, int, int]]:
+    """Return (local date, start, end) of each stretch of [start, end) with one date and one offset.
+
+    In order. A day on which the clock changes has two.
+    """
+    return [
+        (
+            date.fromordinal(midnight // DAY + _EPOCH_DAY),
+            max(since, midnight - offset),
+            min(until, midnight + DAY - offset),
+        )
+        for since, until, offset in offset_segments(zone, start, end)
+        for midnight in range((since + offset) // DAY * DAY, until + offset, DAY)
+    ]
+
+
 def day_start(day: date, zone: str) -> int:
     """Return the first instant (epoch seconds) of a local day, or after it if the zone skips it."""
     return wall_to_instant(datetime(day.year, day.month, day.day), zone, gap="end")

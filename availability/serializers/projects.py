@@ -216,6 +216,13 @@ class ProjectSettingsSerializer(ObjectSerializer):
     allow_double_bookings = StrictBooleanField(**CLEARABLE)
     enforce_availability = StrictBooleanField(**CLEARABLE)
     pending_blocks = StrictBooleanField(help_text="Tentative bookings block time.", **CLEARABLE)
+    pending_expires = DurationField(
+        least=MINUTE,
+        most=366 * DAY,
+        help_text="A request of the graph `confirm_decline` that is not answered for so long is"
+        " declined, with the usual e-mails. Null: requests do not expire.",
+        **CLEARABLE,
+    )
     min_cancel_time = DurationField(**CLEARABLE)
     min_reschedule_time = DurationField(**CLEARABLE)
     max_reschedules = BoundedIntegerField(0, 1000, **CLEARABLE)
@@ -331,6 +338,8 @@ class CustomerFieldSerializer(ObjectSerializer):
 class CustomerFieldsField(MetaField):
     """The fields of a booking form: key -> description; null removes a field."""
 
+    value_serializer = CustomerFieldSerializer
+
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
         errors: dict[str, Any] = {}
@@ -353,7 +362,7 @@ class ProjectSerializer(ObjectSerializer):
     resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
     requires = RequiresField(
         help_text="Each booking takes a different resource for each requirement (`count` of"
-        " them). `resources` is then derived, and `mode` is not used.",
+        " them). `resources` is then derived. Not with `mode`.",
         **CLEARABLE,
     )
     availability = ProjectTermsSerializer(**OPTIONAL)

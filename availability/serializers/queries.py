@@ -62,6 +62,8 @@ class QuerySerializer(TermsSerializer):
                 raise serializers.ValidationError({"resources": [DERIVED]})
             if "length" in given and given["length"] is None:
                 raise serializers.ValidationError({"length": [NEEDS_LENGTH]})
+            if given.get("mode"):
+                raise serializers.ValidationError({"mode": ["Is not used with `requires`."]})
         if given.get("lengths"):
             kept: dict[str, Any] = {
                 name: given[name] for name in ("length", "lengths") if name in given

@@ -17,6 +17,7 @@ from availability.legacy_findtime import (
     within_one_day,
 )
 from availability.models import Calendar
+from availability.query_cost import check_cost, check_number_of_rules
 from availability.query_input import common_zone_or, parse_availability_query
 from availability.records import RESOURCE_EXAMPLE
 from availability.search import (
@@ -107,8 +108,15 @@ class QueryView(TenantView):
 
     def read_query(self, request: ApiRequest) -> tuple[AvailabilityQuery, str]:
         """The query of the body, and the zone of the response."""
+        self.check_rules(request.data, "constraints")
         given = read_body_as(QuerySerializer, request)
-        return self.build(given), given.get("output_timezone") or self.zone
+        query = self.build(given)
+        check_cost(query)
+        return query, given.get("output_timezone") or self.zone
+
+    def check_rules(self, body: Any, *names: str) -> None:
+        if self.caller.is_widget:
+            check_number_of_rules(body, *names)
 
     def warnings_of(self, query: AvailabilityQuery, zone: str) -> list[dict[str, Any]]:
         """The warnings about stale calendars; none for a widget key."""
@@ -221,6 +229,7 @@ DEPRECATION_HEADERS = {
     "Link": text_response("The successor.", examples=[DEPRECATED["Link"]]),
 }
 MAX_QUERIES = 20
+RULE_NAMES = ("filters", "constraints")  # two names of one parameter
 FINDTIME_EXAMPLE = {
     "resource_ids": [RESOURCE_EXAMPLE["id"]],
     "filters": {"and": [{"business_hours": {}}]},
@@ -250,19 +259,23 @@ class FindtimeView(QueryView):
         )
 
     def find_slots(self, body: Any) -> tuple[AvailabilityQuery, list[dict[str, str]]]:
+        self.check_rules(body, *RULE_NAMES)
         given = read_values_as(FindtimeSerializer, body)
         filters = tuple(
-            rules
-            for name in ("filters", "constraints")
-            for rules in read_filters(given.get(name, []), name)
+            rules for name in RULE_NAMES for rules in read_filters(given.get(name, []), name)
         )
         resource_ids = self._resource_ids(given)
         try:
             query = self.build(self._translate(given, list(resource_ids.values())))
             query = self._with_terms(query, given, filters)
+            check_cost(query)
             slots = search_slots(query, mode="mutual")
         except Invalid as error:
-            raise restore_sent_paths(error, resource_paths=list(resource_ids)) from error
+            raise restore_sent_paths(
+                error,
+                resource_paths=list(resource_ids),
+                rules_path="filters" if "filters" in given else "constraints",
+            ) from error
         if given.get("no_day_span"):
             slots = within_one_day(slots)
         if given.get("sort") == "desc":

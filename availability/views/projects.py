@@ -193,6 +193,7 @@ class ProjectResourcesView(ProjectScopedView):
         description="The ids in the order of preference, as a list or as an object with"
         " `resources`.",
         request=RESOURCE_IDS,
+        body=ResourceIdsSerializer,
         response=data_object(ProjectRecord),
         query=PROJECT_INCLUDE,
         request_examples={

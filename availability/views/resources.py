@@ -120,8 +120,8 @@ class ResourceView(ResourceScopedView):
 
     @describe_endpoint(
         summary="Delete a resource",
-        description="409 `in_use` while the resource has future bookings that are not completed."
-        " The e-mail address becomes free.",
+        description="409 `in_use` while the resource has future bookings that are not completed, or"
+        " requests without an answer. The e-mail address becomes free.",
         status=204,
     )
     def delete(self, request: ApiRequest, resource_id: uuid.UUID) -> Response:

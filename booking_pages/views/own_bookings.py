@@ -16,8 +16,10 @@ from django.utils.translation import pgettext_lazy
 from rest_framework.serializers import ValidationError
 
 from apps_config.base_views import add_test_mode_header
-from apps_config.models import App
+from apps_config.history import change_actor
+from apps_config.models import App, SecurityEvent
 from apps_config.public_limits import LimitReached
+from apps_config.security_events import record_export
 from availability.models import Project
 from booking_pages.own_bookings import (
     OwnBookingsSession,
@@ -360,6 +362,8 @@ class ExportView(OwnBookingsPageView):
         session = self.find_session(app)
         if session is None:
             return self.redirect_to_home()
+        with change_actor(None, CUSTOMER.name):
+            record_export(SecurityEvent.CUSTOMER_EXPORTED, app_id=app.id)
         pieces = write_own_export(session.person, zone=app.default_timezone)
         headers = {"Content-Disposition": 'attachment; filename="bookings.json"'}
         return StreamingHttpResponse(pieces, content_type="application/json", headers=headers)
@@ -378,7 +382,8 @@ class EraseView(OwnBookingsPageView):
             return self.redirect_to_home()
         if session.upcoming(self.now).exists():
             return self._question(session)
-        erase_person(app=app, email=session.person.email, now=self.now)
+        with change_actor(None, CUSTOMER.name):
+            erase_person(app=app, email=session.person.email, now=self.now)
         response = self.show_step(200, ERASED, CLOSE)
         end_session(response, app)
         return response

@@ -14,7 +14,8 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps_config.idempotency import redact_answers
-from apps_config.models import App
+from apps_config.models import App, SecurityEvent
+from apps_config.security_events import record_event
 from availability.models import Event
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
@@ -36,6 +37,7 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     """Erase what the app stores about an address; return the numbers of bookings, log entries and
     rows of the registered parts that were emptied. A repeated run returns zeros.
     """
+    record_event(SecurityEvent.CUSTOMER_ERASED, app_id=app.id)
     person = Person(app, email)
     counts = Counter(
         dict.fromkeys((BOOKINGS, LOG_ENTRIES, *(part.name for part in personal_data_parts)), 0)

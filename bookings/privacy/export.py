@@ -4,6 +4,8 @@ import uuid
 from collections.abc import Collection, Iterable, Iterator
 from itertools import chain
 
+from apps_config.models import SecurityEvent
+from apps_config.security_events import record_export
 from availability.records import EventRecord
 from bookings.models import Booking
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
@@ -30,6 +32,8 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
         if first is None:
             raise NotFound("Customer")
         events = chain([first], events)
+    about = {"bookings": len(booking_ids)}
+    record_export(SecurityEvent.CUSTOMER_EXPORTED, app_id=person.app.id, about=about)
     return _write(person, booking_ids, events, zone)
 
 

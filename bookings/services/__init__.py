@@ -26,9 +26,9 @@ from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Trans
 from bookings.services.transitions import (
     apply_action,
     complete_ended,
+    expire_bookings,
     hide_completed_booking,
     target_of,
-    time_out_unpaid,
 )
 from bookings.services.verification import (
     check_code,
@@ -67,6 +67,7 @@ __all__ = [
     "customer_may_move",
     "end_hold",
     "end_links",
+    "expire_bookings",
     "extend_public_hold",
     "find_unverified",
     "held_seats_column",
@@ -82,7 +83,6 @@ __all__ = [
     "reschedule_booking",
     "reschedule_unless_done",
     "target_of",
-    "time_out_unpaid",
 ]
 
 

@@ -4,12 +4,13 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
 from apps_config.models import App
 from bookings.models import Booking, Bulk
+from bookings.services.bulk_locks import lock_named_rows
 from common.calls_outside_transaction import (
     NeedsAnswer,
     merge_questions,
@@ -54,27 +55,34 @@ class _RolledBack(Exception):
 def run_bulk(
     changes: Sequence[BulkChange],
     *,
+    app: App,
+    bodies: Any,
     stop_on_first_error: bool,
     all_or_none: bool,
     honours_idempotency_key: bool,
 ) -> list[BulkResult]:
-    """Run the changes; return their results in order.
+    """Run the changes; return their results in order. `bodies`: theirs, as sent.
 
     Each change is a transaction of its own; with `all_or_none` one failure rolls back all. A
     database outage is a refusal of the change like any other, since earlier changes are committed.
     With `all_or_none`, or if an enclosing transaction stores the answer for an Idempotency-Key
     (`honours_idempotency_key`), an outage fails the whole request, which can be retried.
     """
-    if not all_or_none:
-        return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
-    return _all_or_none(changes, stop_on_first_error)
+    if all_or_none:
+        return _all_or_none(changes, app, bodies, stop_on_first_error)
+    if honours_idempotency_key:
+        lock_named_rows(app, bodies)
+    return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
 
 
 @with_calls_outside_transaction
-def _all_or_none(changes: Sequence[BulkChange], stop_on_first_error: bool) -> list[BulkResult]:
+def _all_or_none(
+    changes: Sequence[BulkChange], app: App, bodies: Any, stop_on_first_error: bool
+) -> list[BulkResult]:
     outcomes: list[BulkResult] = []
     try:
         with transaction.atomic():
+            lock_named_rows(app, bodies)
             outcomes += _run_changes(changes, stop_on_first_error, outage_fails_all=True)
             if any(outcome.refusal for outcome in outcomes):
                 raise _RolledBack

@@ -22,6 +22,7 @@ from bookings.services.transition_log import (
     new_change,
     write_first_transitions,
 )
+from bookings.services.where_placeholders import fill_places
 from common.sql import insert_rows
 from common.updated_at import transaction_start
 
@@ -114,7 +115,7 @@ def new_row(
         state=new.state,
         completed=new.graph.is_completed(new.state),
         completes_at=completes_at_of(new.graph, new.state, end),
-        expires_at=expires_at_of(new.graph, new.state, transaction_start()),
+        expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         calendar_uid=uuid.uuid4(),
@@ -141,6 +142,7 @@ def write_bookings(
     more than a public caller may make.
     """
     insert_rows(bookings)
+    fill_places(bookings)
     wanted = _notifications_of(new, target)
     transitions = [
         Transition(

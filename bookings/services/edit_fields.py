@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -12,14 +12,18 @@ from apps_config.models import App
 from availability.event_reservations import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
+from bookings.services.create_seat import count_held_seats, count_seats
+from bookings.services.ended_seats import keep_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
+from bookings.services.where_placeholders import fill_placeholders
 from common.api.merge_patch import merge_free
-from common.errors import Invalid
+from common.errors import InUse, Invalid
 from common.sql import update_rows
 from common.updated_at import transaction_start
 
 UPDATE = "update"
+OUTCOME_BEFORE = timedelta(hours=1)  # doors open before the start
 LINKS_ENDED = "The links in earlier e-mails no longer work."
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
 
@@ -32,8 +36,9 @@ def change_booking(
     `customers`: matched by `id`, else by position; absent fields stay. A new address ends the links
     of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
-    Unchanged values add no log entry. Raises NotFound; Invalid: no such customer, texts of a seat,
-    meta too big, an outcome for a booking that does not take place or has not begun.
+    `max_seats`: of a group. Unchanged values add no log entry. Raises NotFound; InUse: more seats
+    are taken; Invalid: no such customer, texts of a seat, no group, meta too big, an outcome for a
+    booking that does not take place or that begins in more than an hour.
     """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
@@ -41,13 +46,18 @@ def change_booking(
         edit.change_customers(changes.get("customers", ()), path=changes.get("customers_path", ""))
         edit.change_event_texts({name: changes[name] for name in EVENT_WORDS if name in changes})
         edit.change_meta_and_outcome(changes, now)
+        if "max_seats" in changes:
+            edit.change_seats(changes["max_seats"], now)
         if edit.readdressed:
             booking.link_version += 1
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
-        update_rows([booking], ["meta", "outcome", "untrusted_texts", "link_version", "updated_at"])
+        update_rows(
+            [booking],
+            ["meta", "outcome", "untrusted_texts", "max_seats", "link_version", "updated_at"],
+        )
         if seats:
             update_rows(seats, ["updated_at"])
         if edit.names:
@@ -137,7 +147,10 @@ class _Edit:
         self.names |= {f"customer {name}" for name in changed}
 
     def change_event_texts(self, given: Mapping[str, str]) -> None:
-        event = self.booking.event
+        booking, event = self.booking, self.booking.event
+        if given.get("where"):
+            where = fill_placeholders(given["where"], booking.id, event.start, event.end)
+            given = {**given, "where": where}
         words = {name: value for name, value in given.items() if value != getattr(event, name)}
         if words and self.booking.owner_booking_id:
             text = "Belongs to the group: change the group's booking."
@@ -149,6 +162,8 @@ class _Edit:
             untrusted = self.booking.untrusted_texts or ()
             self.booking.untrusted_texts = [name for name in untrusted if name not in given]
         if words or any(name.startswith("customer ") for name in self.names):
+            if words:
+                keep_events_of_ended_seats([self.booking])
             # Feeds and mirrored events contain customers too.
             update_event_details(event, words)
 
@@ -162,9 +177,19 @@ class _Edit:
         self.names |= {"outcome"} if outcome != booking.outcome else set()
         booking.meta, booking.outcome = meta, outcome
 
+    def change_seats(self, max_seats: int, now: datetime) -> None:
+        group = self.booking
+        if group.max_seats is None:
+            raise Invalid.at("settings.max_seats", "Only a group has seats.")
+        taken = count_seats(group) + count_held_seats(group, now)
+        if max_seats < taken:
+            raise InUse(f"{taken} seats are taken.")
+        self.names |= {"max_seats"} if max_seats != group.max_seats else set()
+        group.max_seats = max_seats
+
 
 def _check_has_outcome(booking: Booking, now: datetime) -> None:
     if not GRAPHS[booking.graph].takes_place(booking.state):
         raise Invalid.at("outcome", f"A booking in the state {booking.state} has no outcome.")
-    if now < booking.event.start:
+    if now < booking.event.start - OUTCOME_BEFORE:
         raise Invalid.at("outcome", "The booking has not begun yet.")

@@ -31,6 +31,14 @@ class ActionNotAllowed(Refusal):
         )
 
 
+class ResourceDeleted(ActionNotAllowed):
+    """The action needs time of a resource that was deleted."""
+
+    def __init__(self, booking: Booking, action: str) -> None:
+        super().__init__(booking, action)
+        self.message = "The resource no longer exists."
+
+
 class PolicyViolated(Refusal):
     """A policy of the project does not allow customers to do this, or no longer allows it."""
 

@@ -33,7 +33,8 @@ def lock_bookings(
         bookings = bookings.filter(id__in=locked)
     rows = bookings.select_related("event__calendar", "resource", "project", "app")
     # In the order of the requirements: a move gives them their new resources in this order.
-    companions = Prefetch("event__companions", Event.objects.order_by("id"))
+    rows_of_event = Event.objects.select_related("calendar").order_by("id")
+    companions = Prefetch("event__companions", rows_of_event)
     return list(rows.prefetch_related(companions))
 
 

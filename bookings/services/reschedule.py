@@ -1,7 +1,7 @@
 """Reschedule bookings, under the locks of the bookings and their resources."""
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ from django.db.models import Count
 
 from apps_config.models import App
 from availability.booking_policies import first_own_calendars, without_rules
+from availability.core.matching import FixedChoice, Requirement
 from availability.event_reservations import (
     NotAvailable,
     SlotTaken,
@@ -26,6 +27,7 @@ from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
 from bookings.services.customer_limits import check_moved_bookings
+from bookings.services.ended_seats import keep_events_of_ended_seats
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
@@ -37,6 +39,7 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.services.transitions import check_notice, take_times, targets_of
+from bookings.services.where_placeholders import refill_place
 from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Forbidden, Invalid
 from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
@@ -50,13 +53,17 @@ MAX_MOVES_BY_CUSTOMER = 20
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One booking, its target, its time request, and its former start and end."""
+    """One booking, its target, its time request, and its former start and end.
+
+    named: a calendar whose resource must meet one of the project's requirements. calendars: those
+    that the events move to, by resource, where it is not the present one.
+    """
 
     booking: Booking
     target: BookingTarget
     time_request: TimeRequest
     was: tuple[datetime, datetime]
-    # Of other resources that were chosen for the new time, by their ids.
+    named: Calendar | None = None
     calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
 
     @property
@@ -82,10 +89,12 @@ def reschedule_booking(
 ) -> Booking:
     """Move a booking to another time, and to another calendar if one is given.
 
-    A wider `scope` also moves its series by the same wall-clock difference: all or none. Checked
-    like a new booking, by the booking's own settings. Raises NotFound, ActionNotAllowed
-    (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (the resources of a
-    mutual booking can't change); SlotTaken or NotAvailable: the old times are kept.
+    Of a project with requirements, the calendar's resource takes the place of the one that meets
+    the same requirement. A wider `scope` also moves the booking's series by the same wall-clock
+    difference: all or none. Checked like a new booking, by the booking's own settings. Raises
+    NotFound, ActionNotAllowed (completed), PolicyViolated, Forbidden (a customer moves a group),
+    Invalid (the resources of a mutual booking can't change, the named one meets no requirement);
+    SlotTaken or NotAvailable: the old times are kept.
     """
     wanted: list[tuple[TimeRequest, BookingTarget]] = []
     try:
@@ -101,6 +110,7 @@ def reschedule_booking(
             ]
             moves = _choose_free_resources(_add_live_busy(moves))
             capacities = _lock_resources_and_calendars(moves)
+            keep_events_of_ended_seats(bookings)
             _reserve_new_times(moves, capacities, wanted)
             _check_customers(moves, now)
             _write(moves, actor, now, message)
@@ -208,25 +218,45 @@ def _targets(
 ) -> list[tuple[Booking, tuple[datetime, datetime]]]:
     """Return each booking with its new start and end.
 
-    The named booking moves to `start` and `end`, the others by the same wall-clock difference.
-    Raises Invalid if a time leaves the supported years.
+    The starts of the others move by the same wall-clock difference, and their lengths, which are
+    elapsed time, by the same difference. Raises Invalid if a time leaves the supported years.
     """
     zone_name = named.resource.timezone
-    earlier, later = (
-        _resource_wall_time(moment, zone_name) for moment in (named.event.start, named.event.end)
+    by_start = _resource_wall_time(start, zone_name) - _resource_wall_time(
+        named.event.start, zone_name
     )
-    by_start = _resource_wall_time(start, zone_name) - earlier
-    by_end = _resource_wall_time(end, zone_name) - later
-    targets = []
-    for booking in bookings:
-        if booking is named:
-            targets.append((booking, (start, end)))
-            continue
-        first = _shifted(booking.event.start, by_start, booking.resource.timezone)
-        last = _shifted(booking.event.end, by_end, booking.resource.timezone)
-        # Start and end fell into the same DST gap: keep the requested length.
-        targets.append((booking, (first, last if last > first else first + (end - start))))
-    return targets
+    by_length = (end - start) - _length(named)
+    others = [booking for booking in bookings if booking is not named]
+    return [
+        (named, (start, end)),
+        *((booking, _moved_times(booking, by_start, by_length)) for booking in others),
+    ]
+
+
+def _moved_times(
+    booking: Booking, by_start: timedelta, by_length: timedelta
+) -> tuple[datetime, datetime]:
+    """Return the new times of a booking whose series moves. A start in a gap of the clock becomes
+    the gap's end; a length of which nothing would be left stays as it is. Raises Invalid.
+    """
+    event = booking.event
+    length = _length(booking) + by_length
+    try:
+        start = _shift_on_wall_clock(event.start, by_start, booking.resource.timezone)
+        end = start + (length if length > timedelta() else _length(booking))
+        return check_year(start), check_year(end)
+    except (InstantError, OverflowError) as error:
+        raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
+
+
+def _shift_on_wall_clock(instant: datetime, by: timedelta, zone_name: str) -> datetime:
+    if not by:  # of two equal readings in autumn, the second one stays
+        return instant
+    return wall_to_utc_or_gap_end(_resource_wall_time(instant, zone_name) + by, zone_name)
+
+
+def _length(booking: Booking) -> timedelta:
+    return booking.event.end - booking.event.start
 
 
 def _resource_wall_time(instant: datetime, zone_name: str) -> datetime:
@@ -236,24 +266,16 @@ def _resource_wall_time(instant: datetime, zone_name: str) -> datetime:
         raise Invalid.at("resource_id", f"The resource's time zone: {error}") from error
 
 
-def _shifted(instant: datetime, by: timedelta, zone_name: str) -> datetime:
-    """Add `by` to the wall time; a wall time in a DST gap becomes the end of the gap."""
-    try:
-        return check_year(
-            wall_to_utc_or_gap_end(_resource_wall_time(instant, zone_name) + by, zone_name)
-        )
-    except (InstantError, OverflowError) as error:
-        raise Invalid.at("start", "Must stay within the years 1970 to 2199.") from error
-
-
 def _plan_move(
     booking: Booking,
     times: tuple[datetime, datetime],
     target: BookingTarget,
 ) -> _Move:
-    event = booking.event
+    event, named = booking.event, None
     if target.others and target.named_calendar.id != event.calendar_id:
-        raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
+        if not (booking.project and booking.project.requires):
+            raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
+        named, target = target.named_calendar, target.at(event.calendar)
     allow_double_bookings = booking.allow_double_bookings
     if target.is_public:
         # The project's rules bind customers, whatever the owner allowed this booking.
@@ -266,7 +288,22 @@ def _plan_move(
         rules=target.rules if booking.enforce_availability or target.is_public else None,
         event=event,
     )
-    return _Move(booking, target, time_request, (event.start, event.end))
+    calendars = _replacements_of_deleted_calendars(booking, target)
+    return _Move(booking, target, time_request, (event.start, event.end), named, calendars)
+
+
+def _replacements_of_deleted_calendars(
+    booking: Booking, target: BookingTarget
+) -> dict[uuid.UUID, Calendar]:
+    """A past booking may be in a deleted calendar. Its new time would show nowhere."""
+    if target.named_calendar.id != booking.event.calendar_id:
+        return {}
+    deleted = [
+        row.resource_id
+        for row in event_with_companions(booking.event)
+        if row.calendar.deleted_at is not None
+    ]
+    return first_own_calendars(deleted) if deleted else {}
 
 
 def _add_live_busy(moves: list[_Move]) -> list[_Move]:
@@ -289,7 +326,9 @@ def _add_live_busy(moves: list[_Move]) -> list[_Move]:
 
 
 def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
-    """Give moves of projects with requirements other resources where the present ones are taken."""
+    """Give moves of projects with requirements other resources where the present ones are taken,
+    and where another one is named.
+    """
     own = [row.id for move in moves for row in event_with_companions(move.booking.event)]
     return [
         _choose_other_resources(move, own)
@@ -300,44 +339,71 @@ def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
 
 
 def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
-    """Return the move with free resources; the same one if its resources are free, if it names a
-    calendar, or if there is no choice.
+    """Return the move with free resources, of which those that are free now are kept.
+
+    The same move if its resources are free, if it has a new calendar already, or if there is no
+    choice. Raises Invalid if the named resource meets no requirement.
     """
     old, event = move.target, move.booking.event
-    rows = event_with_companions(event)
+    present = [row.resource_id for row in event_with_companions(event)]
     if old.named_calendar.id != event.calendar_id:
         return move
     claim = [(move.time_request, old.query_of(move.time_request))]
-    if find_first_refusal(claim, without=own) is None:
+    if move.named is None and find_first_refusal(claim, without=own) is None:
         return move
-    anew = BookingTarget(
-        app=old.app, project=old.project, calendar=None, now=old.now, is_public=old.is_public
-    )
-    enforced = move.time_request.rules is not None
-    buffers = move.time_request.buffers
-    everyone = anew.with_buffers(
-        anew.rules_of(resource_ids_of_requirements(anew.requirements)), buffers
-    )
-    time_request = replace(move.time_request, holds=own)
-    free = find_free_resources(time_request, everyone if enforced else without_rules(everyone))
-    chosen = anew.choose([resource.id for resource in free])
-    if chosen is None or len(chosen) != len(rows):
+    anew = old.at(None, fixed=FixedChoice(anywhere=move.named and move.named.resource_id))
+    free = _free_resource_ids(move, anew, own)
+    if move.named:
+        chosen = _with_named(anew.requirements, present, move.named.resource_id)
+        if not set(chosen) <= set(free):
+            chosen = anew.choose(free) or chosen  # else refused for the time of the named one
+    else:
+        chosen = anew.choose(free) or []
+    calendars = _calendars_of(move, chosen)
+    if len(chosen) != len(present) or not set(chosen) - set(present) <= calendars.keys():
         return move
-    calendars = first_own_calendars(chosen)
-    if len(calendars) != len(chosen):
-        return move
-    new = BookingTarget(
-        app=old.app,
-        project=old.project,
-        calendar=calendars[chosen[0]],
-        now=old.now,
-        others=chosen[1:],
-        is_public=old.is_public,
-    )
-    rules = new.with_buffers(new.rules, buffers) if enforced else None
+    new = old.at(calendars.get(chosen[0], event.calendar), others=chosen[1:])
+    is_enforced, buffers = move.time_request.rules is not None, move.time_request.buffers
+    rules = new.with_buffers(new.rules, buffers) if is_enforced else None
     return replace(
         move, target=new, time_request=replace(move.time_request, rules=rules), calendars=calendars
     )
+
+
+def _free_resource_ids(
+    move: _Move, anew: BookingTarget, own: Sequence[uuid.UUID]
+) -> list[uuid.UUID]:
+    """Return the resources of all requirements that are free at the new time of the booking."""
+    ids = resource_ids_of_requirements(anew.requirements)
+    rules = anew.with_buffers(anew.rules_of(ids), move.time_request.buffers)
+    if move.time_request.rules is None:
+        rules = without_rules(rules)
+    free = find_free_resources(replace(move.time_request, holds=own), rules)
+    return [resource.id for resource in free]
+
+
+def _with_named(
+    requirements: Sequence[Requirement], present: Sequence[uuid.UUID], named: uuid.UUID
+) -> list[uuid.UUID]:
+    """Return the present resources with the named one in the place of the first requirement that
+    it meets. Raises Invalid.
+    """
+    if named in present:
+        return list(present)
+    places = [requirement.ids for requirement in requirements for _ in range(requirement.number)]
+    position = next((number for number, ids in enumerate(places) if named in ids), None)
+    if position is None or len(places) != len(present):
+        raise Invalid.at("resource_id", "Fits no requirement of the project.")
+    return [*present[:position], named, *present[position + 1 :]]
+
+
+def _calendars_of(move: _Move, chosen: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
+    """Return the calendars of the chosen resources that are new, and of those in deleted ones."""
+    present = {row.resource_id for row in event_with_companions(move.booking.event)}
+    new = first_own_calendars([each for each in chosen if each not in present])
+    named = {move.named.resource_id: move.named} if move.named else {}
+    calendars = {**move.calendars, **new, **named}
+    return {each: calendar for each, calendar in calendars.items() if each in chosen}
 
 
 def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int]:
@@ -346,9 +412,10 @@ def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int
     capacities = lock_resources(resource_ids)
     all_there = len(capacities) == len(resource_ids)
     calendars = {
-        move.target.named_calendar.id: move.target.named_calendar
+        calendar.id: calendar
         for move in moves
-        if move.target.named_calendar.id != move.booking.event.calendar_id
+        for calendar in (move.target.named_calendar, *move.calendars.values())
+        if calendar.id != move.booking.event.calendar_id
     }
     if not all_there or (calendars and not lock_resources_of_calendars(calendars.values())):
         raise Invalid.at("resource_id", "The resource no longer exists.")
@@ -362,10 +429,11 @@ def _reserve_new_times(
 ) -> None:
     """Reserve all new times; the moves ignore each other's old times."""
     for move in moves:
-        event, calendar = move.booking.event, move.target.named_calendar
-        event.calendar, event.resource_id = calendar, calendar.resource_id
-        if move.calendars:
-            for row, resource_id in zip(event.companions.all(), move.target.others, strict=True):
+        event, main = move.booking.event, move.target.named_calendar
+        event.calendar = move.calendars.get(main.resource_id, main)
+        event.resource_id = main.resource_id
+        for row, resource_id in zip(event.companions.all(), move.target.others, strict=True):
+            if resource_id in move.calendars:
                 row.calendar, row.resource_id = move.calendars[resource_id], resource_id
     take_times(
         [(move.booking.event, move.time_request, move.target) for move in moves],
@@ -389,6 +457,8 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
     for booking in [*(move.booking for move in moves), *seats]:
         move = by_id[booking.owner_booking_id or booking.id]
         booking.event = move.booking.event
+        if booking is move.booking:
+            refill_place(booking, move.was)
         booking.resource_id = booking.event.resource_id
         booking.reschedules += 1
         booking.completes_at = completes_at_of(

@@ -8,8 +8,10 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import prefetch_related_objects
 
+from availability.models import Project
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
+from common.durations import elapsed_seconds
 from common.hooks import Hook
 from common.ids import id_after
 from common.sql import insert_rows
@@ -106,10 +108,19 @@ def completes_at_of(graph: Graph, state: str, end: datetime) -> datetime | None:
     return end + COMPLETES_AFTER if graph.is_live(state) else None
 
 
-def expires_at_of(graph: Graph, state: str, now: datetime) -> datetime | None:
-    """Return when a booking that enters `state` at `now` times out; None: no payment is awaited."""
-    wait = timedelta(seconds=settings.PAYMENT_TIMEOUT)
-    return now + wait if graph.awaits_payment(state) else None
+def expires_at_of(
+    graph: Graph, state: str, project: Project | None, now: datetime
+) -> datetime | None:
+    """Return when a booking that enters `state` at `now` expires.
+
+    None: no payment is awaited, and no answer for which the project sets `pending_expires`.
+    """
+    if graph.awaits_payment(state):
+        return now + timedelta(seconds=settings.PAYMENT_TIMEOUT)
+    wait = project.settings.get("pending_expires") if project else None
+    if wait and graph.awaits_answer(state):
+        return now + timedelta(seconds=elapsed_seconds(wait))
+    return None
 
 
 def new_change(

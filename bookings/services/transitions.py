@@ -25,9 +25,14 @@ from availability.event_reservations import (
 from availability.free_time_checks import find_first_refusal
 from availability.models import Calendar, Event
 from bookings.booking_target import BookingTarget
-from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER, TIMEOUT
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER
 from bookings.models import Booking
-from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
+from bookings.services.errors import (
+    ActionNotAllowed,
+    PolicyViolated,
+    ResourceDeleted,
+    offer_alternatives,
+)
 from bookings.services.locks import THIS, lock_booking, lock_bookings, lock_seats, lock_together
 from bookings.services.transition_log import (
     TIMER,
@@ -64,8 +69,8 @@ def apply_action(
     """Apply an action to a booking and its related bookings: all or none.
 
     `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed,
-    PolicyViolated; SlotTaken or NotAvailable if the next state blocks and the time is taken: then
-    the bookings stay unchanged.
+    PolicyViolated; if the next state blocks: ResourceDeleted, and SlotTaken or NotAvailable if the
+    time is taken. Then the bookings stay unchanged.
     """
     wanted: list[tuple[TimeRequest, BookingTarget]] = []
     try:
@@ -102,12 +107,11 @@ def _apply_transition(
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
     if takers:
         capacities = lock_resources(
-            {
-                resource_id
-                for booking in takers
-                for resource_id in (booking.event.resource_id, *places[booking.id].others)
-            }
+            {resource_id for booking in takers for resource_id in _resource_ids(booking)}
         )
+        for booking in takers:
+            if not capacities.keys() >= _resource_ids(booking):
+                raise ResourceDeleted(booking, action)
         claims = [_request_of(booking, places[booking.id]) for booking in takers]
         take_times(
             [
@@ -139,6 +143,10 @@ def _apply_transition(
     write_transitions(transitions)
 
 
+def _resource_ids(booking: Booking) -> set[uuid.UUID]:
+    return {event.resource_id for event in event_with_companions(booking.event)}
+
+
 def _blocks(booking: Booking, target: BookingTarget) -> bool:
     return GRAPHS[booking.graph].blocks(booking.state, pending_blocks=target.pending_blocks)
 
@@ -166,8 +174,8 @@ def take_times(
 
 def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
     graph = GRAPHS[booking.graph]
-    blocks = graph.blocks(graph.steps[booking.state, action], pending_blocks=target.pending_blocks)
-    return blocks and not booking.event.busy
+    state = graph.next_state(booking.state, action) or booking.state
+    return graph.blocks(state, pending_blocks=target.pending_blocks) and not booking.event.busy
 
 
 def _related_seats(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
@@ -193,10 +201,11 @@ def _make_transition(
 ) -> Transition:
     """Put the booking into its next state, unsaved, and return the transition."""
     graph, from_state = GRAPHS[booking.graph], booking.state
+    action = graph.own_action(from_state, action)
     booking.state = graph.steps[from_state, action]
     booking.completed = graph.is_completed(booking.state)
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
-    booking.expires_at = expires_at_of(graph, booking.state, transaction_start())
+    booking.expires_at = expires_at_of(graph, booking.state, booking.project, transaction_start())
     booking.updated_at = transaction_start()
     change = new_change(booking, action, from_state, actor, now, message)
     return Transition(booking, change, notified_elsewhere=notified_elsewhere)
@@ -217,7 +226,7 @@ def targets_of(
     places = {}
     for booking in bookings:
         target = target_of(booking, now, calendar, is_public=is_public)
-        key = (booking.project_id, target.named_calendar.id, *target.others)
+        key = (booking.project_id, target.is_group, target.named_calendar.id, *target.others)
         places[booking.id] = shared.setdefault(key, target)
     return places
 
@@ -239,6 +248,7 @@ def target_of(
         now=now,
         others=others,
         is_public=is_public,
+        is_group=GRAPHS[booking.graph].is_group,
     )
 
 
@@ -287,18 +297,25 @@ def complete_ended(*, now: datetime, on_full_batch: Callable[[], object] | None 
 
     on_full_batch: is called once if there may be enough work for another process.
     """
-    return _act_when_due("completes_at", "complete", now, on_full_batch)
+    return _act_when_due("completes_at", lambda booking: "complete", now, on_full_batch)
 
 
-def time_out_unpaid(*, now: datetime, on_full_batch: Callable[[], object] | None = None) -> int:
-    """Time out bookings whose payment is overdue; return their number."""
-    return _act_when_due("expires_at", TIMEOUT, now, on_full_batch)
+def expire_bookings(*, now: datetime, on_full_batch: Callable[[], object] | None = None) -> int:
+    """Time out overdue payments and decline requests without an answer; return their number."""
+    return _act_when_due("expires_at", _expiry_action, now, on_full_batch)
+
+
+def _expiry_action(booking: Booking) -> str:
+    return GRAPHS[booking.graph].expiry_action(booking.state)
+
+
+ActionOf = Callable[[Booking], str]
 
 
 def _act_when_due(
-    column: str, action: str, now: datetime, on_full_batch: Callable[[], object] | None
+    column: str, action_of: ActionOf, now: datetime, on_full_batch: Callable[[], object] | None
 ) -> int:
-    """Apply `action` to bookings that are due by `column`; return their number.
+    """Apply its action to each booking that is due by `column`; return their number.
 
     Concurrent runs share the work: each run omits the bookings that another run has locked. A
     booking that fails does not stop the others. It stays due, and each run tries it once.
@@ -308,7 +325,8 @@ def _act_when_due(
         if number == 0 and len(due) == BATCH and on_full_batch:
             on_full_batch()
         done += sum(
-            _act_on_batch(bookings, column, action, now) for bookings in _transaction_batches(due)
+            _act_on_batch(bookings, column, action_of, now)
+            for bookings in _transaction_batches(due)
         )
     return done
 
@@ -346,30 +364,33 @@ def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
             yield bookings[first : first + MAX_TOGETHER]
 
 
-def _act_on_batch(bookings: Sequence[Booking], column: str, action: str, now: datetime) -> int:
-    """Apply `action` in one transaction; if that fails, to each booking in its own."""
+def _act_on_batch(
+    bookings: Sequence[Booking], column: str, action_of: ActionOf, now: datetime
+) -> int:
+    """Apply the actions in one transaction; if that fails, to each booking in its own."""
     try:
         ids = [booking.id for booking in bookings]
-        return _act_if_due(bookings[0].app, ids, column, action, now)
+        return _act_if_due(bookings[0].app, ids, column, action_of, now)
     except SoftTimeLimitExceeded:
         raise
     except Exception as error:
         if is_outage(error):
             raise  # an outage affects all bookings
         if len(bookings) == 1:
-            logger.exception("booking %s can't do %s", bookings[0].id, action)
+            logger.exception("booking %s is not changed by the clock: %s", bookings[0].id, column)
             return 0
-    return sum(_act_on_batch([booking], column, action, now) for booking in bookings)
+    return sum(_act_on_batch([booking], column, action_of, now) for booking in bookings)
 
 
 def _act_if_due(
-    app: App, booking_ids: Collection[uuid.UUID], column: str, action: str, now: datetime
+    app: App, booking_ids: Collection[uuid.UUID], column: str, action_of: ActionOf, now: datetime
 ) -> int:
-    """Apply `action` to the bookings that are still due under their locks; return their number."""
+    """Apply the actions to bookings that are still due under their locks; return their number."""
     with transaction.atomic():
         locked = lock_bookings(app, booking_ids, skip_locked=True)
         # The others were paid, cancelled, moved or deleted since the query.
         due = [booking for booking in locked if (at := getattr(booking, column)) and at <= now]
-        if due:
-            _apply_transition(due, action, TIMER, now, wanted=[])
+        for action in sorted({action_of(booking) for booking in due}):
+            together = [booking for booking in due if action_of(booking) == action]
+            _apply_transition(together, action, TIMER, now, wanted=[])
         return len(due)

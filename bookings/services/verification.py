@@ -13,7 +13,6 @@ from typing import Any
 
 from django.db import transaction
 from django.db.models import F, QuerySet
-from django.utils.crypto import salted_hmac
 
 from apps_config.models import App
 from apps_config.public_limits import CODES, count_subjects
@@ -38,6 +37,7 @@ from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
+from common.keyed_digests import keyed_digest
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5
@@ -123,7 +123,7 @@ def _hold(
 
 def code_of(row_id: uuid.UUID) -> str:
     """Return the code of six digits."""
-    digest = salted_hmac("bookings.verification", str(row_id), algorithm="sha256").digest()
+    digest = keyed_digest("bookings.verification", str(row_id))
     return f"{int.from_bytes(digest[:8]) % 10**CODE_DIGITS:0{CODE_DIGITS}}"
 
 

@@ -22,6 +22,7 @@ from bookings.serializers import (
     ACTIONS,
     ActionBodySerializer,
     ActionInputSerializer,
+    ActionRequestSerializer,
     RescheduleSerializer,
     RescheduleTargetSerializer,
 )
@@ -72,6 +73,7 @@ class ActionView(BookingScopedView):
         " allow the action in the booking's state; `slot_taken` if the next state blocks time"
         " and the time is taken.\n\n" + GRAPH_TABLE,
         request=ACTION_BODY,
+        body=ActionRequestSerializer,
         response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         path={"action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))},

@@ -45,7 +45,7 @@ from common.api.fields import array_as_object
 from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query_parameters, read_order
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
+from common.api.views import ApiRequest, Handler
 from common.errors import Invalid
 from common.openapi.components import FLAG, ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
@@ -215,6 +215,10 @@ def _has_nested_include(body: Mapping[str, Any], include: str) -> bool:
 
 
 class BookingView(BookingScopedView):
+    def find_unknown_keys(self, request: ApiRequest, handler: Handler) -> list[str]:
+        """PUT refuses them itself: it knows the keys of all includes."""
+        return []
+
     @describe_endpoint(
         summary="Get a booking",
         description="Contains attributes, event, calendar, resource, customers, project, meta,"

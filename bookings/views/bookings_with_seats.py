@@ -20,6 +20,7 @@ from common.api.filters import apply_filters
 from common.api.ordering import BOUND, order_query_parameters, read_order
 from common.api.search_conditions import exact_id, filter_by_search
 from common.api.views import ApiRequest, found_or_404
+from common.openapi.components import FLAG
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
 
 GROUP_SEARCH = {
@@ -47,8 +48,10 @@ class GroupBookingsView(GroupScopedView):
         description="Bookings of the graph group_owner that are not full, cancelled or completed,"
         " with attributes, available_actions and resource. `start` and `end`: groups that"
         " overlap the range. Absent: no limit. Widget keys see only groups of their projects"
-        " that have not begun.",
+        " that have not begun. With `full=true` also groups without a free seat; these have"
+        " `full`: true.",
         query={
+            "full": FLAG,
             "start": BOUND,
             "end": BOUND,
             "search": search_of(
@@ -70,12 +73,20 @@ class GroupBookingsView(GroupScopedView):
         rows = rows.filter(completed=False).annotate(
             **CURRENT_SEATS, held_seats=held_seats_column(self.now)
         )
-        rows = rows.filter(current_seats__lt=F("max_seats") - F("held_seats")).order_by(*order)
+        rows = rows.annotate(free_seats=F("max_seats") - F("current_seats") - F("held_seats"))
+        if not self.query.boolean("full"):
+            rows = rows.filter(free_seats__gt=0)
+        write = booking_writer(includes, self.zone)
         return self.list_page(
             request,
-            with_includes(rows, includes),
-            booking_writer(includes, self.zone),
+            with_includes(rows.order_by(*order), includes),
+            lambda group: write(group) | ({"full": True} if _is_full(group) else {}),
         )
+
+
+def _is_full(group: Booking) -> bool:
+    """Whether no seat is free, by the column of the list's query."""
+    return vars(group)["free_seats"] <= 0
 
 
 class GroupBookingView(GroupScopedView):

@@ -154,6 +154,8 @@ class BulkView(BookingScopedView):
     def _change_all(self, changes: list, given: Mapping[str, Any]) -> list[BulkResult]:
         return run_bulk(
             changes,
+            app=self.app,
+            bodies=given["bookings"],
             stop_on_first_error=given.get("stop_on_first_error") is True,
             all_or_none=given.get("delete_all_on_error") is True,
             honours_idempotency_key=self.keeps_answer,

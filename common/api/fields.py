@@ -3,7 +3,7 @@
 import re
 import uuid
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import orjson
@@ -325,6 +325,8 @@ class ObjectSerializer(serializers.Serializer):
     """The base of every serializer of an object in a body."""
 
     default_error_messages = {"invalid": "Must be an object."}
+    # Whether it keeps keys that it does not name, so that none is unknown.
+    is_open: ClassVar[bool] = False
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         return super().to_internal_value(array_as_object(data))

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 from django.utils.http import parse_header_parameters
 from rest_framework.parsers import BaseParser
 
-from common.errors import Malformed, TooLarge, UnsupportedMediaType
+from common.errors import Malformed, TooLarge, UnsupportedMediaType, unreadable_body
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 32
@@ -181,15 +181,18 @@ def body_stream(request: HttpRequest) -> Readable:
 
 
 def read_at_most(stream: Readable, size: int) -> bytes:
-    """Read up to `size` bytes in several reads. Raises Malformed if the connection fails."""
+    """Read up to `size` bytes in several reads.
+
+    Raises Malformed if the connection fails, RequestTimeout if it is slow (request_deadlines).
+    """
     pieces = []
     try:
         while size > 0 and (piece := stream.read(size)):
             pieces.append(piece)
             size -= len(piece)
-    except Exception:
+    except Exception as error:
         # The client disconnected or sent invalid chunks; each server raises errors of its own.
-        raise Malformed("The body is incomplete.") from None
+        raise unreadable_body(error) from None
     return b"".join(pieces)
 
 

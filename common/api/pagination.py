@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
+from django.conf import settings
 from django.http import HttpRequest
+from django.utils.encoding import iri_to_uri
 
 from common.api.fields import is_short_number
 from common.errors import Invalid
@@ -79,4 +81,4 @@ def page_base(request: HttpRequest, page: Page) -> str:
         if name not in PAGE_NAMES
     ]
     query = urlencode([*kept, ("limit", page.limit)])
-    return request.build_absolute_uri(f"{request.path}?{query}&page=")
+    return settings.PUBLIC_URL + iri_to_uri(f"{request.path}?{query}&page=")

@@ -16,6 +16,14 @@ from common.api.json_parser import check_content_encoding, check_content_type, p
 from common.api.pagination import PAGE_NAMES
 from common.api.query import check_query
 from common.api.renderers import JSONRenderer, accepts_json
+from common.api.unknown_keys import (
+    find_unknown_keys,
+    ignored_header,
+    prefers_strict_handling,
+    unknown_keys_refused,
+    without_equal_keys,
+)
+from common.api.validated_input import READERS
 from common.errors import (
     MethodNotAllowed,
     NotAcceptable,
@@ -65,6 +73,9 @@ class ApiView(APIView):
     # False for a view that returns a page or a file and so accepts any Accept header.
     json_only = True
     paginated = False
+    # For objects that grant access: a key with a typing error must not widen it.
+    refuses_unknown_keys = False
+    unknown_keys: list[str] = []
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         self.args, self.kwargs = args, kwargs
@@ -90,8 +101,35 @@ class ApiView(APIView):
         if request.method in BODY_METHODS:
             # Read it once and bounded, before anything accesses request.body.
             read_body(request._request)
-        run = partial(self.run_handler, request, handler, *args, **kwargs)
+        self.unknown_keys = self.find_unknown_keys(request, handler)
+        known = partial(self.run_with_known_keys, handler)
+        run = partial(self.run_handler, request, known, *args, **kwargs)
         return self.with_retry(run, is_retry_safe=self.is_retry_safe(request))
+
+    def find_unknown_keys(self, request: ApiRequest, handler: Handler) -> list[str]:
+        """Return the paths of keys in the body that the endpoint does not know."""
+        serializer = getattr(handler, "body_serializer", None)
+        return find_unknown_keys(READERS.get(serializer), request.data) if serializer else []
+
+    def run_with_known_keys(
+        self, handler: Handler, request: ApiRequest, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Run the handler unless an unknown key is refused: in strict handling, and if GET shows
+        another value of it. Raises Invalid.
+        """
+        get = getattr(self, "get", None)
+        if self.unknown_keys and request.method == "PUT" and get:
+            shown = get(request, *args, **kwargs).data.get("data")
+            self.unknown_keys = without_equal_keys(self.unknown_keys, request.data, shown)
+        if self.unknown_keys and self.is_strict(request):
+            raise unknown_keys_refused(self.unknown_keys)
+        return handler(request, *args, **kwargs)
+
+    def is_strict(self, request: ApiRequest) -> bool:
+        """Return whether unknown keys are refused; else they are named in Service-Ignored."""
+        return self.refuses_unknown_keys or prefers_strict_handling(
+            request.META.get("HTTP_PREFER", "")
+        )
 
     def is_retry_safe(self, request: ApiRequest) -> bool:
         """Return whether a failed handler has changed nothing, wherever it failed."""
@@ -131,6 +169,8 @@ class ApiView(APIView):
 
     def decorate(self, response: HttpResponseBase) -> None:
         """Add headers to any response."""
+        if self.unknown_keys:
+            response.headers["Service-Ignored"] = ignored_header(self.unknown_keys)
 
     def options(  # type: ignore[override]  # without a body nothing is to be rendered
         self, request: HttpRequest, *args: Any, **kwargs: Any

@@ -119,7 +119,6 @@ def logging_settings(level: str, log_format: str) -> dict[str, Any]:
         "loggers": {
             # Django would log each 4xx as a warning.
             "django.request": {"level": "ERROR"},
-            "axes": {"level": "WARNING"},
             # At DEBUG it logs whole URLs, some of which are secret.
             "urllib3": {"level": "INFO"},
             # Without handlers of gunicorn's own.

@@ -109,6 +109,12 @@ ANSWER_HEADERS = {
     "Service-TestMode": answer_header(
         "Service-TestMode", "`true` for a test app, else absent.", enum=["true"]
     ),
+    "Service-Ignored": answer_header(
+        "Service-Ignored",
+        "Keys of the request body that the endpoint does not know, separated by commas; absent"
+        " without such keys.",
+        maxLength=1024,
+    ),
     "RateLimit": answer_header(
         "RateLimit",
         "Requests left (`r`) and seconds until the minute ends (`t`), by the IETF draft"
@@ -362,6 +368,11 @@ ERROR_RESPONSES = {
         occurrences=schema_of(list[FailedOccurrenceRecord])
         | {"description": "For a series: all occurrences that can't be booked."},
         booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
+    ),
+    408: error_response(
+        408,
+        "The body did not arrive within ten seconds. The connection is closed.",
+        {"request_timeout": {"error": "The body did not arrive in time. Send the request again."}},
     ),
     413: error_response(
         413,

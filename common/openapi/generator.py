@@ -30,7 +30,7 @@ from typing import Any, Literal
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
-from common.api.fields import ListOf
+from common.api.fields import ListOf, ObjectSerializer
 from common.api.response_records import COMPONENTS, Json, find_component, schema_of
 from common.openapi.components import (
     ANSWER_HEADERS,
@@ -68,13 +68,14 @@ def page_of(kind: Any) -> Json:
 PUBLIC: tuple[int, ...] = (405, 500, 503)
 ALWAYS: tuple[int, ...] = (400, 401, 403, 404, 405, 406, 422, 429, 500, 503)
 WITH_EFFECT = (409,)
-WITH_BODY = (413, 415)
+WITH_BODY = (408, 413, 415)
 
 
 def describe_endpoint(
     *,
     summary: str,
     request: Any = None,
+    body: type[ObjectSerializer] | None = None,
     request_type: str = "application/json",
     response: Json | None = None,
     status: int = 200,
@@ -88,9 +89,10 @@ def describe_endpoint(
 ) -> Callable[[Any], Any]:
     """Describe one handler: the schemas of its body and its response (None: no body).
 
-    `examples` and `request_examples` map a name to a whole value; `query`, `path` and `headers` (of
-    the response) a name to a schema; `others` further statuses to their responses. `options`
-    (description, deprecated) are passed to drf-spectacular's extend_schema. The view refuses query
+    body: the serializer that knows all keys of the body, if `request` is a schema. `examples` and
+    `request_examples` map a name to a whole value; `query`, `path` and `headers` (of the response)
+    a name to a schema; `others` further statuses to their responses. `options` (description,
+    deprecated) are passed to drf-spectacular's extend_schema. The view refuses query
     parameters that are not in `query`.
     """
     if examples is None and response is not None:
@@ -113,6 +115,8 @@ def describe_endpoint(
 
     def decorate(handler: Any) -> Any:
         handler.query_names = tuple(query or ())
+        is_serializer = isinstance(request, type) and issubclass(request, ObjectSerializer)
+        handler.body_serializer = body or (request if is_serializer else None)
         return describe(handler)
 
     return decorate

@@ -26,6 +26,8 @@ WITH_SECRET = {"with its secret": {"data": WebhookRecord.example("secret")}}
 
 
 class WebhookScopedView(TenantView):
+    refuses_unknown_keys = True
+
     def find_webhook(self, webhook_id: uuid.UUID) -> Webhook:
         rows = Webhook.objects.for_app(self.app).filter(id=webhook_id)
         return found_or_404(rows.first(), "Webhook")
@@ -35,6 +37,7 @@ ORDERS = {name: name for name in ("created_at", "updated_at", "url")}
 
 
 class WebhooksView(TenantView):
+    refuses_unknown_keys = True
     secret_methods = frozenset({"POST"})
 
     @describe_endpoint(

@@ -3,20 +3,16 @@
 from typing import Any
 
 from allauth.account.views import logout, reauthenticate
-from allauth.usersessions.models import UserSession
 from django.contrib import messages
 from django.contrib.admin import site
 from django.contrib.auth.decorators import login_required
-from django.contrib.sessions.models import Session
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
 from django.urls import include, path, reverse
-from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.i18n import set_language
 
-from apps_config.models import Account
+from access.sessions import end_sessions, open_sessions
 from office.access.accept_invitation import show_invitation
 from office.access.sign_in import finish_oidc, start_oidc
 from office.base.model_admin_pages import CONFIRMED, find_row, is_confirmed
@@ -59,21 +55,6 @@ def name_browser(user_agent: str) -> str:
     # Translators: "Firefox on Linux".
     both = _("%(browser)s on %(system)s")
     return both % {"browser": browser, "system": system} if system else browser
-
-
-def open_sessions(account: Account | None = None) -> QuerySet[UserSession]:
-    """The sessions that have not ended, newest first; of one account or of all."""
-    valid = Session.objects.filter(expire_date__gt=timezone.now()).values("session_key")
-    rows = UserSession.objects.filter(session_key__in=valid).order_by("-created_at", "-id")
-    return rows.filter(user=account) if account else rows
-
-
-def end_sessions(rows: QuerySet[UserSession]) -> int:
-    """End these sessions: their next request asks for a log-in. Returns their number."""
-    keys = list(rows.values_list("session_key", flat=True))
-    Session.objects.filter(session_key__in=keys).delete()
-    UserSession.objects.filter(session_key__in=keys).delete()
-    return len(keys)
 
 
 @login_required

@@ -5,8 +5,10 @@ apps of that person.
 """
 
 import uuid
+from collections.abc import Iterable
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import site
 from django.contrib.auth.forms import SetPasswordForm
 from django.contrib.auth.tokens import default_token_generator
@@ -21,31 +23,36 @@ from django.utils.http import urlsafe_base64_encode
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from apps_config.models import Account
-from apps_config.services import revoke_log_in_tokens_of
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import record_event
 from office.base.model_admin import OfficeAdmin
-from office.base.model_admin_pages import find_row
+from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of
 
 
 class PasswordLinks(OfficeAdmin[Account]):
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        at = "<uuid:account_id>/password-link/"
+        return [ExtraPage(at, self.show_password_link, "link", "change")]
+
     def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
         """Ask for confirmation; a POST creates the link and shows it once."""
-        asking = account_of(request)
-        if not asking.is_staff or not asking.has_perm("apps_config.change_account"):
+        if not settings.PASSWORD_LOGIN:
             raise PermissionDenied
         account = find_row(Account.objects.filter(is_active=True), account_id)
         # Otherwise an account that may change accounts could take over a superuser's.
-        if (account.is_staff or account.is_superuser) and not asking.is_superuser:
+        if (account.is_staff or account.is_superuser) and not account_of(request).is_superuser:
             raise PermissionDenied
         if request.method == "POST":
-            self.log_change(request, account, "A password link was created.")
+            with transaction.atomic():
+                self.log_change(request, account, "A password link was created.")
+                record_event(SecurityEvent.PASSWORD_LINK_MADE, account_id=account.pk)
             return self.show_secret(
                 request,
                 title=gettext("A link to choose a password"),
                 heading=gettext("For %(email)s") % {"email": account.email},
                 label=gettext("Link"),
-                secret=request.build_absolute_uri(password_link(account)),
+                secret=password_link(account),
                 back=self.url_of(account),
             )
         return self.ask_confirmation(
@@ -63,7 +70,8 @@ class PasswordLinks(OfficeAdmin[Account]):
 
 def password_link(account: Account) -> str:
     uid = urlsafe_base64_encode(force_bytes(account.pk))
-    return reverse("admin:choose_password", args=[uid, default_token_generator.make_token(account)])
+    token = default_token_generator.make_token(account)
+    return f"{settings.PUBLIC_URL}{reverse('admin:choose_password', args=[uid, token])}"
 
 
 class ChoosePasswordView(PasswordResetConfirmView):
@@ -76,9 +84,7 @@ class ChoosePasswordView(PasswordResetConfirmView):
         return site.each_context(self.request) | super().get_context_data(**kwargs)
 
     def form_valid(self, form: SetPasswordForm) -> HttpResponse:
-        with transaction.atomic():
-            super().form_valid(form)
-            revoke_log_in_tokens_of(account=form.user)
+        super().form_valid(form)
         context = site.each_context(self.request) | {"is_done": True}
         return render(self.request, "office/choose_password.html", context)
 

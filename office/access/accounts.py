@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
+from access.sessions import list_new_session
 from apps_config.models import Account
 from common.errors import InUse
 from office.access.account_password_links import PasswordLinks
@@ -62,6 +63,13 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
                 raise InUse(sentence % {"account": account, "apps": ", ".join(names)})
             self.log_deletions(request, Account.objects.filter(pk=account.pk))
             self.delete_model(request, account)
+
+    def user_change_password(
+        self, request: HttpRequest, id: str, form_url: str = ""
+    ) -> HttpResponse:
+        response = super().user_change_password(request, id, form_url)
+        list_new_session(request, response)
+        return response
 
     def has_reset_permission(self, request: HttpRequest) -> bool:
         return bool(request.user.is_superuser)

@@ -19,6 +19,7 @@ from access.serializers import APP_KINDS, NewCredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
+from office.access.fresh_log_in import require_fresh_log_in
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
@@ -205,11 +206,18 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     ) -> tuple[str, ...]:
         return self.get_fields(request, obj) if obj else ()
 
-    def may_revoke(self, request: HttpRequest, key: Credential) -> bool:
+    def has_revoke_permission(self, request: HttpRequest, key: Credential | None = None) -> bool:
         owner = self.app_id_of_row(key)
         return is_allowed(request, "apps_config.change_credential", owner, Membership.OWNER)
 
     # --- Issuing ----------------------------------------------------------------------------------
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        if self.has_add_permission(request):
+            require_fresh_log_in(request)
+        return super().add_view(request, form_url, extra_context)
+
     def get_form(
         self,
         request: HttpRequest,
@@ -254,12 +262,12 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
 
     # --- Revoking ---------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("<path:object_id>/revoke/", self.revoke, "revoke")]
+        return [ExtraPage("<path:object_id>/revoke/", self.revoke, "revoke", "revoke")]
 
     def revoke(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST revokes the key."""
         key = self.find(request, object_id)
-        if not self.may_revoke(request, key):
+        if not self.has_revoke_permission(request, key):
             raise PermissionDenied
         if request.method == "POST":
             revoke_key(key)
@@ -277,4 +285,5 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         key = self.get_object(request, object_id) if object_id else None
-        return {"may_revoke": bool(key and not key.revoked_at and self.may_revoke(request, key))}
+        may_revoke = key and not key.revoked_at and self.has_revoke_permission(request, key)
+        return {"may_revoke": bool(may_revoke)}

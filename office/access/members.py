@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
@@ -22,6 +23,7 @@ from apps_config.services import change_role, remove_member
 from bookings.formatting import day_and_time, short_day_words, time_words
 from common.api.fields import CONTROL_OR_BREAK
 from common.errors import Refusal
+from office.access.fresh_log_in import require_fresh_log_in
 from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row, is_confirmed
@@ -103,21 +105,22 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
         return super().changelist_view(request, {"teams": list(teams)} | (extra_context or {}))
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("of/<uuid:app_id>/", self.of_app, "of")]
+        return [ExtraPage("of/<uuid:app_id>/", self.of_app, "of", "view")]
 
     def of_app(self, request: HttpRequest, app_id: uuid.UUID) -> HttpResponse:
         """Render and handle the page of an app's members: list, invite, change role, remove."""
         app = find_row(scope_of(request).apps(Membership.OWNER), app_id)
         account, is_staff = account_of(request), scope_of(request).is_staff
-        if is_staff and not account.has_perm("apps_config.view_membership"):
-            raise PermissionDenied
         may_change = not is_staff or account.has_perm("apps_config.change_membership")
         form: InviteForm | None = InviteForm(initial={"role": Membership.VIEWER})
         if request.method == "POST":
             if not may_change:
                 raise PermissionDenied
-            if {"revoke", "remove"} & request.POST.keys() and not is_confirmed(request):
+            is_ending = bool({"revoke", "remove"} & request.POST.keys())
+            if is_ending and not is_confirmed(request):
                 return self._ask_to_end(request, app)
+            if not is_ending:
+                require_fresh_log_in(request)
             form = self._carry_out_post(request, app)
             if form is None:
                 return HttpResponseRedirect(self._next_page(request, app))
@@ -136,7 +139,9 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             roles=[(role, role_name(role), words) for role, words in ROLE_WORDS.items()],
             form=form,
             may_change=may_change,
-            may_link=is_staff and account.has_perm("apps_config.change_account"),
+            may_link=settings.PASSWORD_LOGIN
+            and is_staff
+            and account.has_perm("apps_config.change_account"),
         )
 
     def _ask_to_end(self, request: HttpRequest, app: App) -> HttpResponse:

@@ -8,7 +8,8 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
-from office.access.account_pages import end_sessions, name_browser, open_sessions
+from access.sessions import end_sessions, open_sessions
+from office.access.account_pages import name_browser
 from office.base.dates import moment_words
 from office.base.model_admin import ReadOnlyAdmin
 from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed

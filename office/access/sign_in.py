@@ -7,6 +7,7 @@ import logging
 from typing import Any
 
 from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.authentication import get_authentication_records
 from allauth.core.exceptions import ImmediateHttpResponse
 from allauth.mfa.adapter import DefaultMFAAdapter
 from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
@@ -24,6 +25,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.admin import site
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.shortcuts import render
@@ -33,13 +35,18 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from requests import RequestException
 
+from access.known_devices import is_new_device, read_device, remember_device
+from access.log_in_failures import record_wrong_code
 from access.oidc_accounts_and_roles import Claims, SignInRefused, admit
 from access.provider import OidcAdapter
 from apps_config.authentication import clear_failed_codes, count_failed_code, mark_code_used
-from apps_config.models import Account
+from apps_config.history import change_actor
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import record_event
 from common.encryption import decrypt_text, encrypt_text
 from common.errors import RateLimited
-from common.rate_limit import client_address
+from common.rate_limit import client_address, customer_network
+from office.access.session_age import begin_session
 from office.base.lazy_text import LazyText
 
 logger = logging.getLogger(__name__)
@@ -53,6 +60,26 @@ class AccountAdapter(DefaultAccountAdapter):
     def get_client_ip(self, request: HttpRequest) -> str:
         return client_address(request) or "0.0.0.0"  # noqa: S104 # nosec B104
 
+    def login(self, request: HttpRequest, user: Account) -> None:
+        about: dict[str, Any] = {"method": log_in_method(request, user)}
+        if is_new_device(user, customer_network(request), read_device(request, user)):
+            about["is_new_device"] = True
+        with transaction.atomic(), change_actor(user.pk, user.email):
+            super().login(request, user)
+            begin_session(request.session, now=timezone.now())
+            record_event(SecurityEvent.LOG_IN, account_id=user.pk, about=about)
+
+    def post_login(self, request: HttpRequest, user: Account, **kwargs: Any) -> HttpResponse:
+        response = super().post_login(request, user, **kwargs)
+        remember_device(response, user)
+        return response
+
+    def logout(self, request: HttpRequest) -> None:
+        with transaction.atomic():
+            if request.user.is_authenticated:
+                record_event(SecurityEvent.LOG_OUT, account_id=request.user.pk)
+            super().logout(request)
+
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False
 
@@ -63,6 +90,12 @@ class AccountAdapter(DefaultAccountAdapter):
         """Add errors only: pages show what has changed."""
         if level >= messages.ERROR:
             super().add_message(request, level, *args, **kwargs)
+
+
+def log_in_method(request: HttpRequest, account: Account) -> str:
+    """Return `password`, `totp`, `recovery_codes`, `webauthn` or `oidc`."""
+    record = get_authentication_records(request, account)[-1]
+    return "oidc" if record["method"] == "socialaccount" else record.get("type") or record["method"]
 
 
 class SecondFactorStage(AuthenticateStage):
@@ -87,7 +120,11 @@ class CountedCode(forms.Form):
             raise forms.ValidationError(
                 gettext("Too many wrong codes. Wait fifteen minutes, or use a passkey.")
             ) from limited
-        code = super().clean_code()  # type: ignore[misc]
+        try:
+            code = super().clean_code()  # type: ignore[misc]
+        except forms.ValidationError:
+            record_wrong_code(self.user, now=now)
+            raise
         if not mark_code_used(self.user, code, now=now):
             raise forms.ValidationError(
                 gettext("This code was already used. Wait for the next one.")

@@ -44,8 +44,9 @@ from bookings.html_page_base import LINK_WORDS
 from common.api.fields import OneLineField
 from common.images import small_logo
 from common.zone_names import current_zone_name
+from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
-from office.app_settings.archive_app import ArchivingAdmin, may_archive
+from office.app_settings.archive_app import ArchivingAdmin
 from office.base.api_forms import CheckedForm, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
@@ -598,7 +599,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         return self.inlines if obj else ()
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("<path:object_id>/archive/", self.archive, "archive")]
+        return [ExtraPage("<path:object_id>/archive/", self.archive, "archive", "archive")]
 
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
@@ -608,6 +609,14 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         if app and request.method == "POST" and connection.in_atomic_block:
             return App.objects.select_for_update(no_key=True).get(pk=app.pk)
         return app
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """A new app can have a first key and member."""
+        if self.has_add_permission(request):
+            require_fresh_log_in(request)
+        return super().add_view(request, form_url, extra_context)
 
     def save_row(self, request: HttpRequest, row: App, form: AppForm, *, is_new: bool) -> App:
         """Save the changed settings; other settings stay."""
@@ -669,7 +678,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         project = next(iter(bookable_projects(app)), None) if app else None
         return {
             "may_own": scope.is_staff or object_id in owned,
-            "may_archive": app is not None and may_archive(request, app),
+            "may_archive": app is not None and self.has_archive_permission(request, app),
             "preview_address": f"/book/{project.slug}" if project else "",
             "link_words": page_link_words(app) if app else {},
         }

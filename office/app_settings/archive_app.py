@@ -14,10 +14,16 @@ from office.base.scope import is_allowed
 
 
 class ArchivingAdmin(OfficeAdmin[App]):
+    def has_archive_permission(self, request: HttpRequest, app: App | None = None) -> bool:
+        """Return whether the app is open and the caller may archive it; without one, any app."""
+        is_open = app is None or app.archived_at is None
+        owner = self.app_id_of_row(app)
+        return is_open and is_allowed(request, "apps_config.change_app", owner, Membership.OWNER)
+
     def archive(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST archives. For owners and staff."""
         app = self.find(request, object_id)
-        if not may_archive(request, app):
+        if not self.has_archive_permission(request, app):
             raise PermissionDenied
         if request.method == "POST":
             archive_app(app, now=timezone.now())
@@ -35,9 +41,3 @@ class ArchivingAdmin(OfficeAdmin[App]):
             % {"app": app},
             button=_("Archive"),
         )
-
-
-def may_archive(request: HttpRequest, app: App) -> bool:
-    """Return whether the app is open and the caller may archive it."""
-    is_open = app.archived_at is None
-    return is_open and is_allowed(request, "apps_config.change_app", app.pk, Membership.OWNER)

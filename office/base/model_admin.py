@@ -233,7 +233,13 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         heading = {"title": capfirst(str(self.opts.verbose_name_plural))}
         response = super().changelist_view(request, heading | (extra_context or {}))
-        return response.render() if isinstance(response, TemplateResponse) else response
+        if not isinstance(response, TemplateResponse):
+            return response
+        # What the buttons above the list open applies to the rows that the list shows.
+        for button in (response.context_data or {}).get("actions_list", ()):
+            if request.GET and "path" in button:
+                button["path"] += f"?{request.GET.urlencode()}"
+        return response.render()
 
     def _get_obj_does_not_exist_redirect(
         self, request: HttpRequest, opts: Any, object_id: str
@@ -315,6 +321,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
         row = self.get_object(request, object_id)
         if row is None:
             raise Http404
@@ -447,6 +455,25 @@ def part_id(title: LazyText) -> str:
     """Return the id of the part with this heading in the page: the same in every language."""
     with override(SOURCE_LANGUAGE):
         return f"part-{slugify(title)}"
+
+
+class RowPageAdmin(OfficeAdmin[Row]):
+    """Shows a row on a page of its own instead of Django's form."""
+
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Render the page, for an account that may see rows of some app."""
+        raise NotImplementedError
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        if not self.has_view_permission(request):
+            raise PermissionDenied
+        return self.show_row(request, object_id)
 
 
 class FormPartsAdmin(OfficeAdmin[Row]):

@@ -1,27 +1,43 @@
 """Extra pages of a model's admin, confirmation pages, and pages that show a secret once."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from django.contrib.admin import ModelAdmin
-from django.core.exceptions import PermissionDenied, ValidationError
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied, ValidationError
 from django.db.models import Model, QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
-from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 
-Row = TypeVar("Row", bound=Model)
+from office.base.permissions import PagePermission, View, with_permission
 
-# (path below the model's, view, name)
-ExtraPage = tuple[str, Callable[..., HttpResponseBase], str]
+Row = TypeVar("Row", bound=Model)
 
 CONFIRMED = "confirmed"
 BACK = "back"
 # The fields that Django's list sends with an action.
 ACTION_FIELDS = ("action", "_selected_action", "select_across")
+# Of Django, and of the theme, which makes a page of each.
+ACTION_KINDS = ("actions", "actions_list", "actions_detail", "actions_row", "actions_submit_line")
+
+
+class ExtraPage(NamedTuple):
+    """A page of a model beside Django's own.
+
+    path         below the model's
+    view         a method of the admin; called only with the permission
+    name         `act` of Booking is `admin:bookings_booking_act`
+    permission   `change`: requires `has_change_permission(request)`, as `permissions` of an action.
+                 Whether the account may change this very row is for the view to ask.
+    """
+
+    path: str
+    view: View
+    name: str
+    permission: str
 
 
 class TitledRow:
@@ -38,15 +54,31 @@ class TitledRow:
 
 
 class ModelPages(ModelAdmin, Generic[Row]):
-    """`extra_pages` yields (path, view, name): `act` of Booking is `admin:bookings_booking_act`."""
+    """Pages and actions of a model: the service does not start if one names no permission."""
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return ()
 
     def get_urls(self) -> list[URLPattern]:
-        wrap = self.admin_site.admin_view
-        own = [path(at, wrap(view), name=self._name(name)) for at, view, name in self.extra_pages()]
-        return own + super().get_urls()
+        self._check_actions()
+        return [*map(self._extra_url, self.extra_pages()), *super().get_urls()]
+
+    def _extra_url(self, page: ExtraPage) -> URLPattern:
+        view = with_permission(page.view, self._permission_check(page.name, page.permission))
+        return path(page.path, self.admin_site.admin_view(view), name=self._name(page.name))
+
+    def _permission_check(self, name: str, permission: str) -> PagePermission:
+        check = getattr(self, f"has_{permission}_permission", None)
+        if check is None:
+            raise ImproperlyConfigured(f"{self._name(name)} requires no known permission")
+        return check
+
+    def _check_actions(self) -> None:
+        """Raise ImproperlyConfigured for an action, of the list or of a row, without permission."""
+        names = [name for kind in ACTION_KINDS for name in getattr(self, kind, None) or ()]
+        for method, name, _description in filter(None, map(self.get_action, names)):
+            for permission in getattr(method, "allowed_permissions", None) or ("",):
+                self._permission_check(name, permission)
 
     def _name(self, page: str) -> str:
         return f"{self.opts.app_label}_{self.opts.model_name}_{page}"

@@ -9,6 +9,7 @@ from django.contrib import admin
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_http_methods
 
@@ -29,6 +30,9 @@ MAX_SIDE_BY_SIDE = 10
 Params = ParamSpec("Params")
 JsonView = Callable[Concatenate[HttpRequest, Params], dict[str, Any]]
 PageView = Callable[Concatenate[HttpRequest, Params], HttpResponse]
+View = Callable[..., HttpResponseBase]
+# Whether the account may open a page at all, for rows of some app.
+PagePermission = Callable[[HttpRequest], bool]
 
 
 class RequiredPermission(NamedTuple):
@@ -37,10 +41,30 @@ class RequiredPermission(NamedTuple):
     role: str
     permission: str
 
+    def is_held(self, request: HttpRequest) -> bool:
+        """Return whether the account has the permission in any app."""
+        return is_allowed(request, self.permission, None, self.role)
+
 
 SEE = RequiredPermission(Membership.VIEWER, "bookings.view_booking")
 MOVE = RequiredPermission(Membership.EDITOR, "bookings.change_booking")
 MAKE = RequiredPermission(Membership.EDITOR, "bookings.add_booking")
+
+
+def is_superuser(request: HttpRequest) -> bool:
+    return bool(request.user.is_superuser)
+
+
+def with_permission(view: View, is_allowed: PagePermission) -> View:
+    """Return the view of a page that asks for a permission first."""
+
+    @wraps(view)
+    def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        if not is_allowed(request):
+            raise PermissionDenied
+        return view(request, *args, **kwargs)
+
+    return checked
 
 
 def has_permission(request: HttpRequest, app_id: uuid.UUID, need: RequiredPermission) -> bool:

@@ -28,7 +28,6 @@ from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, bookin
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import MAKE, actor_of
-from office.base.scope import is_allowed
 from office.bookings.action_email_list import MAX_NAMED, mail_lines
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
@@ -85,7 +84,7 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
             return self.ask_for_several(request, bookings, name)
         actor, done = actor_of(request), 0
         for booking in bookings.select_related("app", "event"):
-            if not self.may_act(request, booking):
+            if not self.has_act_permission(request, booking):
                 words = _("%(booking)s: you can only view it.")
                 messages.error(request, words % {"booking": booking_words(booking)})
                 continue
@@ -261,13 +260,9 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         return redirect(f"{reverse('admin:calendar')}?new=1")
 
     def has_make_permission(self, request: HttpRequest) -> bool:
-        return is_allowed(request, MAKE.permission, None, MAKE.role)
+        return MAKE.is_held(request)
 
     # --- Actions ----------------------------------------------------------------------------------
-    def has_act_permission(self, request: HttpRequest) -> bool:
-        """Return whether the account may change bookings of any app."""
-        return is_allowed(request, "bookings.change_booking", None)
-
     def ask_for_several(
         self, request: HttpRequest, bookings: QuerySet[Booking], name: str
     ) -> HttpResponse:
@@ -304,22 +299,13 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
             *self.filter_pages(),
-            ("export/rows/", self.export_rows, "export_rows"),
-            ("<path:object_id>/act/", self.act, "act"),
-            ("<path:object_id>/outcome/", self.outcome, "outcome"),
-            ("<path:object_id>/end-links/", self.end_links, "end_links"),
-            ("<path:object_id>/move/", self.move, "move"),
-            ("<path:object_id>/free-times/", self.free_times, "free_times"),
+            ExtraPage("export/rows/", self.export_rows, "export_rows", "view"),
+            ExtraPage("<path:object_id>/act/", self.act, "act", "act"),
+            ExtraPage("<path:object_id>/outcome/", self.outcome, "outcome", "act"),
+            ExtraPage("<path:object_id>/end-links/", self.end_links, "end_links", "act"),
+            ExtraPage("<path:object_id>/move/", self.move, "move", "act"),
+            ExtraPage("<path:object_id>/free-times/", self.free_times, "free_times", "act"),
         )
-
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        return self.show_booking(request, object_id)
 
 
 def search_bookings_by_term(term: str) -> Q:

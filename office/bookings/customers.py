@@ -13,9 +13,11 @@ from django.db.models.functions import Upper
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
+from django.views.decorators.http import require_safe
 from unfold.decorators import display
 from unfold.views import ChangeList
 
@@ -32,6 +34,7 @@ from office.base.model_admin import (
     ChoiceFilter,
     OfficeChangeList,
     ReadOnlyAdmin,
+    RowPageAdmin,
 )
 from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
 from office.base.scope import is_allowed, scope_of
@@ -181,7 +184,7 @@ class CustomerList(OfficeChangeList):
 
 
 @admin.register(AppCustomer)
-class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
+class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
     app_paths = ("app",)
     list_display = (
         *("name", "email", "bookings", "last", "next", "no_shows", "mail_problem"),
@@ -248,28 +251,21 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     # --- The page of a person ---------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
-            ("<path:object_id>/export/", self.export, "export"),
-            ("<path:object_id>/erase/", self.erase, "erase"),
+            ExtraPage("<path:object_id>/export/", self.export, "export", "view"),
+            ExtraPage("<path:object_id>/erase/", self.erase, "erase", "erase"),
         )
 
     def find(self, request: HttpRequest, object_id: str) -> AppCustomer:
         return find_row(self.get_queryset(request).select_related("app"), object_id)
 
-    def may_erase(self, request: HttpRequest, person: AppCustomer) -> bool:
-        return is_allowed(request, "bookings.delete_customer", person.app_id)
+    def has_erase_permission(self, request: HttpRequest, person: AppCustomer | None = None) -> bool:
+        return is_allowed(request, "bookings.delete_customer", self.app_id_of_row(person))
 
     def row_title(self, row: AppCustomer) -> str:
         return fetch_customer_facts([row], timezone.now())[row.pk].name or row.address.lower()
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        if request.method != "GET" or not self.has_view_permission(request):
-            raise PermissionDenied
+    @method_decorator(require_safe)
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         person, now = self.find(request, object_id), timezone.now()
         facts = fetch_customer_facts([person], now)[person.pk]
         bookings = _bookings_of(person)
@@ -295,13 +291,11 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
             upcoming=_booking_lines(to_come),
             history=_booking_lines(past),
             all_bookings=f"{reverse('admin:bookings_booking_changelist')}?{query}",
-            may_erase=self.may_erase(request, person),
+            may_erase=self.has_erase_permission(request, person),
         )
 
     def export(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         """Return what the API's export of a person returns, as a file."""
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         person = self.find(request, object_id)
         pieces = write_export(Person(person.app, person.address.lower()), zone=office_zone(request))
         return StreamingHttpResponse(
@@ -313,7 +307,7 @@ class AppCustomerAdmin(ReadOnlyAdmin[AppCustomer]):
     def erase(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST erases the person's data."""
         person = self.find(request, object_id)
-        if not self.may_erase(request, person):
+        if not self.has_erase_permission(request, person):
             raise PermissionDenied
         now, email = timezone.now(), person.address.lower()
         if request.method == "POST":

@@ -24,6 +24,7 @@ from bookings.services import (
     end_links,
     reschedule_booking,
 )
+from bookings.services.edit_fields import OUTCOME_BEFORE
 from common.errors import Refusal
 from common.instants import find_zone, parse_instant
 from common.zone_names import current_zone_name
@@ -39,7 +40,7 @@ from office.base.labels import (
 )
 from office.base.lazy_text import LazyText
 from office.base.local_time import parse_moment
-from office.base.model_admin import ReadOnlyAdmin
+from office.base.model_admin import ReadOnlyAdmin, RowPageAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
@@ -91,15 +92,16 @@ QUESTIONS = {
 }
 
 
-class BookingDetail(ReadOnlyAdmin[Booking]):
+class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
     """The page of one booking. Its buttons POST and return to the page."""
 
-    def may_act(self, request: HttpRequest, booking: Booking) -> bool:
-        return is_allowed(request, "bookings.change_booking", booking.app_id)
+    def has_act_permission(self, request: HttpRequest, booking: Booking | None = None) -> bool:
+        """Return whether the account may change the booking; without one, any booking."""
+        return is_allowed(request, "bookings.change_booking", self.app_id_of_row(booking))
 
-    def show_booking(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         booking = self.find(request, object_id)
-        may_act = self.may_act(request, booking)
+        may_act = self.has_act_permission(request, booking)
         links = customer_links(booking.customers.all())
         event, place = booking.event, first_known_zone(booking.resource.timezone)
         if event.all_day:
@@ -173,7 +175,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
 
     def find_to_change(self, request: HttpRequest, object_id: str) -> Booking:
         booking = self.find(request, object_id)
-        if not self.may_act(request, booking):
+        if not self.has_act_permission(request, booking):
             raise PermissionDenied
         return booking
 
@@ -276,7 +278,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             start, end = (_read_moment(booking, text.strip(), place) for text in texts[:2])
             if end <= start:
                 messages.error(request, _("The end must be after the start."))
-                return self.show_booking(request, object_id)
+                return self.show_row(request, object_id)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
             reschedule_booking(
                 app=booking.app,
@@ -297,7 +299,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             )
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
-        return self.show_booking(request, object_id)
+        return self.show_row(request, object_id)
 
     def free_times(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return read_free_times(request, self.find_to_change(request, object_id))
@@ -356,9 +358,10 @@ def _occurrences(booking: Booking) -> list[Booking]:
 
 
 def _outcome_buttons(booking: Booking) -> list[tuple[str, LazyText]]:
-    """Return the outcome buttons of a started booking, without the current outcome."""
+    """Return the outcome buttons from an hour before the start, without the current outcome."""
     takes_place = GRAPHS[booking.graph].takes_place(booking.state)
-    if booking.event.start > timezone.now() or not (takes_place or booking.outcome):
+    is_early = timezone.now() < booking.event.start - OUTCOME_BEFORE
+    if is_early or not (takes_place or booking.outcome):
         return []
     offered = OUTCOME_BUTTONS if takes_place else OUTCOME_BUTTONS[-1:]
     return [button for button in offered if button[0] != (booking.outcome or "")]

@@ -5,17 +5,22 @@ request takes long.
 import csv
 import io
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
+from dateutil.relativedelta import relativedelta
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, ChangeList
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
 
+from apps_config.models import SecurityEvent
+from apps_config.security_events import record_export
 from bookings.formatting import first_known_zone
 from bookings.models import Booking
 from common.instants import format_instant
+from office.base.dates import parse_iso_day
 from office.base.model_admin import ReadOnlyAdmin
 
 BATCH = 1000
@@ -41,7 +46,9 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class BookingExport(ReadOnlyAdmin[Booking]):
-    @action(description=_("Export as CSV"), icon="download", url_path="export")
+    @action(
+        description=_("Export as CSV"), icon="download", url_path="export", permissions=["view"]
+    )
     def export(self, request: HttpRequest) -> HttpResponse:
         """Render the page that fetches the rows and offers them as a file."""
         query = request.GET.copy()
@@ -55,6 +62,8 @@ class BookingExport(ReadOnlyAdmin[Booking]):
             "office/export.html",
             title=_("Export as CSV"),
             total=changelist.queryset.order_by().count(),
+            filters=filter_words(changelist),
+            file_name=file_name(query),
             rows_url=f"{rows}?{query.urlencode()}",
             back_url=f"{self.list_url()}?{query.urlencode()}",
         )
@@ -74,6 +83,9 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         except ValueError:
             return JsonResponse({"error": "`after` must be an id."}, status=422)
         found = list(bookings[:BATCH])
+        for app_id, count in Counter(booking.app_id for booking in found).items():
+            about = {"bookings": count}
+            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
         out = io.StringIO()
         lines = csv.writer(out)
         if not after:
@@ -81,6 +93,33 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         lines.writerows(_row(booking) for booking in found)
         following = str(found[-1].id) if len(found) == BATCH else None
         return JsonResponse({"csv": out.getvalue(), "count": len(found), "next": following})
+
+
+def filter_words(changelist: ChangeList) -> list[tuple[str, str]]:
+    """Return title and chosen value of each filter of the list, and of its search."""
+    found = [(str(_("Search")), changelist.query)] if changelist.query else []
+    for spec in changelist.filter_specs:
+        names = {str(key): str(name) for key, name in getattr(spec, "lookup_choices", ())}
+        chosen = [
+            names.get(str(value), str(value))
+            for given in spec.used_parameters.values()
+            for value in (given if isinstance(given, list) else [given])
+            if value not in (None, "")
+        ]
+        if chosen:
+            found.append((str(spec.title), " – ".join(chosen)))
+    return found
+
+
+def file_name(query: QueryDict) -> str:
+    """Return `bookings-2026-10.csv` if the list is filtered by the days of one month."""
+    first = parse_iso_day(query.get("event__start_from"))
+    last = parse_iso_day(query.get("event__start_to"))
+    if first is None or last is None:
+        return "bookings.csv"
+    if first.day == 1 and last == first + relativedelta(months=1, days=-1):
+        return f"bookings-{first:%Y-%m}.csv"
+    return f"bookings-{first}-{last}.csv"
 
 
 def _narrowed(request: HttpRequest, query: QueryDict) -> HttpRequest:

@@ -97,8 +97,8 @@ class SavedFilterPages(ModelPages[Booking]):
 
     def filter_pages(self) -> Iterable[ExtraPage]:
         return (
-            ("filters/", self.save_filter, "filters"),
-            ("filters/<uuid:filter_id>/", self.change_filter, "filter"),
+            ExtraPage("filters/", self.save_filter, "filters", "view"),
+            ExtraPage("filters/<uuid:filter_id>/", self.change_filter, "filter", "view"),
         )
 
     @method_decorator(require_POST)

@@ -123,7 +123,8 @@ def _read_events(app: App, resources: Sequence[Resource], span: TimeSpan) -> lis
     ids = [resource.id for resource in resources]
     start, end = to_datetime(span.start), to_datetime(span.end)
     calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None)
-    rows = Event.objects.filter(calendar__deleted_at=None).order_by("start", "id")
+    rows = Event.objects.filter(calendar__deleted_at=None, of_ended_seats=False)
+    rows = rows.order_by("start", "id")
     busy = rows.filter(resource_id__in=ids, busy=True).overlapping(start, end)
     idle = rows.filter(
         calendar_id__in=calendars.values("id"), busy=False, start__gte=start - BEGUN_WITHIN

@@ -240,10 +240,11 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "feed": self.feed,
             "revoke-feed": self.revoke_feed,
         }
-        yield "connect/", not_found_as_404(self.connect), "connect"
+        yield ExtraPage("connect/", not_found_as_404(self.connect), "connect", "connect")
         for address, view in of_one.items():
             name = address.replace("-", "_")
-            yield f"<path:object_id>/{address}/", not_found_as_404(view), name
+            path = f"<path:object_id>/{address}/"
+            yield ExtraPage(path, not_found_as_404(view), name, "change")
 
     @method_decorator(require_POST)
     def try_out(self, request: HttpRequest, object_id: str) -> HttpResponse:

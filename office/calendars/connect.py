@@ -177,8 +177,6 @@ class ConnectPages(OfficeAdmin[Calendar]):
 
     def connect(self, request: HttpRequest) -> HttpResponse:
         """?resource=id. Without a resource, let the user choose one."""
-        if not is_allowed(request, ADD, None):
-            raise PermissionDenied
         if not request.GET.get("resource"):
             return self._choose_resource(request)
         resource = _find_resource(request)

@@ -14,8 +14,10 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Concat
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
+from django.views.decorators.http import require_safe
 from unfold.decorators import display
 
 from availability.models import Calendar
@@ -41,7 +43,14 @@ from office.base.labels import (
     state_words,
 )
 from office.base.lazy_text import LazyText
-from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin, booking_link
+from office.base.model_admin import (
+    AppFilter,
+    ChoiceFilter,
+    DaysFilter,
+    ReadOnlyAdmin,
+    RowPageAdmin,
+    booking_link,
+)
 from office.base.model_admin_pages import (
     ACTION_FIELDS,
     ExtraPage,
@@ -188,7 +197,7 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
+class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
     app_paths = ("app",)
     list_display = (
         *("due", "shown_kind", "receiver", "shown_state", "shown_reason"),
@@ -255,11 +264,8 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         return LabelledWords(delivery.state, str(DELIVERY_STATE_WORDS[delivery.state]))
 
     # --- Sending again ----------------------------------------------------------------------------
-    def has_send_permission(self, request: HttpRequest) -> bool:
-        return is_allowed(request, "notifications.change_delivery", None)
-
-    def may_send(self, request: HttpRequest, delivery: Delivery) -> bool:
-        return is_allowed(request, "notifications.change_delivery", delivery.app_id)
+    def has_send_permission(self, request: HttpRequest, delivery: Delivery | None = None) -> bool:
+        return is_allowed(request, "notifications.change_delivery", self.app_id_of_row(delivery))
 
     @admin.action(description=_("Send again"), permissions=["send"])
     def send_again(
@@ -268,7 +274,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         if not is_confirmed(request):
             return self._ask_to_send_again(request, deliveries)
         for delivery in deliveries:
-            if not self.may_send(request, delivery):
+            if not self.has_send_permission(request, delivery):
                 sentence = gettext("%(name)s: you may only view it.")
                 messages.error(request, sentence % {"name": delivery.id})
                 continue
@@ -306,7 +312,7 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
 
     # --- Page -------------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [("<path:object_id>/again/", self.again, "again")]
+        return [ExtraPage("<path:object_id>/again/", self.again, "again", "send")]
 
     def row_title(self, row: Delivery) -> str:
         return delivery_words(row)
@@ -318,15 +324,8 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
         rows = rows.prefetch_related("booking__customers")
         return find_row(rows.prefetch_related("attempts"), object_id)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
-        if request.method != "GET" or not self.has_view_permission(request):
-            raise PermissionDenied
+    @method_decorator(require_safe)
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
         return self.show_page(
             request,
@@ -343,14 +342,14 @@ class DeliveryAdmin(ReadOnlyAdmin[Delivery]):
             facts=delivery_facts(delivery),
             further=further_content_json(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
-            may_send=self.may_send(request, delivery),
+            may_send=self.has_send_permission(request, delivery),
             outdated=refusal_to_send(delivery),
         )
 
     def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST sends the delivery now or again."""
         delivery = self.find(request, object_id)
-        if not self.may_send(request, delivery):
+        if not self.has_send_permission(request, delivery):
             raise PermissionDenied
         if request.method == "POST":
             redeliver_and_show_result(request, delivery)

@@ -27,7 +27,7 @@ from notifications.mail.template_editing import (
 )
 from notifications.models import Delivery, EmailTemplate
 from office.base.labels import template_words
-from office.base.model_admin import HistoryAdmin
+from office.base.model_admin import HistoryAdmin, RowPageAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import is_allowed, scope_of
 
@@ -81,7 +81,7 @@ class TemplatePart(NamedTuple):
 
 
 @admin.register(EmailTemplate)
-class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
+class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate]):
     """Rows are an app's template overrides; the pages show every kind, with or without a row."""
 
     app_paths = ("app",)
@@ -92,8 +92,8 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
-            ("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit"),
-            ("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview"),
+            ExtraPage("of/<uuid:app_id>/<slug:slug>/", self.edit, "edit", "view"),
+            ExtraPage("of/<uuid:app_id>/<slug:slug>/preview/", self.preview, "preview", "view"),
         )
 
     def row_title(self, row: EmailTemplate) -> str:
@@ -123,21 +123,13 @@ class EmailTemplateAdmin(HistoryAdmin[EmailTemplate]):
             return apps.first()
         return find_row(apps, wanted)
 
-    def change_view(
-        self,
-        request: HttpRequest,
-        object_id: str,
-        form_url: str = "",
-        extra_context: dict[str, Any] | None = None,
-    ) -> HttpResponse:
+    def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Show the editor of the row's kind."""
         row = self.find(request, object_id)
         return self.edit(request, row.app_id, row.slug)
 
     # --- Editor -----------------------------------------------------------------------------------
     def _find(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> App:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
         if slug not in SLUGS:
             raise Http404
         return find_row(scope_of(request).apps(), app_id)

@@ -260,8 +260,8 @@ class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmi
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
-            ("<path:object_id>/test/", self.test, "test"),
-            ("<path:object_id>/rotate/", self.rotate, "rotate"),
+            ExtraPage("<path:object_id>/test/", self.test, "test", "change"),
+            ExtraPage("<path:object_id>/rotate/", self.rotate, "rotate", "change"),
         )
 
     @method_decorator(require_POST)

@@ -51,6 +51,7 @@ from availability.services import (
     delete_schedule,
 )
 from booking_pages.picture_paths import picture_paths
+from booking_pages.views.hosted_project_page import is_bookable_project
 from bookings.models import Booking
 from common.indexed_values import in_values
 from common.zone_names import current_zone_name
@@ -314,11 +315,11 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     actions_list = ("open_bulk_edit",)
     actions_detail = ("open_why", "open_calendar", "connect_calendar")
 
-    @action(description=_("Availability check"), url_path="why")
+    @action(description=_("Availability check"), url_path="why", permissions=["view"])
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect("admin:why_resource", resource_id=object_id)
 
-    @action(description=_("Calendar"), url_path="calendar")
+    @action(description=_("Calendar"), url_path="calendar", permissions=["view"])
     def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
 
@@ -604,6 +605,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                     "public_reschedule",
                     "rescheduling_url",
                     "pending_blocks",
+                    "pending_expires",
                     "allow_double_bookings",
                     "enforce_availability",
                 )
@@ -787,6 +789,9 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     def added_message(self, row: Project) -> SafeString:
         if not row.is_published:
             sentence = gettext("{name} was created. Its booking page is not published.")
+            return format_html(sentence, name=row.name)
+        if not is_bookable_project(row):
+            sentence = gettext("{name} was created. Customers can't book it online yet.")
             return format_html(sentence, name=row.name)
         return format_html(
             gettext('{name} was created. Customers can book at <a href="{link}">{link}</a>.'),

@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
@@ -140,7 +139,10 @@ class BulkEditPages(OfficeAdmin[Resource]):
 
     @action(description=_("Change several…"), url_path="change-several", permissions=["bulk_edit"])
     def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
-        return redirect("admin:availability_resource_bulk_edit")
+        """Open the form; with the resources of a filtered list chosen."""
+        if not request.GET:
+            return redirect("admin:availability_resource_bulk_edit")
+        return self.change_selected(request, self.get_changelist_instance(request).queryset)
 
     @action(description=_("Change hours, time zone or tags…"), permissions=["bulk_edit"])
     def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:
@@ -151,12 +153,10 @@ class BulkEditPages(OfficeAdmin[Resource]):
         return is_allowed(request, CHANGE, None)
 
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return (("several/", self.bulk_edit, "bulk_edit"),)
+        return (ExtraPage("several/", self.bulk_edit, "bulk_edit", "bulk_edit"),)
 
     def bulk_edit(self, request: HttpRequest) -> HttpResponse:
         """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
-        if not self.has_bulk_edit_permission(request):
-            raise PermissionDenied
         offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
         offered = offered.select_related("app", "schedule").prefetch_related("constraints")
         form = self._form(request, offered)

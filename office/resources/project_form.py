@@ -126,12 +126,10 @@ def radio_field(
 
 
 def graph_choices(stored: Any) -> dict[str, str]:
-    """Return the kinds of a project. Seats are offered only where they are stored: clients book
-    them with a group session's id.
+    """Return the kinds of a project. Those of groups are offered only where they are stored: the
+    API creates group sessions, and a page sells their seats with a session's id.
     """
-    known = {
-        name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_customer")
-    }
+    known = {name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_")}
     if isinstance(stored, str) and stored not in known:
         unknown = gettext("%(value)s (unknown)") % {"value": stored}
         known[stored] = str(GRAPH_WORDS.get(stored, unknown))
@@ -176,6 +174,7 @@ class ProjectForm(ApiForm):
         "max_reschedules": "settings.max_reschedules",
         "public_reschedule": "settings.public_reschedule",
         "pending_blocks": "settings.pending_blocks",
+        "pending_expires": "settings.pending_expires",
         "allow_double_bookings": "settings.allow_double_bookings",
         "enforce_availability": "settings.enforce_availability",
         "check_external": "settings.check_external",
@@ -361,6 +360,14 @@ class ProjectForm(ApiForm):
         _("Requests block their time"),
         _("For “Needs approval”: nobody else can book a requested time. Default: it stays open."),
     )
+    pending_expires = DurationField(
+        label=_("Decline requests after"),
+        units=POLICY_UNITS,
+        help_text=_(
+            "For “Needs approval”: a request without an answer is declined, and the customer gets"
+            " an e-mail. Default: never."
+        ),
+    )
     allow_double_bookings = switch_field(
         _("Allow overlapping bookings"), _("Several bookings can take place at once. Default: off.")
     )
@@ -514,7 +521,10 @@ class ProjectForm(ApiForm):
                 )
 
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
-        """Report at their fields what the service would refuse."""
+        """Report at their fields what the service would refuse. A mode is not used."""
+        if values.get("requirements") and "mode" in self.given.get("availability", {}):
+            terms = {key: each for key, each in self.given["availability"].items() if key != "mode"}
+            self.given = {**self.given, "availability": terms}
         if values.get("requirements") and values.get("length") == WHOLE:
             self.add_error(
                 "length", gettext("Must be a duration: bookings need several resources.")

@@ -66,7 +66,7 @@ def test_a_key_lists_its_app(tenant: Tenant, make_tenant: MakeTenant) -> None:
 
     answer = tenant.get("/apps?limit=2")
 
-    url = "http://testserver/v2/apps?limit=2&page=1"
+    url = "http://127.0.0.1:8000/v2/apps?limit=2&page=1"
     assert (answer.status, answer.json) == (
         200,
         {

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from availability import search
 from tests.availability.queries import (
     MONDAY,
     MORNING,
@@ -464,6 +465,37 @@ def test_too_much_to_explain(tenant, ada):
         422,
         refusal(to="Too much to explain: request a shorter range."),
     )
+
+
+TOO_MUCH = (422, refusal(to="Too much to explain: request a shorter range."))
+
+
+def test_reasons_of_all_resources_together_are_limited(tenant, monkeypatch):
+    """A weekend closes each resource once, and so does the booking window at the end."""
+    rules = [{"allow_weekdays": {}}]
+    ids = [tenant.make_resource(availability_constraints=rules)["id"] for _ in range(3)]
+    range_ = {"from": "2026-11-28T00:00:00Z", "to": "2026-11-30T06:00:00Z"}
+
+    def answers(limit):
+        monkeypatch.setattr(search, "MAX_REASONS", limit)
+        return [explain(tenant, *chosen, **range_) for chosen in (ids[:1], ids)]
+
+    assert [answer.status for answer in answers(1)] == [200, 422]
+    assert [answer.status for answer in answers(2)] == [200, 422]
+    assert [answer.status for answer in answers(3)] == [200, 200]
+    assert (answers(1)[1].status, answers(1)[1].error) == TOO_MUCH
+
+
+def test_events_are_counted_before_they_are_read(tenant, ada, monkeypatch):
+    calendar = ada["calendars"][0]["id"]
+    for hour in (8, 9, 10):
+        tenant.make_event(calendar, f"2026-11-23T{hour:02}:00:00Z", f"2026-11-23T{hour:02}:30:00Z")
+    monkeypatch.setattr(search, "MAX_REASONS", 2)
+    monkeypatch.setattr(search, "fetch_busy_items", None)
+
+    answer = explain(tenant, ada["id"], to="2026-11-24T00:00:00Z")
+
+    assert (answer.status, answer.error) == TOO_MUCH
 
 
 def test_project_without_resources(tenant):

@@ -224,7 +224,7 @@ def test_too_many_pairs_of_date_and_resource_are_refused(
 
 def test_too_many_starts_are_refused(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer would be small enough, but every resource has to be looked at for it."""
-    monkeypatch.setattr(slots, "MAX_STARTS_PER_SLOT", 0.16)  # 16,000 starts
+    monkeypatch.setattr(slots, "MAX_STARTS_PER_SLOT", 0.2)  # 20,000 starts
     resources = make_resources(tenant, *[{}] * 3)
     for resource in resources:
         tenant.make_event(resource["calendars"][0]["id"], f"{MONDAY}T09:00Z", f"{MONDAY}T09:30Z")

@@ -531,7 +531,7 @@ def test_the_listing_newest_first(tenant: Tenant, make_tenant: MakeTenant, clock
 
     answer = tenant.get("/projects?limit=3&page=2")
 
-    base = "http://testserver/v2/projects?limit=3&page="
+    base = "http://127.0.0.1:8000/v2/projects?limit=3&page="
     assert answer.json == {
         "total": 5,
         "per_page": "3",
@@ -674,7 +674,7 @@ def test_the_resources_are_listed_in_their_order(tenant: Tenant, four: list[str]
 
     answer = tenant.get(f"/projects/{made['id']}/resources?limit=3&page=2")
 
-    base = f"http://testserver/v2/projects/{made['id']}/resources?limit=3&page="
+    base = f"http://127.0.0.1:8000/v2/projects/{made['id']}/resources?limit=3&page="
     assert answer.json == {
         "total": 4,
         "per_page": "3",

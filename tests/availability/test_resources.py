@@ -305,7 +305,7 @@ def make_five(tenant: Tenant, clock: Any) -> list[Any]:
     return made
 
 
-BASE = "http://testserver/v2/resources"
+BASE = "http://127.0.0.1:8000/v2/resources"
 
 
 def test_the_briefs_page_two_of_five(tenant: Tenant, clock: Any) -> None:
@@ -383,7 +383,7 @@ def test_pages_follow_one_another(tenant: Tenant, clock: Any) -> None:
     while path:
         page = tenant.get(path).json
         found.append([row["id"] for row in page["data"]])
-        path = (page["next_page_url"] or "").removeprefix("http://testserver/v2")
+        path = (page["next_page_url"] or "").removeprefix("http://127.0.0.1:8000/v2")
 
     assert found == [expected[:2], expected[2:4], expected[4:]]
 
@@ -580,6 +580,9 @@ def test_a_removed_resource_is_hidden_everywhere(tenant: Tenant) -> None:
         ("10", {}, ["complete"], 204),
         ("08", {}, [], 204),
         ("09", {}, [], 204),  # ends at half past nine: now
+        ("08", {"action": "create"}, [], 409),  # could still be confirmed
+        ("08", {"graph": "confirm_decline"}, [], 409),
+        ("08", {"graph": "confirm_decline"}, ["decline"], 204),
     ],
 )
 def test_a_booked_resource_stays(

@@ -499,7 +499,7 @@ def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: A
     path = make_page(tenant)
     Shown(path)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(6):
         Shown(path)
 
 

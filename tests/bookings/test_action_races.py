@@ -84,8 +84,8 @@ UNPAID = ("tentative", "timeout", "unpaid")
 TIME_OUT = """
 from datetime import timedelta
 from django.utils import timezone
-from bookings.services import time_out_unpaid
-time_out_unpaid(now=timezone.now() + timedelta(hours=1))
+from bookings.services import expire_bookings
+expire_bookings(now=timezone.now() + timedelta(hours=1))
 """
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from availability.models import Resource
 from bookings.models import Booking, StateChange
 from tests.bookings.booking_drafts import (
+    ACTIONS_OF,
     MONDAY,
     NINE,
     act,
@@ -411,10 +413,20 @@ def test_a_booking_that_has_begun_has_an_outcome(
     )
 
 
+def test_outcome_can_be_set_from_one_hour_before_the_start(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
+    clock.move_to(at(f"{MONDAY} 08:00"))
+
+    answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended"})
+
+    assert (answer.status, whole(tenant, booking)["outcome"]) == (200, "attended")
+
+
 def test_before_its_start_a_booking_has_no_outcome(
     tenant: Tenant, booking: Any, clock: Any
 ) -> None:
-    clock.move_to(at(f"{MONDAY} 08:59:59"))
+    clock.move_to(at(f"{MONDAY} 07:59:59"))
 
     answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended", "meta": {"a": 1}})
 
@@ -472,3 +484,25 @@ def test_a_change_by_a_machine_whose_clock_is_behind_comes_last(tenant: Tenant, 
 
     logs = tenant.get(f"/bookings/{booking['id']}?include=logs").data["logs"]
     assert [log["action"] for log in logs] == ["create", "reschedule", "reschedule", "confirm"]
+
+
+@pytest.mark.parametrize("graph", ["confirm_decline", "instant"])
+def test_confirmation_of_a_past_request_of_a_deleted_resource_is_refused(
+    tenant: Tenant, ada: Any, clock: Any, graph: str
+) -> None:
+    request = tenant.book(resource_id=ada["id"], graph=graph, action="create", **NINE).data
+    clock.move_to(at(f"{MONDAY} 12:00"))
+    Resource.objects.filter(id=ada["id"]).update(deleted_at=at(f"{MONDAY} 11:00"))
+
+    answer = act(tenant, request, "confirm")
+
+    assert (answer.status, answer.error) == (
+        409,
+        {
+            "error": "The resource no longer exists.",
+            "code": "action_not_allowed",
+            "state": request["state"],
+            "available_actions": ACTIONS_OF[graph, request["state"]],
+        },
+    )
+    assert whole(tenant, request)["state"] == request["state"]

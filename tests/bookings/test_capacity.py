@@ -3,15 +3,20 @@
 import json
 import re
 from collections import Counter
+from collections.abc import Sequence
+from concurrent.futures import Future, wait
+from threading import Thread
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connections, transaction
 
+from availability import capacity_units
 from availability.models import Event, Resource
 from bookings.services import resource_assignment, transitions
 from tests.bookings.race_tenant import count_overlaps
 from tests.services import ROOT
+from tests.waiters import wait_for_a_waiter
 from tests.world import Answer, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -177,6 +182,91 @@ def test_bookings_get_other_units_where_no_single_one_is_free(tenant: Tenant) ->
     ]
     assert count_overlaps((unit, first, last) for first, last, unit in taken) == 0
     assert {unit for _, _, unit in taken} == {0, 1}
+
+
+def cancel_while_units_are_written(
+    tenant: Tenant, booking_id: str, monkeypatch: pytest.MonkeyPatch, *, is_locked: bool
+) -> Future[Answer]:
+    """Cancel the booking once units were read and before they are written; return its answer."""
+    answer: Future[Answer] = Future()
+
+    def cancel() -> None:
+        try:
+            answer.set_result(tenant.put(f"/bookings/{booking_id}/cancel"))
+        finally:
+            connections.close_all()
+
+    def save_units(events: Sequence[Event]) -> None:
+        Thread(target=cancel).start()
+        if is_locked:
+            wait_for_a_waiter()
+        else:
+            wait([answer])
+        save(events)
+
+    save = capacity_units._save_units
+    monkeypatch.setattr(capacity_units, "_save_units", save_units)
+    if not is_locked:
+        monkeypatch.setattr(capacity_units, "_locked", lambda events: events)
+    return answer
+
+
+def book_each_in_a_unit_of_its_own(tenant: Tenant, pool: Any) -> str:
+    """9 to 10 in unit 0, 10 to 11 in unit 1; return the id of the second booking."""
+    book(tenant, pool, 9, 10)
+    other = book(tenant, pool, 10, 11).data["id"]
+    Event.objects.filter(end=at(clock_time(11))).update(unit=1, exclusive=False)
+    return str(other)
+
+
+@pytest.mark.postgresql  # SQLite lets one transaction write at a time
+@pytest.mark.django_db(transaction=True)
+def test_new_units_and_cancellation_at_once_come_one_after_the_other(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = tenant.make_resource("Pool", capacity=2)
+    first = book(tenant, pool, 9, 10)
+    book(tenant, pool, 10, 11)
+    cancelled = cancel_while_units_are_written(
+        tenant, first.data["id"], monkeypatch, is_locked=True
+    )
+    Event.objects.filter(end=at(clock_time(11))).update(unit=1, exclusive=False)
+
+    made = book(tenant, pool, 9, 11)
+
+    assert (made.status, cancelled.result().status) == (201, 200)
+    assert sorted(units(pool)) == [(9, 11, 1), (10, 11, 0)]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_lower_capacity_and_cancellation_at_once_come_one_after_the_other(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = tenant.make_resource("Pool", capacity=3)
+    bookings = [book(tenant, pool, 10, 11).data["id"] for _ in range(2)]
+    Event.objects.filter(unit=1).update(unit=2)
+    cancelled = cancel_while_units_are_written(tenant, bookings[1], monkeypatch, is_locked=True)
+
+    lowered = tenant.put(f"/resources/{pool['id']}", {"capacity": 2})
+
+    assert (lowered.status, cancelled.result().status) == (200, 200)
+    assert units(pool) == [(10, 11, 0)]
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+def test_control_without_lock_new_units_and_cancellation_at_once_fail(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pool = tenant.make_resource("Pool", capacity=2)
+    other = book_each_in_a_unit_of_its_own(tenant, pool)
+    cancelled = cancel_while_units_are_written(tenant, other, monkeypatch, is_locked=False)
+
+    with pytest.raises(IntegrityError, match="event_exclusive_is_busy"):
+        book(tenant, pool, 9, 11)
+
+    assert cancelled.result().status == 200
 
 
 def test_a_move_gives_other_units_too(tenant: Tenant) -> None:

@@ -15,7 +15,7 @@ from bookings.models import Booking
 from bookings.services import (
     Transition,
     complete_ended,
-    time_out_unpaid,
+    expire_bookings,
     transition_log,
     transitions,
 )
@@ -195,7 +195,7 @@ def test_bookings_of_a_series_time_out_with_a_mail_each(tenant: Tenant, ada: Any
     series = {"recurrence": "FREQ=DAILY;COUNT=3", "graph": "instant_payment"}
     tenant.book(resource_id=ada["id"], **NINE, **series)
 
-    done = time_out_unpaid(now=DUE + timedelta(days=1))
+    done = expire_bookings(now=DUE + timedelta(days=1))
 
     mails = Delivery.objects.filter(type="email", kind="unpaid")
     assert [done, mails.values("booking").distinct().count()] == [3, 3]
@@ -215,7 +215,7 @@ def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
     monkeypatch.setattr(transitions, "BATCH", 2)
     monkeypatch.setattr(transition_log, "on_transition", [listen, *transition_log.on_transition])
 
-    done = [complete_ended(now=DUE), time_out_unpaid(now=DUE)]
+    done = [complete_ended(now=DUE), expire_bookings(now=DUE)]
 
     assert done == [1, 1]
     assert states() == [*["confirmed", "tentative"] * 2, "completed", "unpaid"]

@@ -6,9 +6,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from bookings.models import Booking
-from bookings.services import complete_ended, time_out_unpaid
+from bookings.services import complete_ended, expire_bookings
 from tests.availability.queries import refusal
 from tests.bookings.booking_drafts import (
     MARTY,
@@ -440,6 +441,100 @@ def classes(tenant: Tenant, ada: Any) -> str:
     return tenant.make_project(ada["id"], booking={"graph": "group_customer", "what": "Yoga"})["id"]
 
 
+def test_group_is_not_held_to_length_notice_and_window_of_its_project(
+    tenant: Tenant, ada: Any
+) -> None:
+    terms = {"length": "1 hour", "from": "2 days", "to": "10 days"}
+    rules = [{"allow_hours": {"start": 8, "end": 18}}]
+    project = tenant.make_project(
+        ada["id"], availability=terms, availability_constraints=rules, booking={"what": "Yoga"}
+    )["id"]
+    given = {"graph": "group_owner", "project_id": project, "settings": {"max_seats": 2}}
+
+    soon = tenant.post("/bookings", {**given, **span("10:00", "13:00", "2026-11-20")})
+    weekly = tenant.post(
+        "/bookings", {**given, **span("09:00", "12:00"), "recurrence": "FREQ=WEEKLY;COUNT=12"}
+    )
+    moved = tenant.post(f"/bookings/{soon.data['id']}/reschedule", span("12:00", "17:00"))
+    closed = tenant.post("/bookings", {**given, **span("17:00", "20:00", "2026-11-24")})
+    taken_time = tenant.post("/bookings", {**given, **span("16:00", "17:30")})
+    customer = tenant.book(project_id=project, **span("10:00", "13:00", "2026-11-24"))
+
+    assert [answer.status for answer in (soon, weekly, moved)] == [201, 201, 200]
+    assert [refused(answer)[0] for answer in (closed, taken_time)] == [409, 409]
+    assert [answer.json["code"] for answer in (closed, taken_time, customer)] == [
+        *("not_available", "slot_taken", "not_available")
+    ]
+
+
+def test_seats_of_a_group_are_changed_but_not_below_those_taken(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
+    seat_in(tenant, group)
+    seat_in(tenant, group, BOB)
+    path = f"/bookings/{group['id']}"
+
+    too_few = tenant.put(path, {"settings": {"max_seats": 1}})
+    more = tenant.put(path, {"settings": {"max_seats": 3}})
+    seats = seats_of(tenant, group)
+    third = take_seat(tenant, group, CYD)
+
+    assert (too_few.status, too_few.error) == (
+        409,
+        {"error": "2 seats are taken.", "code": "in_use"},
+    )
+    assert (more.status, seats) == (200, {"max_seats": 3, "current_seats": 2})
+    assert third.status == 201
+    logs = whole(tenant, group)["logs"]
+    assert [(log["action"], log["message"]) for log in logs] == [
+        ("create", ""),
+        ("update", "Changed: max_seats."),
+    ]
+
+
+def test_settings_that_are_no_seats_of_a_group_are_refused(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
+    other = tenant.book(resource_id=ada["id"], **span("11:00", "12:00")).data
+
+    answers = [
+        tenant.put(f"/bookings/{other['id']}", {"settings": {"max_seats": 3}}),
+        tenant.put(f"/bookings/{group['id']}", {"settings": {"max_seats": 0}}),
+        tenant.put(f"/bookings/{group['id']}", {"settings": {"min_cancel_time": "1 day"}}),
+    ]
+
+    assert [(answer.status, answer.json["errors"]) for answer in answers] == [
+        (422, {"settings.max_seats": ["Only a group has seats."]}),
+        (422, {"settings.max_seats": ["Ensure this value is greater than or equal to 1."]}),
+        (422, {"settings.min_cancel_time": ["Can't be changed here."]}),
+    ]
+    assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 0}
+
+
+def test_staff_cancel_a_seat_by_the_plain_name_of_the_action(tenant: Tenant, group: Any) -> None:
+    seat = seat_in(tenant, group)
+
+    answer = act(tenant, seat, "cancel")
+
+    assert (answer.status, answer.data["state"]) == (200, "cancelled_by_owner")
+    assert steps(tenant, seat)[1:] == [("confirmed", "cancel_by_owner", "cancelled_by_owner")]
+    assert act(tenant, seat, "cancel").status == 409
+
+
+def test_full_groups_are_listed_if_asked_for(tenant: Tenant, ada: Any, classes: str) -> None:
+    free = make_group(tenant, ada, project_id=classes, **span("11:00", "12:00"))
+    full = make_group(tenant, ada, project_id=classes, max_seats=1)
+    seat_in(tenant, full)
+    path = "/bookings/groups?full=true&orderBy=event.start&sortedBy=asc"
+
+    found = [caller.get(path).data for caller in (tenant, tenant.widget())]
+
+    assert [[(row["id"], row.get("full")) for row in rows] for rows in found] == [
+        [(full["id"], True), (free["id"], None)]
+    ] * 2
+    assert [row["id"] for row in tenant.get("/bookings/groups").data] == [free["id"]]
+
+
 def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> None:
     group = make_group(tenant, ada, project_id=classes)
     widget = tenant.widget()
@@ -623,6 +718,34 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
     assert take_seat(tenant, group, CYD, **span("12:00", "14:00")).status == 201
 
 
+@pytest.mark.parametrize("action", ["cancel_by_customer", "complete"])
+def test_ended_seats_keep_time_and_texts_of_their_group(
+    tenant: Tenant, ada: Any, group: Any, clock: Any, action: str
+) -> None:
+    ended, seat = seat_in(tenant, group), seat_in(tenant, group, BOB)
+    act(tenant, ended, action)
+    kept = ("start", "end", "what", "where", "description", "calendar_id")
+    before = {key: whole(tenant, ended)["event"][key] for key in kept}
+    clock.shift(60)
+    since = timezone.now().isoformat().replace("+00:00", "Z")
+
+    moved = tenant.post(f"/bookings/{group['id']}/reschedule", span("12:00", "13:00"))
+    tenant.put(f"/bookings/{group['id']}", {"what": "Pilates", "where": "Hall 2"})
+
+    found = whole(tenant, ended)
+    assert moved.status == 200
+    assert {key: found["event"][key] for key in kept} == before
+    assert found["resource"]["id"] == ada["id"]
+    # The event of the answer is another one, so the seat has changed.
+    changed = tenant.get(f"/bookings?updated_since={since}&sortedBy=asc").data
+    assert {row["id"] for row in changed} == {group["id"], seat["id"], ended["id"]}
+    events = tenant.get(f"/events?start={MONDAY}T00:00:00Z&end={MONDAY}T23:59:59Z").data
+    assert [(event["what"], event["start"][11:16]) for event in events] == [("Pilates", "12:00")]
+    copy = found["event"]["id"]
+    answers = [tenant.delete(f"/events/{copy}"), tenant.put(f"/events/{copy}", {"what": "X"})]
+    assert [answer.status for answer in answers] == [404, 404]
+
+
 def test_a_group_that_can_not_move_stays_with_its_seats(
     tenant: Tenant, ada: Any, group: Any
 ) -> None:
@@ -726,7 +849,7 @@ def test_groups_are_listed_with_what_comes_unasked(tenant: Tenant, ada: Any, gro
         "resource": whole(tenant, group)["resource"],
     }
     assert record["attributes"]["group_booking"] == {"max_seats": 2, "current_seats": 1}
-    url = "http://testserver/v2/bookings/groups?limit=50&page=1"
+    url = "http://127.0.0.1:8000/v2/bookings/groups?limit=50&page=1"
     assert (answer.status, answer.json) == (
         200,
         {
@@ -846,7 +969,7 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
     assert (paid.status, paid.json) == (
         *(200, {"data": answered(seat, "paid", "group_customer_payment")}),
     )
-    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=1)) == 0
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
 
 
@@ -854,7 +977,7 @@ def test_a_seat_that_is_not_paid_is_free_again(tenant: Tenant, ada: Any) -> None
     group = make_group(tenant, ada, max_seats=1)
     seat = paid_seat(tenant, group)
 
-    done = [time_out_unpaid(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
+    done = [expire_bookings(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
 
     assert (done, states(tenant, seat)) == ([0, 1, 0], ["unpaid"])
     assert taken(tenant, ada["id"]) == ["09:00-10:00"]
@@ -872,7 +995,7 @@ def test_a_cancelled_group_cancels_seats_paid_or_not(
     act(tenant, group, "cancel")
 
     assert states(tenant, seat) == ["cancelled_by_owner"]
-    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=1)) == 0
 
 
 def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group: Any) -> None:
@@ -882,7 +1005,7 @@ def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group:
     act(tenant, group, "complete")
 
     assert states(tenant, group, seat) == ["completed", "tentative"]
-    assert time_out_unpaid(now=NOW + timedelta(minutes=5)) == 1
+    assert expire_bookings(now=NOW + timedelta(minutes=5)) == 1
     assert states(tenant, seat) == ["unpaid"]
 
 

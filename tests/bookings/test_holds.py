@@ -451,6 +451,17 @@ def test_others_are_kept_out_until_it_lapses(tenant: Tenant, ada: Any, clock: An
     assert (free, late.status) == ([], 201)
 
 
+def test_holds_of_a_deleted_project_are_released(tenant: Tenant, ada: Any) -> None:
+    project = tenant.make_project(ada["id"])
+    held = tenant.post("/bookings/reserve", {"project_id": project["id"], **NINE}).data
+    tenant.delete(f"/projects/{project['id']}")
+
+    extended = tenant.put("/bookings/reserve/extend", {"reservation_id": held["reservation_id"]})
+    other = tenant.book(resource_id=ada["id"], **NINE)
+
+    assert (extended.status, extended.error["code"], other.status) == (409, "hold_expired", 201)
+
+
 def test_touching_is_not_overlapping(tenant: Tenant, ada: Any) -> None:
     hold_of(tenant, resource_id=ada["id"])
 

@@ -4,10 +4,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from bookings import tasks
 from bookings.models import Booking
-from bookings.services import complete_ended, time_out_unpaid
+from bookings.services import complete_ended, expire_bookings
 from notifications.models import Delivery
 from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, span, steps, taken, whole
 from tests.world import NOW, Tenant, at
@@ -62,7 +63,7 @@ def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
         *(200, {"data": answered(booking, "paid", "instant_payment")}),
     )
     assert (row(booking).expires_at, row(booking).completes_at) == (*(None, at(f"{MONDAY} 11:00")),)
-    assert time_out_unpaid(now=NOW + timedelta(days=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=1)) == 0
     assert taken(tenant, ada["id"]) == ["09:00-10:00"]
     assert complete_ended(now=at(f"{MONDAY} 11:00")) == 1
     assert steps(tenant, booking) == [
@@ -75,7 +76,7 @@ def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
 def test_one_that_is_not_paid_in_time_gives_its_time_back(
     tenant: Tenant, ada: Any, booking: Any
 ) -> None:
-    done = [time_out_unpaid(now=NOW + WAIT + late) for late in (-SECOND, 0 * SECOND, SECOND)]
+    done = [expire_bookings(now=NOW + WAIT + late) for late in (-SECOND, 0 * SECOND, SECOND)]
 
     found = whole(tenant, booking)
     assert (done, found["state"], found["completed"]) == ([0, 1, 0], "unpaid", True)
@@ -121,14 +122,14 @@ def test_a_late_payment_counts_while_the_time_is_still_kept(
     answer = act(tenant, booking, "pay")
 
     assert (answer.status, answer.data["state"]) == (200, "paid")
-    assert time_out_unpaid(now=NOW + timedelta(hours=1)) == 0
+    assert expire_bookings(now=NOW + timedelta(hours=1)) == 0
 
 
 def test_a_move_does_not_change_how_long_is_waited(tenant: Tenant, ada: Any, booking: Any) -> None:
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("12:00", "13:00"))
 
     assert row(booking).expires_at == NOW + WAIT
-    assert time_out_unpaid(now=NOW + WAIT) == 1
+    assert expire_bookings(now=NOW + WAIT) == 1
     assert taken(tenant, ada["id"]) == []
 
 
@@ -142,7 +143,7 @@ def test_what_is_given_up_by_hand_is_free_at_once(
 
     assert (answer.status, answer.data["state"]) == (200, state)
     assert taken(tenant, ada["id"]) == []
-    assert time_out_unpaid(now=NOW + WAIT) == 0
+    assert expire_bookings(now=NOW + WAIT) == 0
 
 
 def test_a_timeout_leaves_other_bookings_alone(tenant: Tenant, ada: Any) -> None:
@@ -151,7 +152,7 @@ def test_a_timeout_leaves_other_bookings_alone(tenant: Tenant, ada: Any) -> None
         graph="confirm_decline", resource_id=ada["id"], **span("13:00", "14:00")
     ).data
 
-    assert time_out_unpaid(now=NOW + timedelta(days=2)) == 0
+    assert expire_bookings(now=NOW + timedelta(days=2)) == 0
     assert [row(one).state for one in (kept, request)] == ["confirmed", "tentative"]
 
 
@@ -161,7 +162,7 @@ def test_many_are_given_up_at_once(tenant: Tenant, ada: Any) -> None:
         graph="instant_payment", resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=3", **NINE
     )
 
-    assert time_out_unpaid(now=NOW + WAIT) == 3
+    assert expire_bookings(now=NOW + WAIT) == 3
     assert set(Booking.objects.values_list("state", flat=True)) == {"unpaid"}
 
 
@@ -190,7 +191,7 @@ def test_the_customer_hears_that_it_was_not_paid(tenant: Tenant, ada: Any) -> No
         graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
     )
 
-    time_out_unpaid(now=NOW + WAIT)
+    expire_bookings(now=NOW + WAIT)
 
     assert deliveries() == [("unpaid", "customer", "scheduled")]
 
@@ -213,9 +214,38 @@ def test_a_paid_booking_that_is_cancelled_reminds_nobody(tenant: Tenant, ada: An
 def test_webhooks_hear_of_each_state(tenant: Tenant, ada: Any) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
-    time_out_unpaid(now=NOW + WAIT)
+    expire_bookings(now=NOW + WAIT)
 
     assert deliveries(type="webhook", booking=booking["id"]) == [
         ("tentative", "", "scheduled"),
         ("unpaid", "", "scheduled"),
     ]
+
+
+# --- Requests without an answer -------------------------------------------------------------------
+def test_request_without_an_answer_is_declined_by_the_clock(
+    tenant: Tenant, ada: Any, clock: Any
+) -> None:
+    project = tenant.make_project(
+        ada["id"], booking={"graph": "confirm_decline"}, settings={"pending_expires": "2 days"}
+    )["id"]
+    day = "2026-11-30"
+    late, answered_in_time = (
+        tenant.book(project_id=project, **span(f"{hour}:00", f"{hour + 1}:00", day)).data
+        for hour in (10, 12)
+    )
+    patient = tenant.book(resource_id=ada["id"], graph="confirm_decline", **span("14:00", "15:00"))
+    tenant.put(f"/bookings/{answered_in_time['id']}/confirm")
+
+    clock.shift(timedelta(days=2, seconds=-1))
+    early = expire_bookings(now=timezone.now())
+    clock.shift(1)
+    done = expire_bookings(now=timezone.now())
+
+    assert (early, done) == (0, 1)
+    found = [whole(tenant, booking) for booking in (late, answered_in_time, patient.data)]
+    assert [booking["state"] for booking in found] == ["declined", "confirmed", "tentative"]
+    log = found[0]["logs"][-1]
+    assert (log["action"], log["source"], log["message"]) == ("decline", "timer", "")
+    mails = Delivery.objects.filter(booking=late["id"], kind__startswith="declined")
+    assert sorted(mails.values_list("recipient", flat=True)) == ["customer"]

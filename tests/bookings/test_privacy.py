@@ -23,7 +23,7 @@ from tests.world import STAMP, Caller, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-BASE = "http://testserver/v2/customers"
+BASE = "http://127.0.0.1:8000/v2/customers"
 PHONE = "+1 555 0100"
 WHOLE_MARTY = {**MARTY, "phone": PHONE, "voip": "sip:marty", "shoe_size": "elevenish"}
 ANN = {"name": "Ann Lee", "email": "ann@example.com", "phone": "+44 20 7946 0000"}
@@ -79,6 +79,11 @@ def dump() -> str:
                 ]
                 lines.append(f"{table}: {CIPHERTEXT.sub('<encrypted>', str(values))}")
     return "\n".join(lines)
+
+
+def rows_but_events() -> list[str]:
+    """All rows, without the record of calls."""
+    return [row for row in dump().splitlines() if "apps_config_securityevent" not in row]
 
 
 def traces(*words: str) -> list[str]:
@@ -418,11 +423,11 @@ def test_another_app_keeps_what_it_has(
 def test_an_address_that_ends_alike_is_anothers(tenant: Tenant, ada: Any) -> None:
     joe = {"name": "Joe", "email": "a.marty@example.com"}
     booking = book(tenant, ada, customer=joe, participants=["xmarty@example.com"])
-    before = dump()
+    before = rows_but_events()
 
     assert erase(tenant) == NOTHING
     assert export(tenant)[0] == 404
-    assert dump() == before
+    assert rows_but_events() == before
     assert whole(tenant, booking)["customers"][0]["email"] == "a.marty@example.com"
 
 

@@ -112,7 +112,7 @@ def widget(tenant: Tenant) -> Caller:
 
 def solved(caller: Caller) -> str:
     answer = caller.get("/challenge")
-    assert (answer.status, answer.headers["Cache-Control"]) == (200, "no-store")
+    assert (answer.status, answer.headers["Cache-Control"]) == (200, "private, no-store")
     return solve(answer.data)
 
 

@@ -11,7 +11,7 @@ from availability.models import Event, Hold
 from tests.office.staff import superuser
 from tests.queries import Queries
 from tests.services import ROOT
-from tests.world import Answer, Caller, Tenant
+from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
@@ -46,7 +46,7 @@ class Practice:
             {"name": "dentist", "any_of": dentists},
             {"name": "room", "any_of": {"tags": ["Room"]}},
         ]
-        terms = {"length": "1 hour", "mode": "mutual"}
+        terms = {"length": "1 hour"}
         given = {"name": "Check-up", "requires": self.requires, "availability": terms}
         self.project = tenant.post("/projects", given).data
 
@@ -311,6 +311,83 @@ def test_a_move_chooses_anew_where_it_is_taken(practice: Practice) -> None:
     assert again.data["resource_id"] == practice.ids["Ben"]
     assert (refused.status, refused.error["code"]) == (409, "slot_taken")
     assert practice.resources_of(booking) == at_twelve
+
+
+@pytest.mark.parametrize(
+    ("named", "start", "expected"),
+    [
+        pytest.param("Room 2", 10, ["Ada", "Room 2"], id="another room at the same time"),
+        pytest.param("Ben", 11, ["Ben", "Room 1"], id="another dentist at another time"),
+        pytest.param("Room 1", 12, ["Ben", "Room 1"], id="its own room where its dentist is taken"),
+        pytest.param("Ada", 11, ["Ada", "Room 1"], id="its own dentist"),
+    ],
+)
+def test_reschedule_with_a_named_resource_changes_its_requirement_alone(
+    practice: Practice, named: str, start: int, expected: list[str]
+) -> None:
+    booking = practice.book(10).data["id"]
+    practice.take("Ada", 12, 13)
+
+    answer = practice.tenant.post(
+        f"/bookings/{booking}/reschedule",
+        {**span(start, start + 1), "resource_id": practice.ids[named]},
+    )
+
+    assert (answer.status, practice.resources_of(booking)) == (200, expected)
+    assert answer.data["resource_id"] == practice.ids[expected[0]]
+
+
+def test_reschedule_with_a_named_resource_that_is_taken_is_refused(practice: Practice) -> None:
+    booking = practice.book(10).data["id"]
+    practice.take("Room 2", 10, 11)
+
+    answer = practice.tenant.post(
+        f"/bookings/{booking}/reschedule",
+        {**span(10, 11), "resource_id": practice.ids["Room 2"]},
+    )
+
+    assert (answer.status, answer.json["code"]) == (409, "slot_taken")
+    assert practice.resources_of(booking) == ["Ada", "Room 1"]
+
+
+def test_reschedule_with_a_named_resource_that_fits_no_requirement_is_refused(
+    practice: Practice,
+) -> None:
+    booking = practice.book(10).data["id"]
+    other = practice.tenant.make_resource("Eve")
+
+    answer = practice.tenant.post(
+        f"/bookings/{booking}/reschedule", {**span(11, 12), "resource_id": other["id"]}
+    )
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"resource_id": ["Fits no requirement of the project."]},
+    )
+    assert practice.taken() == [(10, "Ada"), (10, "Room 1")]
+
+
+def test_reschedule_moves_each_event_out_of_a_deleted_calendar(
+    practice: Practice, clock: Any
+) -> None:
+    booking = practice.book(10).data["id"]
+    event = Event.objects.get(bookings=booking)
+    old = [row.calendar_id for row in (event, *event.companions.order_by("id"))]
+    new = [
+        practice.tenant.post("/calendars", {"name": "New", "resource_id": practice.ids[name]}).data[
+            "id"
+        ]
+        for name in ("Ada", "Room 1")
+    ]
+    clock.move_to(at(f"{DAY} 11:00"))
+    for calendar in old:
+        assert practice.tenant.delete(f"/calendars/{calendar}").status == 204
+
+    answer = practice.tenant.post(f"/bookings/{booking}/reschedule", span(14, 15))
+
+    event = Event.objects.get(bookings=booking)
+    rows = [event, *event.companions.order_by("id")]
+    assert (answer.status, [str(row.calendar_id) for row in rows]) == (200, new)
 
 
 def test_a_series_takes_the_same_of_each_every_day(practice: Practice) -> None:

@@ -19,7 +19,7 @@ from tests.bookings.booking_drafts import (
     taken,
     whole,
 )
-from tests.world import BERLIN, STAMP, Answer, Tenant
+from tests.world import BERLIN, STAMP, Answer, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -265,6 +265,22 @@ def test_the_same_resource_keeps_the_calendar(tenant: Tenant, ada: Any, clock: A
         assert move(tenant, booking, ELEVEN, **target).status == 200
 
     assert whole(tenant, booking)["calendar"]["id"] == second
+
+
+def test_reschedule_moves_a_past_booking_out_of_a_deleted_calendar(
+    tenant: Tenant, ada: Any, booking: Any, clock: Any
+) -> None:
+    new = tenant.post("/calendars", {"name": "New", "resource_id": ada["id"]}).data
+    clock.move_to(at(f"{MONDAY} 10:10"))
+    tenant.delete(f"/calendars/{ada['calendars'][0]['id']}")
+
+    answer = tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
+
+    assert answer.status == 200
+    shown_events = tenant.get(f"/events?start={MONDAY}T00:00:00Z&end={MONDAY}T23:00:00Z").data
+    assert [(event["calendar_id"], event["start"]) for event in shown_events] == [
+        (new["id"], f"{MONDAY}T14:00:00+00:00")
+    ]
 
 
 def test_the_other_resource_is_taken(tenant: Tenant, ada: Any, booking: Any) -> None:

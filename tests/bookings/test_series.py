@@ -55,33 +55,80 @@ def test_a_series_is_a_booking_for_each_occurrence(tenant: Tenant, ada: Any) -> 
     assert [taken(tenant, ada["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
 
 
-def test_the_wall_clock_is_kept_over_clock_changes(tenant: Tenant) -> None:
+@pytest.mark.parametrize(
+    ("first", "expected"),
+    [
+        pytest.param(
+            ("2027-03-27 02:30:00", "2027-03-27 03:30:00"),
+            [
+                ("2027-03-27T01:30:00+00:00", "2027-03-27T02:30:00+00:00"),
+                ("2027-03-28T01:00:00+00:00", "2027-03-28T02:00:00+00:00"),
+                ("2027-03-29T00:30:00+00:00", "2027-03-29T01:30:00+00:00"),
+            ],
+            id="starts in the skipped hour",
+        ),
+        pytest.param(
+            ("2027-03-27 01:30:00", "2027-03-27 02:30:00"),
+            [
+                ("2027-03-27T00:30:00+00:00", "2027-03-27T01:30:00+00:00"),
+                ("2027-03-28T00:30:00+00:00", "2027-03-28T01:30:00+00:00"),
+                ("2027-03-28T23:30:00+00:00", "2027-03-29T00:30:00+00:00"),
+            ],
+            id="ends in the skipped hour",
+        ),
+        pytest.param(
+            ("2027-10-30 02:30:00", "2027-10-30 03:30:00"),
+            [
+                ("2027-10-30T00:30:00+00:00", "2027-10-30T01:30:00+00:00"),
+                ("2027-10-31T00:30:00+00:00", "2027-10-31T01:30:00+00:00"),
+                ("2027-11-01T01:30:00+00:00", "2027-11-01T02:30:00+00:00"),
+            ],
+            id="starts in the repeated hour",
+        ),
+        pytest.param(
+            ("2027-10-29 22:00:00", "2027-10-30 06:00:00"),
+            [
+                ("2027-10-29T20:00:00+00:00", "2027-10-30T04:00:00+00:00"),
+                ("2027-10-30T20:00:00+00:00", "2027-10-31T04:00:00+00:00"),
+                ("2027-10-31T21:00:00+00:00", "2027-11-01T05:00:00+00:00"),
+            ],
+            id="lasts over the repeated hour",
+        ),
+    ],
+)
+def test_series_keeps_wall_clock_starts_and_elapsed_length_over_clock_changes(
+    tenant: Tenant, first: tuple[str, str], expected: list[tuple[str, str]]
+) -> None:
     """02:30 does not exist on 28 March 2027 in Berlin, and comes twice on 31 October."""
     berlin = tenant.make_resource("Ada", BERLIN)["id"]
 
-    spring = tenant.book(
-        resource_id=berlin,
-        start="2027-03-27 02:30:00",
-        end="2027-03-27 03:30:00",
-        recurrence="FREQ=DAILY;COUNT=3",
-    )
-    autumn = tenant.book(
-        resource_id=berlin,
-        start="2027-10-30 02:30:00",
-        end="2027-10-30 03:30:00",
-        recurrence="FREQ=DAILY;COUNT=3",
+    answer = tenant.book(
+        resource_id=berlin, start=first[0], end=first[1], recurrence="FREQ=DAILY;COUNT=3"
     )
 
-    assert [(occurrence["start"], occurrence["end"]) for occurrence in occurrences(spring)] == [
-        ("2027-03-27T01:30:00+00:00", "2027-03-27T02:30:00+00:00"),
-        ("2027-03-28T01:00:00+00:00", "2027-03-28T01:30:00+00:00"),
-        ("2027-03-29T00:30:00+00:00", "2027-03-29T01:30:00+00:00"),
-    ]
-    assert [(occurrence["start"], occurrence["end"]) for occurrence in occurrences(autumn)] == [
-        ("2027-10-30T00:30:00+00:00", "2027-10-30T01:30:00+00:00"),
-        ("2027-10-31T00:30:00+00:00", "2027-10-31T02:30:00+00:00"),
-        ("2027-11-01T01:30:00+00:00", "2027-11-01T02:30:00+00:00"),
-    ]
+    assert [(found["start"], found["end"]) for found in occurrences(answer)] == expected
+
+
+def test_series_of_a_project_with_a_fixed_length_is_booked_over_a_clock_change(
+    tenant: Tenant,
+) -> None:
+    berlin = tenant.make_resource("Ada", BERLIN)["id"]
+    project = tenant.make_project(berlin, availability={"length": "8 hours", "to": "300 days"})
+
+    answer = tenant.book(
+        project_id=project["id"],
+        start="2027-03-27 22:00:00",
+        end="2027-03-28 07:00:00",
+        recurrence="FREQ=DAILY;COUNT=2",
+    )
+
+    assert (answer.status, [(row["start"], row["end"]) for row in occurrences(answer)]) == (
+        201,
+        [
+            ("2027-03-27T21:00:00+00:00", "2027-03-28T05:00:00+00:00"),
+            ("2027-03-28T20:00:00+00:00", "2027-03-29T04:00:00+00:00"),
+        ],
+    )
 
 
 def test_days_that_a_month_does_not_have_are_left_out(tenant: Tenant, ada: Any) -> None:
@@ -452,6 +499,33 @@ def test_a_move_into_a_skipped_hour_keeps_the_length(tenant: Tenant) -> None:
     assert [taken(tenant, berlin, day=day) for day in ("2027-03-27", "2027-03-28")] == [
         ["01:15-01:45"],
         ["01:00-01:30"],
+    ]
+
+
+def test_series_move_keeps_elapsed_length_over_a_clock_change(tenant: Tenant) -> None:
+    """On 31 October 2027, 02:00 to 03:00 comes twice in Berlin."""
+    berlin = tenant.make_resource("Ada", BERLIN)["id"]
+    made = occurrences(
+        tenant.book(
+            resource_id=berlin,
+            start="2027-10-30 09:00:00",
+            end="2027-10-30 10:00:00",
+            recurrence="FREQ=DAILY;COUNT=2",
+        )
+    )
+
+    answer = tenant.post(
+        f"/bookings/{made[0]['booking_id']}/reschedule",
+        {"start": "2027-10-30 02:00:00", "end": "2027-10-30 03:30:00", "scope": "all"},
+    )
+
+    assert (answer.status, starts(tenant)) == (
+        200,
+        [("2027-10-30T00:00:00+00:00", "confirmed"), ("2027-10-31T00:00:00+00:00", "confirmed")],
+    )
+    assert [taken(tenant, berlin, day=day) for day in ("2027-10-30", "2027-10-31")] == [
+        ["00:00-01:30"],
+        ["00:00-01:30"],
     ]
 
 

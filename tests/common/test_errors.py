@@ -9,11 +9,12 @@ from common import errors
 
 CODES = {
     400: ["malformed"],
-    401: ["unauthenticated"],
+    401: ["unauthenticated", "second_factor_required"],
     403: ["forbidden"],
     404: ["not_found"],
     405: ["method_not_allowed"],
     406: ["not_acceptable"],
+    408: ["request_timeout"],
     409: [
         "slot_taken",
         "not_available",

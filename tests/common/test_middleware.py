@@ -100,6 +100,24 @@ def test_outage_outside_the_api_views(client, caplog):
     assert "database unavailable: database is locked" in caplog.messages
 
 
+@pytest.mark.parametrize(
+    ("path", "status", "error", "code"),
+    [
+        ("/v2/plain-late", 408, "The body did not arrive in time. Send the request again.",
+         "request_timeout"),
+        ("/v2/plain-cut-short", 400, "The body is incomplete.", "malformed"),
+    ],
+)  # fmt: skip
+def test_unreadable_body_outside_the_api_views_is_no_bug(client, caplog, path, status, error, code):
+    response = client.post(path, headers=OURS)
+
+    assert (response.status_code, response.json()) == (
+        status,
+        {"error": error, "code": code, "request_id": "r1"},
+    )
+    assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
+
+
 def test_error_pages_outside_the_api_are_html(client):
     assert re.search("<title>Page not found", client.get("/nowhere").text)
 

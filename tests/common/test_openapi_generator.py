@@ -6,7 +6,7 @@ pytestmark = pytest.mark.urls("tests.common.urlconf")
 
 HEADERS = ["Service-App", "Service-Timezone"]
 READ = ["400", "401", "403", "404", "405", "406", "422", "429", "500", "503"]
-WRITE = sorted([*READ, "409", "413", "415"])
+WRITE = sorted([*READ, "409", "408", "413", "415"])
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ def reference(kind, name):
         ("/v2/things/{id}", "get", "retrieveThing", "200", READ, HEADERS),
         ("/v2/things/{id}", "delete", "deleteThing", "204", sorted([*READ, "409"]),
          HEADERS),
-        ("/v2/ask", "post", "ask", "200", sorted([*READ, "413", "415"]), HEADERS),
+        ("/v2/ask", "post", "ask", "200", sorted([*READ, "408", "413", "415"]), HEADERS),
     ],
 )  # fmt: skip
 def test_operations(document, path, method, operation_id, success, errors, parameters):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from common.api.pagination import Page, list_envelope
 from common.errors import Invalid
 
-BASE = "http://testserver/v2/things"
+BASE = "http://127.0.0.1:8000/v2/things"
 
 
 def request_of(query):

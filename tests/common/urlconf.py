@@ -3,7 +3,7 @@
 import json
 
 from django.db import OperationalError
-from django.http import HttpResponse
+from django.http import HttpResponse, UnreadablePostError
 from django.urls import path
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework.response import Response
@@ -103,6 +103,14 @@ def plain_locked(request):
     raise OperationalError("database is locked")
 
 
+def plain_late(request):
+    raise UnreadablePostError from TimeoutError()
+
+
+def plain_cut_short(request):
+    raise UnreadablePostError from ConnectionResetError()
+
+
 def plain_broken(request):
     raise ZeroDivisionError("/secret/path")
 
@@ -120,6 +128,8 @@ urlpatterns = [
     path("v2/broken", Broken.as_view()),
     path("v2/locked", Locked.as_view()),
     path("v2/plain-locked", plain_locked),
+    path("v2/plain-late", plain_late),
+    path("v2/plain-cut-short", plain_cut_short),
     path("v2/plain-broken", plain_broken),
     path("v2/openapi.json", SpectacularAPIView.as_view()),
     path("plain/", plain),

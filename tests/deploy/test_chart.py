@@ -1,5 +1,7 @@
 """deploy/helm: the chart, rendered by Helm's own engine (helm-python-sdk)."""
 
+import json
+import re
 from typing import Any
 
 import pytest
@@ -65,6 +67,7 @@ def test_chart_has_web_a_worker_per_queue_beat_and_migrations(objects: Objects) 
             ("HorizontalPodAutoscaler", "demo-web"),
             ("CronJob", "demo-backup"),
             ("ConfigMap", "demo-backup"),
+            *(("NetworkPolicy", f"demo-{name}") for name in ("web", "metrics", "egress")),
         ]
     )
     for queue in QUEUES:
@@ -118,10 +121,101 @@ def test_containers_get_documented_settings_and_secrets_as_files(objects: Object
             "DATABASE_URL_FILE",
             "REDIS_URL_FILE",
             "EMAIL_URL_FILE",
+            "METRICS_TOKEN_FILE",
         }
         assert mounts == {volume["name"] for volume in pod["volumes"]}
-        assert container["securityContext"]["readOnlyRootFilesystem"] is True
-        assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+def test_every_secret_setting_can_be_a_secret() -> None:
+    source = (ROOT / "scheduling" / "settings.py").read_text()
+    schema = json.loads((ROOT / "deploy/helm/scheduling/values.schema.json").read_text())
+
+    read = set(re.findall(r'env_secret\("(\w+)"\)', source))
+    offered = schema["properties"]["secrets"]["items"]["enum"]
+
+    assert sorted(offered) == sorted(name.lower().replace("_", "-") for name in read)
+
+
+def test_every_pod_is_confined(objects: Objects) -> None:
+    backup = objects["CronJob", "demo-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    for name, pod in (pods(objects) | {"demo-backup": backup}).items():
+        user = 999 if name == "demo-backup" else 10001
+        (container,) = pod["containers"]
+        contexts = pod["securityContext"], container["securityContext"]
+        assert (name, *contexts) == (
+            name,
+            {
+                "runAsNonRoot": True,
+                "runAsUser": user,
+                "runAsGroup": user,
+                "fsGroup": user,
+                "seccompProfile": {"type": "RuntimeDefault"},
+            },
+            {
+                "allowPrivilegeEscalation": False,
+                "readOnlyRootFilesystem": True,
+                "capabilities": {"drop": ["ALL"]},
+            },
+        )
+        assert (name, pod["automountServiceAccountToken"]) == (name, False)
+
+
+def namespace(name: str) -> Any:
+    return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
+
+
+def test_pods_are_called_by_the_ingress_and_prometheus_only(objects: Objects) -> None:
+    policies = {
+        name: one["spec"] for (kind, name), one in objects.items() if kind == "NetworkPolicy"
+    }
+    instance = {"app.kubernetes.io/name": "scheduling", "app.kubernetes.io/instance": "demo"}
+    web = {"app.kubernetes.io/component": "web"}
+    others = {"key": "app.kubernetes.io/component", "operator": "NotIn", "values": ["web"]}
+
+    assert policies["demo-web"] == {
+        "podSelector": {"matchLabels": instance | web},
+        "policyTypes": ["Ingress"],
+        "ingress": [
+            {
+                "from": [namespace("ingress-nginx"), namespace("monitoring")],
+                "ports": [{"port": "http"}],
+            }
+        ],
+    }
+    assert policies["demo-metrics"] == {
+        "podSelector": {"matchLabels": instance, "matchExpressions": [others]},
+        "policyTypes": ["Ingress"],
+        "ingress": [{"from": [namespace("monitoring")], "ports": [{"port": 9100}]}],
+    }
+
+
+def test_pods_call_name_servers_and_the_given_targets_only() -> None:
+    rule = {"to": [{"ipBlock": {"cidr": "10.0.0.5/32"}}], "ports": [{"port": 5432}]}
+
+    default = render({})["NetworkPolicy", "demo-egress"]["spec"]
+    narrow = render({"networkPolicy": {"egress": [rule]}})["NetworkPolicy", "demo-egress"]["spec"]
+    without = render({"networkPolicy": {"enabled": False}})
+
+    names = {"ports": [{"port": 53, "protocol": "UDP"}, {"port": 53, "protocol": "TCP"}]}
+    assert default["podSelector"]["matchLabels"] == {
+        "app.kubernetes.io/name": "scheduling",
+        "app.kubernetes.io/instance": "demo",
+    }
+    assert default["policyTypes"] == ["Egress"]
+    assert [[one["port"] for one in rule["ports"]] for rule in default["egress"]] == [
+        *([53, 53], [5432, 6379], [25, 465, 587], [80, 443, 8443])
+    ]
+    assert narrow["egress"] == [names, rule]
+    assert [kind for kind, _ in without if kind == "NetworkPolicy"] == []
+
+
+def test_the_image_can_be_pinned_by_digest() -> None:
+    digest = f"sha256:{'0' * 64}"
+
+    objects = render({"image": {"tag": "2.1.0", "digest": digest}})
+
+    images = {pod["containers"][0]["image"] for pod in pods(objects).values()}
+    assert images == {f"scheduling:2.1.0@{digest}"}
 
 
 def test_workers_have_time_to_finish_and_web_is_never_short(objects: Objects) -> None:
@@ -162,6 +256,7 @@ def test_without_autoscaling_the_replicas_are_fixed() -> None:
         {"settings": {"WEB_THREADS": 8}},
         {"workers": {"email": {"replicas": 0, "concurrency": 1}}},
         {"workers": {"webhook": None}},
+        {"networkPolicy": {"ingressNamespace": ""}},
     ],
 )
 def test_values_that_make_no_service_are_refused(values: dict[str, Any]) -> None:

@@ -10,29 +10,52 @@ from django.conf import settings
 
 from tests.services import ROOT
 
-UNITS = {file.name: file.read_text() for file in (ROOT / "deploy" / "systemd").iterdir()}
+FOLDER = ROOT / "deploy" / "systemd"
+UNITS = {file.name: file.read_text() for file in FOLDER.glob("scheduling*.*") if file.is_file()}
 SERVICES = ("scheduling-web.service", "scheduling-worker@.service", "scheduling-beat.service")
 
-
-@pytest.mark.skipif(
+needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed (Debian: systemd)"
 )
-def test_units_are_valid(tmp_path: Path) -> None:
-    """The programs are replaced by one that exists here."""
+
+
+@pytest.fixture
+def installed(tmp_path: Path) -> Path:
+    """The units in a folder; their programs are replaced by one that exists here."""
+    shutil.copytree(FOLDER, tmp_path, dirs_exist_ok=True)
     for name, text in UNITS.items():
         here = re.sub(r"/srv/scheduling/\.venv/bin/\w+", "/bin/true", text)
         here = here.replace("WorkingDirectory=/srv/scheduling", "WorkingDirectory=/")
+        (tmp_path / name).unlink()
         (tmp_path / name.replace("@.", "@email.")).write_text(here)
+    return tmp_path
 
-    done = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", *(f"./{f.name}" for f in tmp_path.iterdir())],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+
+def analyze(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["systemd-analyze", *args], cwd=folder, capture_output=True, text=True, check=False
     )
 
+
+@needs_systemd
+def test_units_are_valid(installed: Path) -> None:
+    units = [f"./{file.name}" for file in installed.iterdir() if file.is_file()]
+
+    done = analyze(installed, "verify", "--man=no", *units)
+
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@needs_systemd
+@pytest.mark.parametrize("name", ["web", "worker@email", "beat", "backup"])
+def test_services_are_confined(installed: Path, name: str) -> None:
+    """Exposure of 10 is a service without limits; beyond 2.0 the command fails."""
+    unit = f"./scheduling-{name}.service"
+
+    done = analyze(installed, "security", "--offline=yes", "--threshold=20", "--no-pager", unit)
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(r"Overall exposure level .*: 1\.\d OK", done.stdout), done.stdout
 
 
 def test_target_starts_web_beat_and_a_worker_per_queue() -> None:

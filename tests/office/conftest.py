@@ -13,6 +13,7 @@ from django.test import Client
 
 from apps_config.models import Account, Membership
 from tests.browser import Browser, Page
+from tests.office.staff import log_in_now
 from tests.world import BERLIN, Tenant
 
 Enter = Callable[..., Client]
@@ -30,7 +31,7 @@ def member_of(tenant: Tenant, role: str, email: str | None = None) -> Account:
 
 def logged_in(account: Account) -> Client:
     client = Client()
-    client.force_login(account)
+    log_in_now(client, account)
     return client
 
 
@@ -144,7 +145,7 @@ def enter() -> Enter:
         else:
             account = Account.objects.create_user(f"{role}@{tenant.app.slug}.example.com")
             Membership.objects.create(account=account, app=tenant.app, role=role)
-        client.force_login(account)
+        log_in_now(client, account)
         return client
 
     return log_in

@@ -2,6 +2,7 @@
 them."""
 
 import re
+import time
 from html import unescape
 from html.parser import HTMLParser
 from typing import Any
@@ -23,9 +24,19 @@ def member(app: App, role: str, email: str | None = None) -> Client:
 
 def _client(account: Account) -> Client:
     client = Client()
-    client.force_login(account)
+    log_in_now(client, account)
     client.account = account  # type: ignore[attr-defined]
     return client
+
+
+def log_in_now(client: Client, account: Account) -> None:
+    """A session that has begun just now, with a password."""
+    client.force_login(account)
+    session = client.session
+    record = {"method": "password", "at": time.time()}
+    session["account_authentication_methods"] = [record]
+    session["account_authentication_methods_user"] = str(account.pk)
+    session.save()
 
 
 class _Fields(HTMLParser):

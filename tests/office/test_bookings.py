@@ -213,7 +213,7 @@ def outcome_buttons(client: Client, booking: Any) -> list[str]:
 def test_the_outcome_is_noted_once_the_booking_has_begun(
     tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
 ) -> None:
-    first, second = book(tenant, ada), book(tenant, ada, 10)
+    first, second = book(tenant, ada), book(tenant, ada, 11)
     draft = book(tenant, ada, 8, action="create")
     owner = enter(tenant, Membership.OWNER)
     before = outcome_buttons(owner, first)
@@ -723,6 +723,35 @@ def rows_of(client: Client, **query: str) -> tuple[list[dict[str, str]], list[in
         counts.append(piece["count"])
         after = piece["next"]
     return list(csv.DictReader(io.StringIO("".join(pieces)))), counts
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({"event__start_from": "2026-10-01", "event__start_to": "2026-10-31"}, "2026-10"),
+        ({"event__start_from": "2026-10-01", "event__start_to": "2026-11-30"}, None),
+        ({"event__start_from": "2026-10-05", "event__start_to": "2026-10-11"}, None),
+        ({"event__start_from": "2026-10-01"}, ""),
+    ],
+)
+def test_export_file_is_named_by_the_days_of_the_list(
+    tenant: Tenant, enter: Enter, query: dict[str, str], expected: str | None
+) -> None:
+    days = "-".join(query.values()) if expected is None else expected
+
+    page = enter(tenant, Membership.VIEWER).get(reverse("admin:bookings_booking_export"), query)
+
+    assert page.context["file_name"] == (f"bookings-{days}.csv" if days else "bookings.csv")
+    assert page.context["filters"] == [("start", " – ".join(query.values()))]
+
+
+def test_buttons_above_a_list_carry_its_filters(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client = enter(tenant)
+
+    page = client.get(reverse("admin:bookings_booking_changelist"), {"state": "confirmed"})
+
+    paths = [button["path"] for button in page.context["actions_list"]]
+    assert [path.partition("?")[2] for path in paths] == ["state=confirmed"] * 2
 
 
 def test_the_filtered_list_is_exported_whole(

@@ -162,6 +162,27 @@ def test_the_questions_are_drawn_and_nothing_serious_is_found(
     assert Booking.objects.get(id=day["id"]).state == "tentative"
 
 
+def test_export_opened_from_a_filtered_list_has_its_filters(
+    visit: Callable[..., Visit], day: Any, editor: Account
+) -> None:
+    tentative = "/admin/bookings/booking/?state=tentative&q=marty"
+    page = visit(editor, tentative).page
+    shown = page.evaluate("document.querySelectorAll('#result_list tbody tr').length")
+
+    page.click("a[href*='/booking/export/']")
+    page.wait_for("!!document.querySelector('#export-start')")
+    filters = page.evaluate(
+        "[...document.querySelectorAll('#export-filters > div')].map(each => each.innerText)"
+    )
+    page.click("#export-start")
+    page.wait_for("!document.querySelector('#export-file').hidden")
+    said = page.evaluate("document.querySelector('#export-words').innerText")
+
+    assert Booking.objects.count() > shown
+    assert said == f"Ready: {shown} of {shown}."
+    assert [" ".join(each.split()) for each in filters] == ["Search marty", "State pending"]
+
+
 def test_the_export_shows_how_far_it_is_and_gives_a_file(
     visit: Callable[..., Visit], day: Any, editor: Account
 ) -> None:

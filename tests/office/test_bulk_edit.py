@@ -226,6 +226,19 @@ def test_the_action_takes_the_selected_ones(tenant: Tenant, pair: list[Any], ent
     assert page.context["chosen"] == {pair[1]["id"]}
 
 
+def test_form_opened_from_a_filtered_list_has_its_resources_chosen(
+    tenant: Tenant, pair: list[Any], enter: Enter
+) -> None:
+    client, chosen = enter(tenant), pair[0]
+    path = reverse("admin:availability_resource_open_bulk_edit")
+
+    from_all = client.get(path)
+    filtered = client.get(path, {"q": chosen["name"]})
+
+    form = reverse("admin:availability_resource_bulk_edit")
+    assert (from_all.url, filtered.url) == (form, f"{form}?ids={chosen['id']}")
+
+
 def test_as_many_queries_for_many_resources(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     client, counts = enter(tenant), []
     client.get(PAGE)

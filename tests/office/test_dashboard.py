@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 import time_machine
+from django.contrib.auth.models import Permission
 
+from apps_config.models import Account
 from notifications.models import Delivery
-from tests.office.conftest import Enter
+from office.navigation import sidebar
+from tests.office.conftest import Enter, logged_in
 from tests.world import Tenant
 
 NOON = datetime(2030, 3, 5, 12, tzinfo=UTC)
@@ -97,6 +100,58 @@ def test_another_app_is_not_counted(tenant: Tenant, day: Any, enter: Enter) -> N
     assert (context["next_bookings"], context["requests"]) == ([], [])
     assert [bar.total for bar in context["bookings_chart"]] == [0] * 14
     assert [bar.total for bar in context["deliveries_chart"]] == [0] * 24
+
+
+PARTS = {
+    "bookings.view_booking": {"next_bookings", "requests", "bookings_chart"},
+    "notifications.view_delivery": {"deliveries_chart"},
+    "notifications.view_webhook": set(),
+    "availability.view_calendar": {"calendars", "first_syncs"},
+    "apps_config.view_app": {
+        *("refusals", "apps_without_emails", "links_of_apps_without_emails"),
+        "is_behind_unknown_proxy",
+    },
+}
+FIGURES = {
+    "bookings.view_booking": ["bookings today", "pending requests"],
+    "notifications.view_delivery": ["deliveries failed in 24 hours", "deliveries overdue"],
+    "notifications.view_webhook": ["webhooks disabled"],
+    "availability.view_calendar": ["calendars need attention"],
+}
+
+
+@pytest.mark.parametrize("permission", [*PARTS, ""])
+def test_staff_see_the_parts_of_their_permissions(
+    tenant: Tenant, day: Any, permission: str
+) -> None:
+    clerk = Account.objects.create_user("clerk@example.com", "x" * 12, is_staff=True)
+    label, _, codename = permission.partition(".")
+    right = Permission.objects.filter(content_type__app_label=label, codename=codename)
+    clerk.user_permissions.set(right)
+
+    page = logged_in(clerk).get("/admin/")
+
+    every = set().union(*PARTS.values())
+    assert {name for name in every if name in page.context} == PARTS.get(permission, set())
+    assert [one.words for one in page.context["figures"]] == FIGURES.get(permission, [])
+    has_sentence = "Your account has no rights in the back office yet." in page.content.decode()
+    assert has_sentence is (permission == "")
+    pages = [item["link"] for group in sidebar(page.wsgi_request) for item in group["items"]]
+    assert pages == [
+        "/admin/",
+        *(link.format(app=tenant.app.pk) for link in LINKS.get(permission, ())),
+    ]
+
+
+LINKS = {
+    "bookings.view_booking": [
+        *("/admin/calendar/", "/admin/bookings/booking/?tab=upcoming", "/admin/why/"),
+    ],
+    "notifications.view_delivery": ["/admin/notifications/delivery/"],
+    "notifications.view_webhook": ["/admin/notifications/webhook/"],
+    "availability.view_calendar": ["/admin/availability/calendar/"],
+    "apps_config.view_app": ["/admin/apps_config/app/", "/admin/apps_config/app/{app}/change/"],
+}
 
 
 def test_apps_without_emails_are_named(tenant: Tenant, enter: Enter) -> None:

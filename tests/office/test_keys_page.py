@@ -148,7 +148,7 @@ def test_keys_are_for_owners_alone(tenant: Tenant, role: str) -> None:
 
     answers = [client.get(LIST), client.get(ADD), client.get(page_of(key)), client.post(revoke)]
 
-    assert [answer.status_code for answer in answers] == [403, 403, 403, 404]
+    assert [answer.status_code for answer in answers] == [403, 403, 403, 403]
     assert not Credential.objects.exclude(revoked_at=None).exists()
     home = client.get(reverse("admin:index")).content.decode()
     assert LIST not in home

@@ -241,6 +241,27 @@ def test_a_new_project_has_its_address_and_resources(
     ]
 
 
+def test_form_of_a_new_project_offers_no_group_sessions(tenant: Tenant, enter: Enter) -> None:
+    form = enter(tenant).get(ADD_PROJECT)
+
+    kinds = [kind for kind, _ in form.context["adminform"].form.fields["graph"].choices]
+
+    assert kinds == ["instant", "confirm_decline", "instant_payment"]
+
+
+def test_message_about_a_new_project_promises_no_page_that_refuses(
+    tenant: Tenant, enter: Enter
+) -> None:
+    given = {"name": "Check-up", "graph": "instant_payment", "published": ""}
+
+    answer = save(enter(tenant), ADD_PROJECT, **given)
+
+    assert told(answer) == [
+        "Add a payment link: without it, the booking page takes no bookings.",
+        "Check-up was created. Customers can't book it online yet.",
+    ]
+
+
 def test_only_what_was_changed_is_saved(tenant: Tenant, project: Any, enter: Enter) -> None:
     """What a client changes while the page is open stays, and so does what the page left alone."""
     client, path = enter(tenant), page_of(project, "project")

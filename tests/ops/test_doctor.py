@@ -289,6 +289,24 @@ def test_the_secret_key(settings: Any, tmp_path: Path) -> None:
     assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
 
 
+def test_earlier_secret_keys(settings: Any, tmp_path: Path) -> None:
+    settings.VAR_DIR, settings.SECRET_KEY = tmp_path, "k" * 40
+    settings.SECRET_KEY_FALLBACKS = ["o" * 40]
+    path = tmp_path / "secret_key"
+
+    from_environment = doctor.check_secret_key()
+    path.write_text("k" * 40)
+    path.chmod(0o644)
+    bad = doctor.check_secret_key()
+
+    assert from_environment == Finding(
+        "WARN",
+        "40 characters, from the environment; 1 in SECRET_KEY_FALLBACKS",
+        "Once the rotation is complete, remove the old keys (operations.md, Rotating SECRET_KEY).",
+    )
+    assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
+
+
 def test_stored_secrets(tenant: Tenant, settings: Any) -> None:
     old, new, lost = "the old key " * 3, "the new key " * 3, "the lost key " * 3
     none = doctor.check_stored_secrets()

@@ -1,16 +1,20 @@
 """The container files, read as far as can be without an engine, and the settings they lead to."""
 
 import ast
+import hashlib
 import os
 import re
+import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+import redis
 import yaml
 
-from tests.services import FORK_SERVER, ROOT
+from tests.services import FORK_SERVER, ROOT, end_with_parent, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
@@ -30,12 +34,23 @@ SECRETS = {
     "metrics_token": "",
     "sentry_dsn": "",
     "oidc_client_secret": "",
+    "secret_key_fallbacks": "",
+    "redis_url": "redis://:p-w_1@redis:6379/0",
 }
+THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
+BARE = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
     *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
     *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
-    *("DATABASE_DIRECT_URL", "EMAIL_URL", "METRICS_TOKEN", "SENTRY_DSN", "OIDC_CLIENT_SECRET"),
+    *(
+        "SECRET_KEY_FALLBACKS",
+        "DATABASE_DIRECT_URL",
+        "EMAIL_URL",
+        "METRICS_TOKEN",
+        "SENTRY_DSN",
+        "OIDC_CLIENT_SECRET",
+    ),
 }
 # Read by compose, and by the packages of OpenTelemetry and Sentry.
 NOT_OF_THE_SETTINGS = {"HTTP_PORT", "HTTPS_PORT", "BACKUP_KEEP_DAYS", "DATABASE_HOST"}
@@ -82,8 +97,7 @@ def production_environment(**changed: str) -> dict[str, str]:
     made = {name: substituted(text, EXAMPLE) for name, text in given.items()} | secret_files()
     made = {name: path for name, path in made.items() if name.removesuffix("_FILE") not in changed}
     example = {name: value for name, value in EXAMPLE.items() if name not in OF_PACKAGES}
-    base = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
-    return base | example | made | changed
+    return BARE | example | made | changed
 
 
 def manage(*args: str, env: dict[str, str]) -> subprocess.CompletedProcess[str]:
@@ -116,6 +130,7 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"SECRET_KEY": ""}, "SECRET_KEY must be set"),
         ({"SECRET_KEY": "", "REQUIRE_SECRET_KEY": ""}, "SECRET_KEY must be set: with PostgreSQL"),
         ({"SECRET_KEY": "short"}, "SECRET_KEY must have at least 32 characters"),
+        ({"SECRET_KEY_FALLBACKS": "short"}, "SECRET_KEY_FALLBACKS must have at least 32"),
         ({"DATABASE_URL": "mysql://u:p@db/x"}, "DATABASE_URL must be a postgres:// or sqlite://"),
         ({"DATABASE_REPLICA_URL": "sqlite:///x"}, "DATABASE_REPLICA_URL must be a postgres://"),
         (
@@ -123,6 +138,9 @@ def test_deploy_check_is_clean_in_the_compose_environment():
             "DB_POOLED needs DATABASE_DIRECT_URL",
         ),
         ({"DB_POOLED": "true", "DATABASE_URL": "sqlite:///x"}, "DB_POOLED needs PostgreSQL"),
+        ({"PUBLIC_URL": "bookings.example.com"}, "PUBLIC_URL must be an address such as https://"),
+        ({"PUBLIC_URL": "https://a..b"}, "PUBLIC_URL must be an address such as https://"),
+        ({"PUBLIC_URL": "https://[::1"}, "PUBLIC_URL must be an address such as https://"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
@@ -188,8 +206,7 @@ def test_every_secret_can_be_a_file():
     folder.mkdir()
     for name, content in files.items():
         (folder / name).write_text(f"  {content}\n")
-    env = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
-    env |= {f"{name}_FILE": str(folder / name) for name in secrets}
+    env = BARE | {f"{name}_FILE": str(folder / name) for name in secrets}
     code = (
         "from django.conf import settings as s; d = s.DATABASES['default'];"
         "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
@@ -201,12 +218,27 @@ def test_every_secret_can_be_a_file():
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
         *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL"),
-        *("SECRET_KEY", "SENTRY_DSN"),
+        *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
         *("mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
     ]
+
+
+def test_earlier_secret_keys_decrypt_unless_there_are_encryption_keys():
+    new, old, older, own = (letter * 40 for letter in "nopq")
+    code = (
+        "from django.conf import settings as s;"
+        "print([s.SECRET_KEY, s.SECRET_KEY_FALLBACKS, s.ENCRYPTION_KEYS])"
+    )
+    env = BARE | {"SECRET_KEY": new, "SECRET_KEY_FALLBACKS": f"{old}, {older}"}
+
+    without = python_output(code, env=env)
+    given = python_output(code, env=env | {"ENCRYPTION_KEYS": own})
+
+    assert ast.literal_eval(without) == [new, [old, older], [new, old, older]]
+    assert ast.literal_eval(given) == [new, [old, older], [own]]
 
 
 def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
@@ -218,13 +250,58 @@ def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
 
     assert set(first) == {Path(one["file"]).name for one in COMPOSE["secrets"].values()}
     assert {file.name: file.read_text() for file in folder.iterdir()} == first
-    assert {name for name, text in first.items() if text} == {"secret_key", "postgres_password"}
+    made = {"secret_key", "postgres_password", "redis_url"}
+    assert {name for name, text in first.items() if text} == made
+    assert re.fullmatch(r"redis://:[\w-]{60,}@redis:6379/0\n", first["redis_url"])
     assert len(first["secret_key"]) >= 32
     assert {oct(file.stat().st_mode)[-3:] for file in folder.iterdir()} == {"444"}
     assert oct(folder.stat().st_mode)[-3:] == "700"
 
 
-@pytest.mark.parametrize("name", ["PUBLIC_URL", "ALLOWED_HOSTS", "DEFAULT_FROM_EMAIL"])
+@pytest.mark.parametrize(
+    ("given", "hosts"),
+    [
+        ({}, ["127.0.0.1", *THIS_MACHINE]),
+        (
+            {"PUBLIC_URL": "https://bookings.example.com:8443/x"},
+            ["bookings.example.com", *THIS_MACHINE],
+        ),
+        ({"PUBLIC_URL": "http://[::2]:8000"}, ["[::2]", *THIS_MACHINE]),
+        ({"PUBLIC_URL": "https://Bücher.example"}, ["xn--bcher-kva.example", *THIS_MACHINE]),
+        ({"ALLOWED_HOSTS": "a.example, .b.example"}, ["a.example", ".b.example"]),
+    ],
+)
+@pytest.mark.matrix
+def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(given, hosts):
+    code = "from django.conf import settings as s; print(s.ALLOWED_HOSTS)"
+
+    assert ast.literal_eval(python_output(code, env=BARE | given)) == hosts
+
+
+@pytest.mark.parametrize(
+    ("given", "header"),
+    [
+        ({}, "max-age=31536000"),
+        (
+            {"SECURE_HSTS_INCLUDE_SUBDOMAINS": "true", "SECURE_HSTS_PRELOAD": "true"},
+            "max-age=31536000; includeSubDomains; preload",
+        ),
+        ({"PUBLIC_URL": "http://bookings.example.com"}, None),
+    ],
+)
+def test_https_of_subdomains_and_preloading_are_the_operators_choice(given, header):
+    code = (
+        "import django; django.setup(); from django.test import Client;"
+        "answer = Client().get('/healthz', secure=True, headers={'Host': 'bookings.example.com'});"
+        "print(repr(answer.headers.get('Strict-Transport-Security')))"
+    )
+
+    printed = python_output(code, env=production_environment(**given))
+
+    assert ast.literal_eval(printed.splitlines()[-1]) == header
+
+
+@pytest.mark.parametrize("name", ["PUBLIC_URL", "DEFAULT_FROM_EMAIL"])
 def test_compose_refuses_to_start_without(name):
     text = (ROOT / "docker-compose.yml").read_text()
 
@@ -331,8 +408,123 @@ def test_every_app_of_the_project_is_in_the_image():
     assert rooms - set(re.findall(r"^COPY (\S+)", DOCKERFILE, re.MULTILINE)) == set()
 
 
-@pytest.mark.parametrize("name", ["requirements.txt", "requirements-dev.txt"])
-def test_locked_requirements_pin_every_package(name):
-    lines = (ROOT / name).read_text().splitlines()
+# --- What a container may do ----------------------------------------------------------------------
+def test_containers_write_to_volumes_and_memory_and_gain_no_rights():
+    confined = {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges:true"]}
+    added = {"proxy": ["NET_BIND_SERVICE"], "backup": ["DAC_OVERRIDE"]}
+    memory = ["/var/lib/scheduling:uid=10001,mode=0700", "/tmp"]
+    tmpfs = {
+        "proxy": ["/config", "/tmp"],
+        "postgres": ["/var/run/postgresql", "/tmp"],
+        "pooler": ["/tmp"],
+        "redis": None,
+        "backup": ["/tmp"],
+    }
 
-    assert [line for line in lines if not re.match(r"[\w.\[\],-]+==\S+", line)] == []
+    for name, service in SERVICES.items():
+        assert (name, {key: service.get(key) for key in confined}) == (name, confined)
+        assert (name, service.get("cap_add")) == (name, added.get(name))
+        assert (name, service.get("tmpfs")) == (name, tmpfs.get(name, memory))
+    users = {name: service["user"] for name, service in SERVICES.items() if "user" in service}
+    assert users == {"postgres": "postgres", "redis": "redis"}
+
+
+def test_the_proxy_reaches_web_only_and_the_database_nothing_outside():
+    members = {
+        network: {name for name, service in SERVICES.items() if network in service["networks"]}
+        for network in COMPOSE["networks"]
+    }
+
+    assert COMPOSE["networks"] == {"public": None, "outside": None, "data": {"internal": True}}
+    assert members == {
+        "public": {"proxy", "web"},
+        "outside": {"migrate", "beat", *WORKERS},
+        "data": set(SERVICES) - {"proxy"},
+    }
+
+
+@pytest.mark.redis
+def test_redis_of_compose_asks_for_the_password_of_its_address(tmp_path):
+    port, password = free_port(), "p-w_1" * 12
+    (tmp_path / "redis_url").write_text(f"redis://:{password}@redis:6379/0\n")
+    redis_service = SERVICES["redis"]
+    changes = {"$$": "$", "/run/secrets": str(tmp_path), "save": f"port {port}\nsave"}
+    script = replaced(redis_service["command"][0], changes)
+    changes |= {"redis-cli": f"redis-cli -p {port}"}
+    check = replaced(redis_service["healthcheck"]["test"][1], changes)
+    started = subprocess.Popen(
+        [*redis_service["entrypoint"], script],
+        stdout=subprocess.DEVNULL,
+        preexec_fn=end_with_parent,
+    )
+    try:
+        wait_for_port(port)
+        healthy = subprocess.run(["sh", "-c", check], capture_output=True, text=True)
+        with pytest.raises(redis.AuthenticationError):
+            redis.Redis(port=port).ping()
+        known = redis.Redis(port=port, password=password)
+        stored = known.config_get("save")
+        arguments = Path(f"/proc/{started.pid}/cmdline").read_bytes()
+        known.close()
+    finally:
+        started.terminate()
+        started.wait(10)
+
+    assert (healthy.returncode, healthy.stdout) == (0, "PONG\n")
+    assert stored == {"save": ""}
+    assert password.encode() not in arguments
+
+
+def replaced(text, changes):
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    return text
+
+
+def wait_for_port(port):
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port), 1).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+# --- Images ---------------------------------------------------------------------------------------
+PINNED = ["Dockerfile", "docker-compose.yml", "deploy/helm/scheduling/values.yaml"]
+DIGEST = re.compile(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}")
+
+
+def test_images_are_pinned_by_digest():
+    values = yaml.safe_load((ROOT / "deploy/helm/scheduling/values.yaml").read_text())
+    images = {service["image"] for service in SERVICES.values()} - {"scheduling"}
+    images |= {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE), values["backup"]["image"]}
+
+    assert sorted(image.partition("@")[0] for image in images) == [
+        *("caddy:2", "edoburu/pgbouncer:v1.24.1-p1", "postgres:17", "python:3.13-slim", "redis:7")
+    ]
+    assert [image for image in images if not DIGEST.fullmatch(image)] == []
+
+
+def test_pin_images_writes_the_present_digest_of_each_tag(tmp_path):
+    for name in (*PINNED, "scripts/pin_images.sh"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    docker = tmp_path / "docker"
+    docker.write_text("#!/bin/sh\necho sha256:$(echo $6 | sha256sum | head -c 64)\n")
+    docker.chmod(0o755)
+    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+
+    subprocess.run(["sh", tmp_path / "scripts" / "pin_images.sh"], env=env, check=True)
+
+    for name in PINNED:
+        before, after = ((folder / name).read_text() for folder in (ROOT, tmp_path))
+        fresh = DIGEST.sub(lambda match: with_digest_of_tag(match[0]), before)
+        assert (name, after) == (name, fresh)
+
+
+def with_digest_of_tag(image):
+    tag = image.partition("@")[0]
+    digest = hashlib.sha256(f"{tag}\n".encode()).hexdigest()
+    return f"{tag}@sha256:{digest}"

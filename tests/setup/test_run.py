@@ -17,11 +17,13 @@ import time
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from django.core.management import CommandError, call_command
 
+from ops.management.commands.up import bound_socket, served_hosts
 from tests.services import ROOT, free_port
 from tests.setup.test_guide import block_of_guide
 
@@ -295,6 +297,24 @@ def test_the_guides_client_works_from_end_to_end(checkout: Path, demo: tuple[Run
     )
 
     assert (done.returncode, done.stdout) == (0, block_of_guide("text client-prints")), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("address", "hosts"),
+    [
+        ("127.0.0.2", "127.0.0.2,bookings.example"),
+        ("::1", "[::1],bookings.example"),
+        ("0.0.0.0", "*"),
+        ("::", "*"),
+    ],
+)
+def test_run_answers_to_the_address_that_it_listens_on(
+    settings: Any, address: str, hosts: str
+) -> None:
+    settings.ALLOWED_HOSTS = ["bookings.example"]
+
+    with bound_socket(address, free_port()) as listener:
+        assert served_hosts(listener) == hosts
 
 
 def test_second_run_is_refused_and_an_interrupt_leaves_no_trace(

@@ -1,6 +1,7 @@
 """scripts/venv.sh: finds Python, makes or mends the environment, installs only what has changed."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -74,7 +75,7 @@ def test_uv_installs_where_it_is_and_pip_where_uv_fails(checkout):
     by_uv = prepare(checkout)
 
     python, listing = checkout / ".venv" / "bin" / "python", checkout / "requirements.txt"
-    asked = f"pip install --python {python} -r {listing}\n"
+    asked = f"pip install --python {python} --require-hashes -r {listing}\n"
     assert [done.returncode for done in (by_pip, again, by_uv)] == [0, 0, 0]
     assert (checkout / ".venv" / "bin" / "uv.asked").read_text() == asked * 2
 
@@ -103,8 +104,53 @@ def test_no_python_names_the_version(checkout, tmp_path):
 
 def test_the_tests_run_with_the_packages_of_the_service() -> None:
     served, tested = (
-        {line for line in (ROOT / name).read_text().splitlines() if "==" in line}
-        for name in ("requirements.txt", "requirements-dev.txt")
+        set(pinned(ROOT / name)) for name in ("requirements.txt", "requirements-dev.txt")
     )
 
     assert served - tested == set()
+
+
+def pinned(listing: Path) -> dict[str, list[str]]:
+    """`django==5.2.19` -> the hashes of its files."""
+    requirements = listing.read_text().replace("\\\n", "").splitlines()
+    words = [requirement.split() for requirement in requirements]
+    return {first: [word for word in rest if word.startswith("--hash=")] for first, *rest in words}
+
+
+@pytest.mark.parametrize(
+    "name", ["requirements", "requirements-dev", "requirements-bench", ".ci/uv"]
+)
+def test_every_package_has_a_version_and_hashes_and_no_index(name: str) -> None:
+    """scripts/lock_requirements.sh makes the lists from the `.in` files."""
+    wanted = re.findall(r"^([\w.-]+)(?:\[.*\])?(==\S+)?", source_of(name), re.MULTILINE)
+    text = (ROOT / f"{name}.txt").read_text()
+    packages = pinned(ROOT / f"{name}.txt")
+
+    without_hash = [
+        package
+        for package, hashes in packages.items()
+        if not hashes or not all(re.fullmatch(r"--hash=sha256:[0-9a-f]{64}", h) for h in hashes)
+    ]
+    missing = [
+        package + version
+        for package, version in wanted
+        if not any(f"{pin}==".startswith(f"{package}{version or '=='}") for pin in packages)
+    ]
+
+    assert (without_hash, missing) == ([], [])
+    assert [word for word in ("://", "--index", "--find-links") if word in text] == []
+
+
+def source_of(name: str) -> str:
+    lines = (ROOT / f"{name}.in").read_text().splitlines()
+    return "\n".join(line for line in lines if not line.startswith(("#", "-")))
+
+
+@pytest.mark.deep
+def test_a_package_without_a_hash_is_not_installed(checkout: Path) -> None:
+    (checkout / "requirements.txt").write_text("six==1.17.0\n")
+
+    done = prepare(checkout)
+
+    assert done.returncode == 1
+    assert "Hashes are required in --require-hashes mode" in done.stderr

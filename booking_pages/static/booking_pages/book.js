@@ -576,7 +576,7 @@ async function showMonth(name) {
 
 async function findNextDate(name) {
   const [, from] = monthSpan(name);
-  const to = Math.min(page.offer.horizon, from + 365 * DAY);
+  const to = Math.min(page.offer.horizon, from + (page.search_days - 2) * DAY);
   if (from >= to) return null;
   const known = slots.find(([start]) => start >= from - DAY && dateOf(start).slice(0, 7) > name);
   if (known || page.is_group) return known && dateOf(known[0]);

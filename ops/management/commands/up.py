@@ -48,7 +48,9 @@ class Command(BaseCommand):
             url = f"http://{reachable_address(listener)}:{port}"
             become_supervisor(
                 commands=process_commands(listener, verbose=options["verbose"]),
-                environment=process_environment(url, verbose=options["verbose"]),
+                environment=process_environment(
+                    url, hosts=served_hosts(listener), verbose=options["verbose"]
+                ),
                 listener=listener.fileno(),
                 lock=lock.fileno(),
                 grace=options["grace"],
@@ -88,6 +90,13 @@ def reachable_address(listener: socket.socket) -> str:
     if address.is_unspecified:
         return "localhost"
     return f"[{address}]" if address.version == 6 else str(address)
+
+
+def served_hosts(listener: socket.socket) -> str:
+    """Return the hosts that requests may name: any, if the socket listens on all addresses."""
+    if ipaddress.ip_address(listener.getsockname()[0]).is_unspecified:
+        return "*"
+    return ",".join([reachable_address(listener), *settings.ALLOWED_HOSTS])
 
 
 @contextlib.contextmanager
@@ -146,10 +155,11 @@ def process_commands(listener: socket.socket, *, verbose: bool) -> dict[str, lis
     return {"web": web, "worker": worker, "beat": beat}
 
 
-def process_environment(url: str, *, verbose: bool) -> dict[str, str]:
+def process_environment(url: str, *, hosts: str, verbose: bool) -> dict[str, str]:
     """Return the variables to add to those of this process."""
     defaults = {
         "PUBLIC_URL": url,
+        "ALLOWED_HOSTS": hosts,
         # During set-up, webhook receivers usually run on the same machine.
         "WEBHOOK_ALLOWED_NETWORKS": "127.0.0.0/8,::1/128",
         # Celery warns about root, which is often the only user in a container.

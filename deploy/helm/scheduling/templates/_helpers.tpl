@@ -4,20 +4,38 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 
-{{- define "scheduling.selector" -}}
+{{- define "scheduling.instance" -}}
 app.kubernetes.io/name: scheduling
-app.kubernetes.io/instance: {{ .root.Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "scheduling.selector" -}}
+{{ include "scheduling.instance" .root }}
 app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "scheduling.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{/* Of every pod; `user` is a user of its image. */}}
+{{- define "scheduling.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: {{ .user }}
+runAsGroup: {{ .user }}
+fsGroup: {{ .user }}
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "scheduling.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
 {{- end }}
 
 {{/* Settings: values are in the pod, secrets are files. */}}
 {{- define "scheduling.environment" -}}
 - {name: PUBLIC_URL, value: {{ .Values.publicUrl | quote }}}
-- {name: ALLOWED_HOSTS, value: {{ .Values.allowedHosts | quote }}}
 - {name: REQUIRE_SECRET_KEY, value: "true"}
 - {name: METRICS_DIR, value: /dev/shm/metrics}
 {{- range .Values.secrets }}
@@ -29,12 +47,7 @@ app.kubernetes.io/component: {{ .component }}
 {{- end }}
 
 {{- define "scheduling.pod" -}}
-securityContext:
-  runAsNonRoot: true
-  runAsUser: 10001
-  runAsGroup: 10001
-  fsGroup: 10001
-  seccompProfile: {type: RuntimeDefault}
+securityContext: {{- include "scheduling.podSecurity" (dict "user" 10001) | nindent 2 }}
 automountServiceAccountToken: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{ toYaml . | nindent 2 }}
@@ -53,10 +66,7 @@ volumes:
 {{- define "scheduling.container" -}}
 image: {{ include "scheduling.image" . }}
 imagePullPolicy: {{ .Values.image.pullPolicy }}
-securityContext:
-  allowPrivilegeEscalation: false
-  readOnlyRootFilesystem: true
-  capabilities: {drop: [ALL]}
+securityContext: {{- include "scheduling.containerSecurity" . | nindent 2 }}
 volumeMounts:
   - {name: secrets, mountPath: /run/secrets/scheduling, readOnly: true}
   - {name: var, mountPath: /var/lib/scheduling}

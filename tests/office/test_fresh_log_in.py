@@ -1,0 +1,144 @@
+"""Before keys and members are added, the session's person proves again who they are."""
+
+from typing import Any
+
+import pytest
+from allauth.mfa.totp.internal.auth import TOTP
+from django.test import Client
+from django.urls import reverse
+
+from apps_config.models import Account, Credential, Invitation, Membership
+from tests.access.test_second_factor import SECRET, code_now
+from tests.office.staff import form_of, log_in_now, member
+from tests.world import Tenant
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
+PASSWORD = "harbour-lights-7"
+ADD = reverse("admin:apps_config_credential_add")
+CONFIRM = "/admin/account/confirm/"
+MINUTES = 60
+
+
+@pytest.fixture
+def ann(tenant: Tenant) -> Account:
+    account = Account.objects.create_user("ann@example.com", PASSWORD)
+    Membership.objects.create(app=tenant.app, account=account, role="owner")
+    return account
+
+
+@pytest.fixture
+def client(ann: Account) -> Client:
+    client = Client()
+    client.post("/admin/login/", {"username": "ann@example.com", "password": PASSWORD})
+    return client
+
+
+def team(tenant: Tenant) -> str:
+    return reverse("admin:apps_config_membership_of", args=[tenant.app.pk])
+
+
+def test_a_new_session_adds_keys_and_members(client: Client, tenant: Tenant) -> None:
+    page = client.get(ADD)
+    client.post(team(tenant), {"invite": "1", "email": "bob@example.com", "role": "viewer"})
+
+    assert (page.status_code, Invitation.objects.count()) == (200, 1)
+
+
+def test_an_older_session_confirms_before_it_adds_a_key(
+    client: Client, tenant: Tenant, clock: Any
+) -> None:
+    clock.shift(5 * MINUTES)
+    path = f"{ADD}?app={tenant.app.pk}"
+
+    asked = client.get(path)
+    wrong = client.post(asked.url, {"password": "wrong"})
+    confirmed = client.post(asked.url, {"password": PASSWORD})
+    made = client.post(path, form_of(client, path) | {"kind": "server", "description": "Job"})
+
+    assert (asked.status_code, asked.url.partition("?")[0]) == (302, CONFIRM)
+    assert wrong.status_code == 200
+    assert (confirmed.status_code, confirmed.url) == (302, path)
+    assert b"The new key" in made.content
+    assert Credential.objects.filter(description="Job").count() == 1
+
+
+def test_a_form_that_is_sent_late_goes_on_after_the_confirmation(
+    client: Client, tenant: Tenant, clock: Any
+) -> None:
+    clock.shift(5 * MINUTES)
+    form = {"invite": "1", "email": "bob@example.com", "role": "editor"}
+
+    asked = client.post(team(tenant), form)
+    before = Invitation.objects.count()
+    client.post(asked.url, {"password": PASSWORD})
+
+    assert (asked.status_code, before) == (302, 0)
+    assert list(Invitation.objects.values_list("email", "role")) == [("bob@example.com", "editor")]
+
+
+def test_what_takes_access_away_needs_no_confirmation(
+    client: Client, tenant: Tenant, clock: Any
+) -> None:
+    bob = member(tenant.app, "editor", "bob@example.com")
+    number = tenant.app.memberships.get(account=bob.account).pk
+    key = tenant.app.credentials.get()
+    clock.shift(5 * MINUTES)
+
+    client.post(team(tenant), {"member": number, "remove": "1", "confirmed": "yes"})
+    client.post(reverse("admin:apps_config_credential_revoke", args=[key.pk]))
+    promoted = client.post(
+        team(tenant), {"member": tenant.app.memberships.get().pk, "role": "owner"}
+    )
+
+    key.refresh_from_db()
+    assert (tenant.app.memberships.count(), key.revoked_at is None) == (1, False)
+    assert promoted.url.startswith(CONFIRM)
+
+
+def test_a_code_confirms_too(ann: Account, client: Client, clock: Any) -> None:
+    TOTP.activate(ann, SECRET)
+    clock.shift(5 * MINUTES)
+
+    asked = client.get(ADD)
+    page = client.get(asked.url).content.decode()
+    by_code = client.post(
+        f"/admin/account/security/reauthenticate/?next={ADD}", {"code": code_now()}
+    )
+
+    assert "/admin/account/security/reauthenticate/" in page
+    assert (by_code.status_code, by_code.url) == (302, ADD)
+    assert client.get(ADD).status_code == 200
+
+
+def test_those_who_may_not_add_are_not_asked(tenant: Tenant, clock: Any) -> None:
+    viewer = member(tenant.app, "viewer")
+    clock.shift(5 * MINUTES)
+
+    assert viewer.get(ADD).status_code == 403
+
+
+def test_people_of_a_provider_log_in_there_again(tenant: Tenant, settings: Any, clock: Any) -> None:
+    settings.OIDC_ISSUER = "https://id.example.com"
+    owner = member(tenant.app, "owner")  # has no password
+    clock.shift(5 * MINUTES)
+
+    asked = owner.get(ADD)
+
+    assert (asked.status_code, asked.url) == (
+        302,
+        "/admin/oidc/?next=%2Fadmin%2Fapps_config%2Fcredential%2Fadd%2F",
+    )
+
+
+@pytest.mark.parametrize("setting", ["off", "owners"])
+def test_a_session_of_a_provider_needs_no_second_factor_here(
+    ann: Account, settings: Any, setting: str
+) -> None:
+    settings.REQUIRE_SECOND_FACTOR = setting
+    client = Client()
+    log_in_now(client, ann)
+    session = client.session
+    session["account_authentication_methods"][0]["method"] = "socialaccount"
+    session.save()
+
+    assert client.get("/admin/calendar/").status_code == 200
