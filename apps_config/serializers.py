@@ -246,14 +246,17 @@ class AppSettingsSerializer(ObjectSerializer):
         " addresses of an IPv6 /64 network are one.",
     )
     public_bookings_per_email_per_day = limit_field(
-        PER_EMAIL, "Attempts with public keys to make a booking, per e-mail address and day."
+        PER_EMAIL,
+        "Bookings made with public keys, per e-mail address and day. A solved challenge lifts this"
+        " limit.",
     )
     public_open_bookings_per_email = limit_field(
         OPEN_PER_EMAIL, "Upcoming bookings that one e-mail address can have to book once more."
     )
     public_bookings_per_app_per_minute = limit_field(
         PER_APP,
-        "Attempts with public keys to make or move a booking, per minute, of all customers.",
+        "Bookings, moves and holds made with public keys, per minute, of all customers. A solved"
+        " challenge lifts this limit.",
     )
     blocked_customers = ListOf(
         OneLineField(254),
@@ -268,7 +271,8 @@ class AppSettingsSerializer(ObjectSerializer):
         required=False,
         allow_null=True,
         help_text="Proof of work of public keys. `altcha`: bookings, holds and moves need"
-        " `challenge`, a solved challenge of GET /v2/challenge. `off` is the default.",
+        " `challenge`, a solved challenge of GET /v2/challenge. `off` (the default): only above"
+        " some limits.",
     )
 
     delivery_cap = BoundedIntegerField(

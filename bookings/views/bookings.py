@@ -67,8 +67,9 @@ NEW_BOOKING_WORDS = (
     " `public_resources` allows resources that are in no project, for at most 24 hours. The rules"
     " are always enforced, and the start must be one that the project offers. `what`, `where` and"
     " `description` count only if the project has none, and customers do not read them. The"
-    " project's `public_customers` limits the customers. The app's settings limit the attempts"
-    " (429), and can require a solved challenge (GET /v2/challenge). The response to a widget key"
+    " project's `public_customers` limits the customers. Above a limit of the app's settings: 429."
+    " If its `errors` name `challenge`, the request passes with a solved challenge (GET"
+    " /v2/challenge). The app can require one always. The response to a widget key"
     " can include `customer_action_links`, also with `reschedule` and, if the booking takes place,"
     " `calendar` (a file for the customer's calendar), and `pay` while the payment is awaited."
 )
@@ -236,7 +237,8 @@ class BookingView(BookingScopedView):
         description="Changes customers, `what`, `where`, `description`, `meta` and the outcome."
         " Absent keys do not change. Calendars and reminders use the new values. A new e-mail"
         " address, `what` or `where` causes `updated` e-mails to customers and owner, and"
-        " calls of webhooks with `booking.updated` in `kinds`. Every other key must equal the"
+        " calls of webhooks with `booking.updated` in `kinds`. A new address also ends the links in"
+        " earlier e-mails. Every other key must equal the"
         " value in GET; otherwise 422 on this key. To change time or resource, use POST"
         " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,

@@ -20,7 +20,8 @@ class ChallengeView(TenantView):
         " Base64 of the JSON object with `algorithm`, `challenge`, `number`, `salt` and"
         " `signature`. If the app's `public_challenge` is `altcha`, requests with a widget key to"
         " POST /v2/bookings, /v2/bookings/reserve and /v2/bookings/:id/reschedule need the"
-        " solution as `challenge`. It works once, for ten minutes.",
+        " solution as `challenge`. In every app, they need it above some limits: the response is"
+        " then 429, and its `errors` name `challenge`. A challenge works once, for ten minutes.",
         response=data_object(ChallengeRecord),
     )
     def get(self, request: ApiRequest) -> Response:

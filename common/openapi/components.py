@@ -218,6 +218,10 @@ def error_properties(response: Json) -> Json:
     return find_component(content["schema"])["properties"]
 
 
+_ERRORS_BY_PLACE = {
+    "type": "object",
+    "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
+}
 _SPANS = schema_of(list[SpanRecord])
 _ALTERNATIVES = _SPANS | {
     "maxItems": 3,
@@ -389,9 +393,8 @@ ERROR_RESPONSES = {
                 "errors": {"event.start": ["Must be a string."]},
             }
         },
-        errors={
-            "type": "object",
-            "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
+        errors=_ERRORS_BY_PLACE
+        | {
             "description": "The errors by their place: a dotted path in the body"
             " (`event_notifications.0.when.unit`), or the name of a query parameter or"
             " header.",
@@ -406,6 +409,11 @@ ERROR_RESPONSES = {
         "Too many requests, or too many failed log-ins from this address.",
         {"rate_limited": {"error": "Too many requests."}},
         RETRY_AFTER,
+        errors=_ERRORS_BY_PLACE
+        | {
+            "description": "With a widget key: `challenge` if the same request passes at once with"
+            " a solved challenge.",
+        },
     ),
     500: error_response(
         500,

@@ -19,7 +19,6 @@ SQL_BY_HAND = {
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
     "common/indexed_values.py": ("office/test_customers_page",),
-    "availability/hold_lifecycle.py": ("availability/test_holds", "bookings/test_hold_races"),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
     "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),
@@ -78,6 +77,7 @@ SQL_BY_HAND = {
         "ops/test_delivery_audit",
         "apps_config/test_rates",
         "apps_config/test_public_limits",
+        "bookings/test_hold_races",
     ),
 }
 CALLS = {"cursor", "execute", "executemany", "extra", "raw", "RawSQL", "RunSQL"}
