@@ -22,7 +22,6 @@ from apps_config.public_limits import (
     LimitReached,
     count_refusal,
     count_subjects,
-    count_unknown_proxy,
 )
 from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
@@ -40,18 +39,14 @@ SESSION_LASTS = timedelta(minutes=30)
 
 
 # --- The link -------------------------------------------------------------------------------------
-def request_link(
-    app: App, email: str, *, network: str, is_proxy_unknown: bool, now: datetime
-) -> None:
+def request_link(app: App, email: str, *, network: str, now: datetime) -> None:
     """Queue the e-mail with a link; nobody gets it if the address has no bookings.
 
-    `network`: of the client; "" = unknown. Raises LimitReached.
+    `network`: of the client. Raises LimitReached.
     """
-    if is_proxy_unknown:
-        count_unknown_proxy(app, now=now)
-    subjects = [(PER_ADDRESS, network)] if network else []
+    subjects = [(PER_ADDRESS, network), (BOOKING_LINKS, email.lower()), (PER_APP, "")]
     try:
-        count_subjects(app, [*subjects, (BOOKING_LINKS, email.lower()), (PER_APP, "")], now)
+        count_subjects(app, subjects, now)
     except LimitReached as refusal:
         count_refusal(app, refusal.kind, now=now)
         raise

@@ -22,7 +22,6 @@ from apps_config.public_limits import (
     count_attempt,
     count_first_use,
     count_refusal,
-    count_unknown_proxy,
     limit_of,
 )
 from bookings.models import Customer, UnverifiedBooking
@@ -41,15 +40,11 @@ class ChallengeUnsolved(Invalid):
     """The body has no solution of a challenge, or one that has expired or was used."""
 
 
-def admit_public_booking(
-    app: App, body: Any, *, network: str, is_proxy_unknown: bool, now: datetime
-) -> None:
+def admit_public_booking(app: App, body: Any, *, network: str, now: datetime) -> None:
     """Count an attempt of a public page to make or move a booking.
 
-    `network`: of the client; "" = unknown. Raises LimitReached, CustomerBlocked.
+    `network`: of the client. Raises LimitReached, CustomerBlocked.
     """
-    if is_proxy_unknown:
-        count_unknown_proxy(app, now=now)
     emails = read_emails(body)
     count_attempt(app, network=network, emails=emails, now=now)
     check_not_blocked(app, emails)

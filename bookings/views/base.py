@@ -9,6 +9,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
+from apps_config.public_limits import learn_of_proxy
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
@@ -29,7 +30,7 @@ from common.api.response_records import Json
 from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
-from common.rate_limit import customer_network, is_behind_unknown_proxy
+from common.rate_limit import customer_network
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})
@@ -84,12 +85,9 @@ class BookingScopedView(TenantView):
         """Check the limits of a public caller; a repeated request gets its stored answer."""
         try:
             if request.method in self.counted_methods:
+                learn_of_proxy(self.app, request, now=self.now)
                 admit_public_booking(
-                    self.app,
-                    request.data,
-                    network=customer_network(request),
-                    is_proxy_unknown=is_behind_unknown_proxy(request),
-                    now=self.now,
+                    self.app, request.data, network=customer_network(request), now=self.now
                 )
             if request.method in self.challenged_methods:
                 use_challenge(self.app, request.data, now=self.now)
