@@ -26,7 +26,14 @@ from apps_config.models import (
 from common.batching import delete_in_batches
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
 from common.instants import to_aware
-from common.rate_limit import RateWindow, RefusedKeys, SharedCounter, client_address
+from common.rate_limit import (
+    CountedRequest,
+    RateKey,
+    RateWindow,
+    RefusedKeys,
+    SharedCounter,
+    customer_network,
+)
 from common.sql import count_up
 
 Scope = TypeVar("Scope")
@@ -287,6 +294,8 @@ refused_logins = RefusedKeys()
 def count_failed_login(address: str, *, now: datetime) -> None:
     """Count a wrong key of this minute across all processes. Raises RateLimited above the limit.
 
+    address: of the client, or its network.
+
     A valid key still passes: failures of others behind a shared address lock nobody out, and 256
     random bits can't be guessed.
     """
@@ -349,17 +358,16 @@ def purge_failed_logins(*, now: datetime) -> Iterator[int]:
     yield from delete_in_batches(old, "id", PURGE_SLICE)
 
 
-def count_request_with_key(caller: Caller, request: HttpRequest) -> tuple[bool, int, int]:
-    """Count a request by credential; for widget keys also by client address.
-
-    Returns (allowed, remaining, seconds until the minute ends); approximate.
-    """
-    key = str(caller.credential_id)
-    if caller.is_widget:
-        key += f" {client_address(request)}"
-    return request_rates.hit(key)
+def count_request_with_key(caller: Caller, request: HttpRequest) -> CountedRequest | None:
+    """Count a request by credential; for widget keys also by client network. None: no limit."""
+    network = customer_network(request) if caller.is_widget else ""
+    return _count_request(RateKey(str(caller.credential_id), network))
 
 
-def count_request_without_key(request: HttpRequest) -> tuple[bool, int, int]:
-    """Count a request without a key by client address; returns like `count_request_with_key`."""
-    return request_rates.hit(client_address(request))
+def count_request_without_key(request: HttpRequest) -> CountedRequest | None:
+    """Count a request without a key by client network. None: no limit."""
+    return _count_request(RateKey(network=customer_network(request)))
+
+
+def _count_request(key: RateKey) -> CountedRequest | None:
+    return CountedRequest(request_rates, key) if request_rates.limit else None

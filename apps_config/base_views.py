@@ -39,7 +39,7 @@ from common.errors import (
 )
 from common.instants import ZONES, format_stamp
 from common.observability.log_format import add_log_fields
-from common.rate_limit import WINDOW, customer_network
+from common.rate_limit import WINDOW, CountedRequest, customer_network
 from common.read_replica import note_write, read_on_replica
 from common.updated_at import changed_rows
 
@@ -56,46 +56,41 @@ def add_test_mode_header(response: HttpResponseBase, app: App | None) -> None:
             response.headers[f"{prefix}-TestMode"] = "true"
 
 
-Rate = tuple[int, int, int]  # limit per minute, remaining requests, seconds until the next minute
+def refuse_above_limit(rate: CountedRequest | None) -> None:
+    """Raise RateLimited for a request above the limit of its key."""
+    if rate and not rate.is_allowed:
+        raise RateLimited(retry_after=rate.reset)
 
 
-def count_hit(count: Callable[[], tuple[bool, int, int]]) -> tuple[bool, Rate | None]:
-    """Whether the request is within the rate limit, and the rate; None without a limit."""
-    if not settings.RATE_LIMIT_PER_MINUTE:
-        return True, None
-    allowed, remaining, reset = count()
-    return allowed, (settings.RATE_LIMIT_PER_MINUTE, remaining, reset)
-
-
-def add_rate_headers(response: HttpResponseBase, rate: Rate | None) -> None:
+def finish_rate(response: HttpResponseBase, rate: CountedRequest | None) -> None:
+    """Count the CPU time of the request, and add what is left of the limit to its response."""
     if rate:
-        limit, remaining, reset = rate
-        response.headers["RateLimit-Policy"] = f'"requests";q={limit};w={WINDOW}'
-        response.headers["RateLimit"] = f'"requests";r={remaining};t={reset}'
-        response.headers["X-RateLimit-Limit"] = str(limit)
-        response.headers["X-RateLimit-Remaining"] = str(remaining)
-        response.headers["X-RateLimit-Reset"] = str(reset)
+        rate.count_cpu_time()
+        response.headers["RateLimit-Policy"] = f'"requests";q={rate.limit};w={WINDOW}'
+        response.headers["RateLimit"] = f'"requests";r={rate.remaining};t={rate.reset}'
+        response.headers["X-RateLimit-Limit"] = str(rate.limit)
+        response.headers["X-RateLimit-Remaining"] = str(rate.remaining)
+        response.headers["X-RateLimit-Reset"] = str(rate.reset)
 
 
 class PublicView(ApiView):
-    """An endpoint without a key; rate-limited by client address."""
+    """An endpoint without a key; rate-limited by client network."""
 
     public = True
     query: QueryParams
-    rate: Rate | None = None
+    rate: CountedRequest | None = None
     app: App | None = None  # the app of the response, once it is known
 
     def admit(self, request: ApiRequest) -> None:
         self.now = timezone.now()
-        allowed, self.rate = count_hit(partial(count_request_without_key, request))
-        if self.rate and not allowed:
-            raise RateLimited(retry_after=self.rate[2])
+        self.rate = count_request_without_key(request)
+        refuse_above_limit(self.rate)
         method = "GET" if request.method == "HEAD" else request.method or ""
         self.query = QueryParams(request, self.query_names(method))
 
     def decorate(self, response: HttpResponseBase) -> None:
         super().decorate(response)
-        add_rate_headers(response, self.rate)
+        finish_rate(response, self.rate)
         add_test_mode_header(response, self.app)
         if self.app:
             add_log_fields(app=self.app.id)
@@ -122,7 +117,7 @@ class TenantView(ApiView):
 
     caller: Caller
     query: QueryParams
-    rate: Rate | None = None
+    rate: CountedRequest | None = None
     complete_until: datetime | None = None  # of a list of changes
     zone: str
     keeps_answer = False  # the request has an Idempotency-Key
@@ -134,7 +129,8 @@ class TenantView(ApiView):
         self.caller = self._authenticate(request)
         if self.caller.app:
             add_log_fields(app=self.caller.app.id)
-        self._count(request)
+        self.rate = count_request_with_key(self.caller, request)
+        refuse_above_limit(self.rate)
         self._check_origin(request)
         self._check_rights(method)
         self.query = QueryParams(request, self.query_names(method))
@@ -227,7 +223,7 @@ class TenantView(ApiView):
 
     def decorate(self, response: HttpResponseBase) -> None:
         super().decorate(response)
-        add_rate_headers(response, self.rate)
+        finish_rate(response, self.rate)
         if self.complete_until:
             response.headers["Service-Complete-Until"] = format_stamp(self.complete_until)
         caller = getattr(self, "caller", None)
@@ -245,11 +241,6 @@ class TenantView(ApiView):
                 with ignore_database_outage():
                     count_failed_login(customer_network(request), now=self.now)
             raise
-
-    def _count(self, request: ApiRequest) -> None:
-        allowed, self.rate = count_hit(partial(count_request_with_key, self.caller, request))
-        if self.rate and not allowed:
-            raise RateLimited(retry_after=self.rate[2])
 
     def _check_origin(self, request: ApiRequest) -> None:
         if not self.caller.allows_origin(request.META.get("HTTP_ORIGIN")):

@@ -18,12 +18,13 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from django.db.models import Sum
+from django.http import HttpRequest
 
 from apps_config.models import App, RequestCount
 from common.batching import delete_in_batches
 from common.errors import Forbidden, RateLimited, ignore_database_outage
 from common.instants import to_datetime
-from common.rate_limit import RefusedKeys, digest_key
+from common.rate_limit import RefusedKeys, digest_key, forwarded_by_unknown_proxy
 from common.sql import count_up
 
 PER_ADDRESS = "public_bookings_per_address_per_hour"
@@ -70,6 +71,7 @@ SOLVE = "Send a solved challenge (GET /v2/challenge), or try again later."
 # The reasons of refusals; the others are in LIMITS.
 REASONS = (*LIMITS, BLOCKED_CUSTOMERS, CHALLENGE)
 UNKNOWN_PROXY = "unknown_proxy"
+FORWARDED = "forwarded_for"
 REFUSAL_PREFIX = "refused:"
 refused_keys = RefusedKeys()
 
@@ -104,8 +106,8 @@ def limit_of(app: App, kind: str) -> int:
 
 
 def count_attempt(app: App, *, network: str, now: datetime) -> None:
-    """Count an attempt to book by client network ("" = unknown). Raises LimitReached."""
-    count_subjects(app, [(PER_ADDRESS, network)] if network else [], now)
+    """Count an attempt to book by client network. Raises LimitReached."""
+    count_subjects(app, [(PER_ADDRESS, network)], now)
 
 
 def count_made(app: App, *, now: datetime) -> None:
@@ -222,8 +224,27 @@ def count_refusal(app: App, reason: str, *, now: datetime) -> None:
     _count_for_dashboard(app, f"{REFUSAL_PREFIX}{reason}", now)
 
 
-def count_unknown_proxy(app: App, *, now: datetime) -> None:
-    _count_for_dashboard(app, UNKNOWN_PROXY, now)
+def learn_of_proxy(app: App, request: HttpRequest, *, now: datetime) -> None:
+    """Count a request that came through a proxy which TRUSTED_PROXIES does not count.
+
+    A peer in a private network is such a proxy once it has sent two X-Forwarded-For within an hour:
+    a client there may send one of its own. At most two rows for each peer.
+    """
+    forwarded = forwarded_by_unknown_proxy(request)
+    if not forwarded:
+        return
+    peer = digest_key(f"{app.id} peer {request.META.get('REMOTE_ADDR')}")
+    subject = peer + digest_key(f"{peer} {forwarded}")
+    with ignore_database_outage():
+        rows = RequestCount.objects.filter(app=app, kind=FORWARDED, expires_at__gt=now)
+        known = {*rows.filter(subject__startswith=peer).values_list("subject", flat=True)[:2]}
+        if len(known) < 2 and subject not in known:
+            ends = now + timedelta(seconds=HOUR)
+            row = {"app": app.id, "kind": FORWARDED, "subject": subject, "expires_at": ends}
+            count_up(RequestCount, [row], by="subject")
+            known.add(subject)
+        if len(known) > 1:
+            _count_for_dashboard(app, UNKNOWN_PROXY, now)
 
 
 def _count_for_dashboard(app: App, kind: str, now: datetime) -> None:

@@ -34,9 +34,6 @@ DEFAULT_SECONDS = 30
 MAX_SECONDS = 3600
 OPEN_PER_ADDRESS = 5  # of a widget key
 WIDGET_EXTENSIONS = 1
-# The client address of a public hold behind an unknown proxy. It may stand for all customers, so
-# check_open_holds does not count it.
-UNKNOWN_ADDRESS = "unknown"
 KEPT_FOR = timedelta(days=1)
 PURGE_SLICE = 5000
 
@@ -123,8 +120,6 @@ def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
 
     Call it in the transaction that places the next hold: a lock serialises requests of one address.
     """
-    if client_address == UNKNOWN_ADDRESS:
-        return
     wait_for_turn(f"holds {app.id} {client_address}")
     open_holds = Hold.objects.filter(
         app=app, client_address=client_address, main=None, used_at=None, expires_at__gt=now

@@ -25,7 +25,6 @@ from apps_config.public_limits import (
     count_first_use,
     count_refusal,
     count_subjects,
-    count_unknown_proxy,
     was_used,
 )
 from bookings.action_links import own_bookings_path
@@ -47,20 +46,15 @@ ENDED = f"{BOOKING_LINKS}:ended"
 
 
 # --- The link -------------------------------------------------------------------------------------
-def request_link(
-    app: App, email: str, *, network: str, is_proxy_unknown: bool, now: datetime
-) -> None:
+def request_link(app: App, email: str, *, network: str, now: datetime) -> None:
     """Queue the e-mail with a link; nobody gets it if the address has no bookings.
 
-    `network`: of the client; "" = unknown. Raises LimitReached.
+    `network`: of the client. Raises LimitReached.
     """
-    if is_proxy_unknown:
-        count_unknown_proxy(app, now=now)
-    subjects = [(PER_ADDRESS, network)] if network else []
+    # Requests for links have the limit of the app's bookings, but not their count.
+    subjects = [(PER_ADDRESS, network), (BOOKING_LINKS, email.lower()), (PER_APP, "links")]
     try:
-        # Requests for links have the limit of the app's bookings, but not their count.
-        links = [(BOOKING_LINKS, email.lower()), (PER_APP, "links")]
-        count_subjects(app, [*subjects, *links], now)
+        count_subjects(app, subjects, now)
     except LimitReached as refusal:
         count_refusal(app, refusal.kind, now=now)
         raise

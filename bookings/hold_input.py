@@ -6,7 +6,7 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.hold_lifecycle import MAX_SECONDS, UNKNOWN_ADDRESS, hold_seconds
+from availability.hold_lifecycle import MAX_SECONDS, hold_seconds
 from availability.models import Project
 from availability.public_access import check_max_length_without_project
 from availability.serializers.fields import CLEARABLE, check_span
@@ -90,7 +90,7 @@ def parse_new_hold(
         start=given["start"],
         end=given["end"],
         seconds=parse_hold_seconds(given, project, caller),
-        client_address=(client_address or UNKNOWN_ADDRESS) if caller.is_widget else "",
+        client_address=client_address if caller.is_widget else "",
         **parse_settings(given, project, caller),
     ), target
 

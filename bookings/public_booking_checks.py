@@ -23,11 +23,9 @@ from apps_config.public_limits import (
     LimitReached,
     check_not_blocked,
     check_subjects,
-    count_attempt,
     count_first_use,
     count_refusal,
     count_subjects,
-    count_unknown_proxy,
     limit_of,
 )
 from bookings.models import Customer, UnverifiedBooking
@@ -57,16 +55,6 @@ class PublicRequest(NamedTuple):
 
     emails: Collection[str] = ()
     is_proved: bool = False
-
-
-def count_public_attempt(app: App, *, network: str, is_proxy_unknown: bool, now: datetime) -> None:
-    """Count an attempt of a public page to make or move a booking.
-
-    `network`: of the client; "" = unknown. Raises LimitReached.
-    """
-    if is_proxy_unknown:
-        count_unknown_proxy(app, now=now)
-    count_attempt(app, network=network, now=now)
 
 
 def check_public_request(

@@ -18,7 +18,7 @@ from rest_framework.serializers import ValidationError
 from apps_config.base_views import add_test_mode_header
 from apps_config.history import change_actor
 from apps_config.models import App, SecurityEvent
-from apps_config.public_limits import LimitReached
+from apps_config.public_limits import LimitReached, learn_of_proxy
 from apps_config.security_events import record_export
 from availability.models import Project
 from booking_pages.own_bookings import (
@@ -56,7 +56,7 @@ from common.api.fields import CANONICAL_ID, EmailField, OneLineField
 from common.api.json_parser import read_body
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden, NotFound
-from common.rate_limit import customer_network, is_behind_unknown_proxy
+from common.rate_limit import customer_network
 from notifications.own_bookings_links import BadOwnBookingsLink, read_link, use_link
 
 CUSTOMER = Actor(name="customer", source="link")
@@ -210,13 +210,8 @@ class OwnBookingsView(OwnBookingsPageView):
             email = EMAIL_FIELD.run_validation(given)
         except ValidationError:
             return self._ask(422, given=to_one_line(given, 254), error=SCRIPT["email"])
-        request_link(
-            app,
-            email,
-            network=customer_network(request),
-            is_proxy_unknown=is_behind_unknown_proxy(request),
-            now=self.now,
-        )
+        learn_of_proxy(app, request, now=self.now)
+        request_link(app, email, network=customer_network(request), now=self.now)
         return self.show_step(200, *SENT)
 
     def _ask(self, status: int, given: str = "", error: str | Promise = "") -> HttpResponse:

@@ -16,13 +16,7 @@ from django.db.models import F, QuerySet
 
 from apps_config.models import App
 from apps_config.public_limits import CODES, count_subjects
-from availability.hold_lifecycle import (
-    UNKNOWN_ADDRESS,
-    HoldExpired,
-    extend_hold,
-    find_hold,
-    release_hold,
-)
+from availability.hold_lifecycle import HoldExpired, extend_hold, find_hold, release_hold
 from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
@@ -116,7 +110,7 @@ def _hold(
         seconds=HELD_SECONDS,
         allow_double_bookings=new.allow_double_bookings,
         enforce_availability=new.enforce_availability,
-        client_address=client_address or UNKNOWN_ADDRESS,
+        client_address=client_address,
     )
     return hold_time(hold, target=target, now=now).id
 

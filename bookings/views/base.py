@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from apps_config.public_limits import count_made
+from apps_config.public_limits import count_attempt, count_made, learn_of_proxy
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
@@ -19,7 +19,6 @@ from bookings.models import Booking
 from bookings.public_booking_checks import (
     PublicRequest,
     check_public_request,
-    count_public_attempt,
     count_public_refusal,
     read_emails,
     use_challenge,
@@ -37,7 +36,7 @@ from common.api.response_records import Json
 from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import NotFound, Refusal
 from common.openapi.generator import include_of
-from common.rate_limit import customer_network, is_behind_unknown_proxy
+from common.rate_limit import customer_network
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})
@@ -98,12 +97,8 @@ class BookingScopedView(TenantView):
         """Proof of work first: a request without it must not use up what others may do."""
         self.is_proved = use_challenge(self.app, request.data, now=self.now)
         if request.method in self.counted_methods:
-            count_public_attempt(
-                self.app,
-                network=customer_network(request),
-                is_proxy_unknown=is_behind_unknown_proxy(request),
-                now=self.now,
-            )
+            learn_of_proxy(self.app, request, now=self.now)
+            count_attempt(self.app, network=customer_network(request), now=self.now)
 
     def check_public_limits(
         self, request: ApiRequest, *, holds: bool = False
