@@ -390,6 +390,7 @@ def choose_services(config: pytest.Config) -> None:
             missing.append(f"PostgreSQL: {how}")
     redis_address, redis_how = choose_redis(own)
     os.environ["REDIS_URL"] = redis_address
+    os.environ.pop("MESSAGE_BROKER_URL", None)  # Redis carries the messages of tests
     if not redis_address:
         missing.append(f"Redis: {redis_how}")
     if missing and os.environ.get("REQUIRE_SERVICES") == "1":

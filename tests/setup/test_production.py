@@ -123,6 +123,9 @@ def test_deploy_check_is_clean_in_the_compose_environment():
             "DB_POOLED needs DATABASE_DIRECT_URL",
         ),
         ({"DB_POOLED": "true", "DATABASE_URL": "sqlite:///x"}, "DB_POOLED needs PostgreSQL"),
+        ({"REDIS_URL": "unix:///redis.sock"}, "REDIS_URL must begin with redis:// or rediss://"),
+        ({"MESSAGE_BROKER_URL": "sqs://"}, "MESSAGE_BROKER_URL must begin with redis://"),
+        ({"BROKER_URL": "redis://r"}, "Set MESSAGE_BROKER_URL instead of BROKER_URL"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
@@ -180,6 +183,7 @@ def test_every_secret_can_be_a_file():
         "DATABASE_DIRECT_URL": "postgres://scheduling@server:5432/scheduling",
         "DATABASE_REPLICA_URL": "postgres://scheduling@standby:5432/scheduling",
         "REDIS_URL": "redis://r:6379/0",
+        "MESSAGE_BROKER_URL": "amqp://r:5672//",
         "EMAIL_URL": "smtp://u:p@mail:25",
         "SENTRY_DSN": "",
         "OIDC_CLIENT_SECRET": "",
@@ -192,7 +196,8 @@ def test_every_secret_can_be_a_file():
     env |= {f"{name}_FILE": str(folder / name) for name in secrets}
     code = (
         "from django.conf import settings as s; d = s.DATABASES['default'];"
-        "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
+        "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL,"
+        "s.CELERY_BROKER_URL, s.EMAIL_HOST,"
         "d['HOST'], d['PASSWORD'], *(s.DATABASES[n]['PASSWORD'] for n in ('direct', 'replica'))])"
     )
 
@@ -200,12 +205,18 @@ def test_every_secret_can_be_a_file():
 
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
-        *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL"),
-        *("SECRET_KEY", "SENTRY_DSN"),
+        *(
+            "EMAIL_URL",
+            "ENCRYPTION_KEYS",
+            "MESSAGE_BROKER_URL",
+            "METRICS_TOKEN",
+            "OIDC_CLIENT_SECRET",
+        ),
+        *("REDIS_URL", "SECRET_KEY", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
-        *("mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
+        *("amqp://r:5672//", "mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
     ]
 
 
