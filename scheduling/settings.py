@@ -680,6 +680,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Scheduling and booking service",
     "DESCRIPTION": (BASE_DIR / "common" / "openapi" / "description.md").read_text("utf-8"),
     "VERSION": "2.0.0",
+    "LICENSE": {"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"},
+    "CONTACT": {"name": "Scheduling and booking service"},
     # The first is the one that the API reference calls, on whichever origin it is open.
     "SERVERS": [{"url": url} for url in ("/", PUBLIC_URL) if url],
     "OAS_VERSION": "3.1.1",

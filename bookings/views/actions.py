@@ -72,6 +72,7 @@ class ActionView(BookingScopedView):
         " allow the action in the booking's state; `slot_taken` if the next state blocks time"
         " and the time is taken.\n\n" + GRAPH_TABLE,
         request=ACTION_BODY,
+        optional_body=True,
         response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         path={"action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))},

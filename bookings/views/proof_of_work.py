@@ -4,10 +4,10 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
 from bookings.public_booking_checks import new_challenge
-from bookings.records import ChallengeRecord
+from bookings.records import ChallengeAnswerRecord
 from common.api.views import ApiRequest
 from common.openapi.components import TEXT
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import describe_endpoint
 
 NO_STORE = {"Cache-Control": TEXT | {"description": "`no-store`."}}
 
@@ -24,9 +24,9 @@ class ChallengeView(TenantView):
         " `signature`. If the app's `public_challenge` is `altcha`, requests with a widget key to"
         " POST /v2/bookings, /v2/bookings/reserve and /v2/bookings/:id/reschedule need the"
         " solution as `challenge`. It works once, for ten minutes.",
-        response=data_object(ChallengeRecord),
+        response=ChallengeAnswerRecord.schema,
         headers=NO_STORE,
     )
     def get(self, request: ApiRequest) -> Response:
         record = new_challenge(self.app, now=self.now)
-        return Response({"data": record}, headers={"Cache-Control": "no-store"})
+        return Response({**record, "data": record}, headers={"Cache-Control": "no-store"})

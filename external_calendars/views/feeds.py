@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from apps_config.base_views import PublicView
 from availability.models import Calendar
 from common.api.views import ApiRequest
-from common.openapi.components import TEXT, text_response
+from common.openapi.components import ICALENDAR, TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint
 from common.read_replica import read_on_replica
 from external_calendars.feed_and_connection_test_records import EXAMPLE_FEED, CalendarFeedRecord
@@ -80,7 +80,7 @@ class FeedTextView(PublicView):
         },
         headers={"ETag": TEXT, "Cache-Control": TEXT | {"description": "`private, no-cache`."}},
         others={
-            200: OpenApiResponse(TEXT, "The feed.", [OpenApiExample("a feed", EXAMPLE_FEED)]),
+            200: OpenApiResponse(ICALENDAR, "The feed.", [OpenApiExample("a feed", EXAMPLE_FEED)]),
             304: OpenApiResponse(description="Not changed."),
         },
     )
