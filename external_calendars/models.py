@@ -163,6 +163,7 @@ class Feed(models.Model):
 
     calendar = models.OneToOneField(Calendar, models.CASCADE, primary_key=True, related_name="feed")
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    details = models.BooleanField(default=False, help_text="shows the customers of bookings")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     def __str__(self) -> str:

@@ -55,10 +55,7 @@ WITHOUT_BODY = {
     "POST /v2/webhooks/{webhook_id}/rotate",
     "POST /v2/webhooks/{webhook_id}/test",
     "POST /v2/deliveries/{delivery_id}/redeliver",
-    *(
-        f"POST /v2/calendars/{{calendar_id}}/{end}"
-        for end in ("test", "sync", "disconnect", "feed")
-    ),
+    *(f"POST /v2/calendars/{{calendar_id}}/{end}" for end in ("test", "sync", "disconnect")),
     "POST /v2/bookings/{booking_id}/external_action/{action}",
     "POST /v2/resources/{resource_id}/password",
     "POST /v2/customers/{customer_id}/unsubscribe",
@@ -67,6 +64,7 @@ WITHOUT_BODY = {
 WITH_OPTIONAL_BODY = {
     "POST /v2/bookings/{booking_id}/{action}",
     "PUT /v2/bookings/{booking_id}/{action}",
+    "POST /v2/calendars/{calendar_id}/feed",
 }
 # What is sent as a form.
 FORMS = {
