@@ -27,12 +27,16 @@ CUSTOMER_FIELDS = {
     "name": {"title": "Name", "required": True},
     "email": {"title": "E-mail", "format": "email", "required": True},
 }
-# `%s` is the customer's address; existing booking pages expect this form.
+# What existing booking pages expect: some fail without a view and a format of times. `%s` is the
+# customer's address.
 UI = {
+    "availability_view": "agendaWeek",
+    "time_date_format": "24h-dmy-mon",
+    "show_timezone_helper": True,
     "localization": {
         "submit_button": "Book",
         "success_message": "Thank you. A message to %s is on its way.",
-    }
+    },
 }
 BOOKING = {"graph": "instant"}
 
@@ -58,7 +62,7 @@ class EmbeddedPageRecord(Record, shows=["resources", "availability", "availabili
         example=CUSTOMER_FIELDS,
     )
     ui: Json = field(
-        "The project's settings, merged over default texts for `localization`.",
+        "The project's settings, merged over defaults for the calendar and `localization`.",
         of=lambda project: merge_keys(UI, project.ui),
         example=UI,
     )

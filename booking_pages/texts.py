@@ -65,6 +65,7 @@ SCRIPT: Mapping[str, str | Promise] = {
     "calendar": _("Add to calendar"),
     "google": _("Google Calendar"),
     "outlook": _("Outlook"),
+    "microsoft": _("Microsoft 365"),
     "move": _("Choose another time"),
     "cancel": _("Cancel the booking"),
     "another": _("Make another booking"),

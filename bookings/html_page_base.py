@@ -28,7 +28,7 @@ from bookings.formatting import (
 from bookings.models import Customer
 from common.api.views import ApiRequest, ApiView
 from common.errors import exception_response
-from common.openapi.components import TEXT
+from common.openapi.components import HTML_PAGE, TEXT
 
 ORIGIN = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+")
 
@@ -51,7 +51,7 @@ PAGE_HEADERS = {
 
 
 def page_response(description: str) -> OpenApiResponse:
-    return OpenApiResponse(TEXT, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
+    return OpenApiResponse(HTML_PAGE, description, [OpenApiExample("a page", PAGE_EXAMPLE)])
 
 
 class PageView(ApiView, ABC):

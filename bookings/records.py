@@ -576,6 +576,12 @@ class ChallengeRecord(Record):
     signature: str = field("Hexadecimal.", example=64 * "b")
 
 
+class ChallengeAnswerRecord(ChallengeRecord):
+    """The official ALTCHA widget reads the members at the top, other clients those of `data`."""
+
+    data: ChallengeRecord
+
+
 class PersonExportRecord(Record):
     email: str = field("The requested address.", example="marty@example.com")
     bookings: list[BookingRecord] = field(

@@ -59,6 +59,7 @@ class CalendarFeedRecord(Record):
         "The secret part of the URL.",
         example="Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     )
+    details: bool = field("Whether the feed shows the names and contact data of customers.")
 
 
 EXAMPLE_FEED = "\r\n".join(

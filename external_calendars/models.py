@@ -38,6 +38,11 @@ class Connection(models.Model):
     unread = models.PositiveIntegerField(default=0, editable=False)
     next_at = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    # The e-mail addresses of the calendar's user at the provider, as it spells them.
+    user_addresses = models.JSONField(default=list, blank=True, editable=False)
+    # Of the last write; and of the last one with attendees, whether its server invited them all.
+    last_write_succeeded = models.BooleanField(default=False, editable=False)
+    last_write_invited = models.BooleanField(default=False, editable=False)
     looked_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -135,6 +140,8 @@ class WrittenEvent(models.Model):
     start = models.DateTimeField(null=True, blank=True)
     end = models.DateTimeField(null=True, blank=True)
     written_at = models.DateTimeField(null=True, blank=True)
+    # The attendees of the last write, lower-case address -> SCHEDULE-STATUS, "" without one.
+    invitations = models.JSONField(default=dict, blank=True, editable=False)
 
     class Meta:
         constraints = [
@@ -156,6 +163,7 @@ class Feed(models.Model):
 
     calendar = models.OneToOneField(Calendar, models.CASCADE, primary_key=True, related_name="feed")
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    details = models.BooleanField(default=False, help_text="shows the customers of bookings")
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     def __str__(self) -> str:

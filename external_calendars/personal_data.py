@@ -20,7 +20,9 @@ def erase_mirrored_people(erasure: Erasure) -> None:
     The writes keep nothing of the provider's objects, not even attendees: their addresses may be
     unknown here.
     """
-    rows = _copies_of({booking.event_id for booking in erasure.bookings.values()})
+    event_ids = {booking.event_id for booking in erasure.bookings.values()}
+    WrittenEvent.objects.filter(event__in=event_ids).exclude(invitations={}).update(invitations={})
+    rows = _copies_of(event_ids)
     if not rows:
         return
     objects = ExternalObject.objects.filter(

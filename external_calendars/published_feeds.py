@@ -4,7 +4,8 @@ import hashlib
 import hmac
 import secrets
 import uuid
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import NamedTuple
 
@@ -16,9 +17,12 @@ from django.db.models.functions import Coalesce
 from apps_config.models import digest_secret
 from availability.event_reservations import lock_resources_of_calendars
 from availability.models import Calendar, Event
+from bookings.formatting import to_one_line
 from bookings.graphs import GRAPHS, INITIALIZED
+from bookings.models import Customer
 from common.errors import NotFound
 from external_calendars.models import Feed
+from notifications.mail.compose import contact_lines
 from notifications.mail.envelope import service_host
 from notifications.mail.invitations import PRODUCT
 
@@ -39,18 +43,17 @@ ESCAPES = str.maketrans({"\\": r"\\", ";": r"\;", ",": r"\,", "\n": r"\n", "\r":
 
 
 # --- Tokens ---------------------------------------------------------------------------------------
-def issue_feed_token(calendar: Calendar, *, now: datetime) -> str:
+def issue_feed_token(calendar: Calendar, *, details: bool = False, now: datetime) -> str:
     """Create a feed that replaces the calendar's old one; return its token, stored only as a hash.
 
-    Raises NotFound for a calendar that was just deleted.
+    details: whether it shows the customers. Raises NotFound for a calendar that was just deleted.
     """
     token = secrets.token_urlsafe(32)
     with transaction.atomic():
         if not lock_resources_of_calendars([calendar]):
             raise NotFound("Calendar")
-        Feed.objects.update_or_create(
-            calendar=calendar, defaults={"token_hash": digest_secret(token), "created_at": now}
-        )
+        values = {"token_hash": digest_secret(token), "details": details, "created_at": now}
+        Feed.objects.update_or_create(calendar=calendar, defaults=values)
     return token
 
 
@@ -85,6 +88,7 @@ def find_feed_calendar(calendar_id: uuid.UUID, token: str) -> Calendar:
 # --- Events ---------------------------------------------------------------------------------------
 class FeedEvent(NamedTuple):
     id: uuid.UUID
+    main_id: uuid.UUID | None  # of the companion of a mutual booking
     updated_at: datetime
     state: str | None  # of the booking that is not cancelled, if any
     graph: str | None
@@ -124,6 +128,7 @@ def feed_events(calendar: Calendar, now: datetime) -> QuerySet:
 _MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 _TIMED = FeedEvent(
     id=uuid.UUID(int=0),
+    main_id=None,
     updated_at=_MOMENT,
     state="tentative",
     graph="confirm_decline",
@@ -148,8 +153,12 @@ SPECIMENS = (
 def feed_etag(calendar: Calendar, now: datetime) -> str:
     """Return a hash of the format and of the events' ids, changes and states, without rendering."""
     digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS)).encode())
-    for row in feed_events(calendar, now).values_list("id", "updated_at", "state"):
+    rows = list(feed_events(calendar, now).values_list("id", "updated_at", "state", "main_id"))
+    for row in rows:
         digest.update(repr(row).encode())
+    if calendar.feed.details:
+        contacts = read_contacts({main_id or event_id for event_id, *_, main_id in rows})
+        digest.update(repr(sorted(contacts.items())).encode())
     return f'"{digest.hexdigest()[:32]}"'
 
 
@@ -159,7 +168,35 @@ def feed_text(calendar: Calendar, now: datetime) -> str:
     Written line by line: icalendar's objects take ten times as long, its folding alone twice.
     """
     rows = feed_events(calendar, now).values_list(*FeedEvent._fields)
-    return "".join(_lines(calendar.name, map(FeedEvent._make, rows)))
+    entries = [FeedEvent._make(row) for row in rows]
+    if calendar.feed.details:
+        contacts = read_contacts({entry.main_id or entry.id for entry in entries})
+        entries = [
+            with_contacts(entry, contacts.get(entry.main_id or entry.id, ())) for entry in entries
+        ]
+    return "".join(_lines(calendar.name, entries))
+
+
+def read_contacts(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[tuple[str, str]]]:
+    """Return (name, contact data) of the customers of each event, also of a group's seats.
+
+    Without cancelled bookings and seats, and without people who were erased.
+    """
+    rows = Customer.objects.filter(booking__event__in=event_ids, booking__deleted_at=None)
+    rows = rows.exclude(booking__state__in=LEFT_OUT).select_related("booking")
+    found: dict[uuid.UUID, list[tuple[str, str]]] = defaultdict(list)
+    for customer in rows.order_by("booking__created_at", "position", "id"):
+        if lines := contact_lines(customer):
+            found[customer.booking.event_id].append((to_one_line(customer.name), lines))
+    return found
+
+
+def with_contacts(entry: FeedEvent, people: Sequence[tuple[str, str]]) -> FeedEvent:
+    """Return the entry with the name of a single customer in its title, and all contact data."""
+    names = [name for name, _ in people]
+    title = ": ".join(filter(None, [entry.what, *names])) if len(names) == 1 else entry.what
+    texts = [entry.description, *(lines for _, lines in people)]
+    return entry._replace(what=title, description="\n\n".join(filter(None, texts)))
 
 
 def _lines(name: str, entries: Iterable[FeedEvent]) -> Iterator[str]:

@@ -109,6 +109,16 @@ class ConnectSerializer(AccessSerializer, CalendarSerializer):
         return given
 
 
+@extend_schema_serializer(component_name="FeedOptions")
+class FeedSerializer(ObjectSerializer):
+    """The body of POST /calendars/:id/feed."""
+
+    details = StrictBooleanField(
+        default=False,
+        help_text="Whether the feed shows the names and contact data of customers.",
+    )
+
+
 @extend_schema_serializer(component_name="CalendarInput")
 class ConnectedCalendarSerializer(AccessSerializer, CalendarSerializer):
     """The body of PUT /calendars/:id."""

@@ -31,9 +31,11 @@ from external_calendars.providers.base import (
     ProviderError,
 )
 from external_calendars.sync.leases import SYNC_WAKEUP
+from notifications.mail.envelope import is_address
 from notifications.outbox.wakeup import wake_up_after_commit
 
 MAX_CONNECTED = 10  # per resource
+MAX_USER_ADDRESSES = 50
 FIND_SECONDS = 10.0
 TYPE_AGAIN = "Enter the password again: the address is on another server."
 # Error code -> the body's field that the error is about; "address" for the others.
@@ -159,6 +161,7 @@ def reconnect_calendar(
         if _address_of(connection) != found.address:
             _forget_what_was_there(calendar)
             connection.mark = {}
+            connection.last_write_succeeded = connection.last_write_invited = False
             calendar.synced_at = None
         if calendar.synced_at is None:
             connection.created_at = now  # the first sync starts now
@@ -267,6 +270,9 @@ def _set_found(
     calendar.provider_id = scheme_and_host(found.address) if is_feed else found.address
     calendar.provider_access = Calendar.WRITER if found.may_write else Calendar.READER
     calendar.provider_invites = found.invites
+    connection.user_addresses = [
+        address for address in found.user_addresses if is_address(address)
+    ][:MAX_USER_ADDRESSES]
     store_credentials(connection, access._replace(address=found.address))
 
 

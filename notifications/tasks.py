@@ -8,12 +8,7 @@ from django.conf import settings
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
-from notifications.outbox import (
-    archive,
-    beat_heartbeat,
-    poller,  # noqa: F401  # its signals make every worker poll
-    retention,
-)
+from notifications.outbox import archive, beat_heartbeat, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
+import redis
 from celery import current_app
 from django.conf import settings
 from django.db import connection, connections
@@ -30,6 +31,7 @@ from django.utils import timezone
 from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_event_recomputation import find_shifted
 from availability.calendar_staleness import is_stale
+from common.broker_address import TRANSPORTS
 from common.direct_and_replica_connections import DIRECT, REPLICA, use_connection
 from common.read_replica import MAX_LAG, replica_lag
 from common.sql import accepts_writes, database_now
@@ -231,10 +233,11 @@ def check_transactions() -> Finding:
 # --- Processes ------------------------------------------------------------------------------------
 def check_broker() -> Finding:
     with current_app.connection_for_write(connect_timeout=2) as broker:
-        if not settings.REDIS_URL:
+        if not settings.MESSAGE_BROKER_URL:
             return _check_folder(settings.QUEUE_DIR)
         broker.connect()
-        return Finding(OK, broker.as_uri())
+        transport = TRANSPORTS[urlsplit(settings.MESSAGE_BROKER_URL).scheme]
+        return Finding(OK, f"{transport}, {broker.as_uri()}")
 
 
 def _check_folder(folder: Path) -> Finding:
@@ -242,6 +245,16 @@ def _check_folder(folder: Path) -> Finding:
         return Finding(OK, f"files in {folder}")
     fix = "Make the folder writable for the service's user."
     return Finding(FAIL, f"{folder} is not writable", fix)
+
+
+def check_redis() -> Finding:
+    if not settings.REDIS_URL:
+        return Finding(OK, "none: each web process counts requests by itself")
+    if settings.REDIS_URL == settings.MESSAGE_BROKER_URL:
+        return Finding(OK, "the broker")
+    with contextlib.closing(redis.Redis.from_url(settings.REDIS_URL, socket_timeout=2)) as client:
+        client.ping()
+    return Finding(OK, "answers")
 
 
 def check_beat() -> Finding:
@@ -466,7 +479,14 @@ CHECKS = (
     Check(
         "broker",
         check_broker,
-        "Start Redis, or fix REDIS_URL. Until then, workers poll and start seconds late.",
+        "Start the broker, or fix its address. Until then, workers poll and start seconds late.",
+        seconds=2,
+        needs_database=False,
+    ),
+    Check(
+        "redis",
+        check_redis,
+        "Start Redis, or fix REDIS_URL. Until then, each web process counts requests by itself.",
         seconds=2,
         needs_database=False,
     ),

@@ -15,7 +15,6 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
 from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Sum, Value, When
 from django.http import HttpResponse
-from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
 
@@ -24,6 +23,7 @@ from common.api.views import ApiRequest, ApiView
 from common.direct_and_replica_connections import REPLICA
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
+from common.openapi.components import METRICS
 from common.read_replica import read_on_replica, replica_lag
 from common.sql import database_now
 from common.updated_at import oldest_transaction_age
@@ -274,7 +274,7 @@ class MetricsView(ApiView):
         description="Text format 0.0.4. If the operator has set a token, it is required:"
         " `Authorization: Bearer <token>`.",
         responses={
-            (200, "text/plain"): OpenApiTypes.STR,
+            (200, "text/plain"): METRICS,
             401: OpenApiResponse(
                 {"$ref": "#/components/schemas/Error401"},
                 "The token is missing or wrong.",

@@ -15,6 +15,7 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
 app = Celery("scheduling")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.steps["worker"].add("notifications.outbox.poller:PollStep")
 
 
 @worker_init.connect

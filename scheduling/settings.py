@@ -16,6 +16,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
 from django.utils.encoding import punycode
 
+from common.broker_address import parse_broker_url, parse_redis_url
 from common.observability import log_format
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -540,18 +541,18 @@ CORS_EXPOSE_HEADERS = [
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------
+# Counters and positions of all processes; the broker too, unless MESSAGE_BROKER_URL names another.
 REDIS_URL = env_secret("REDIS_URL")
 if REDIS_URL:
-    CELERY_BROKER_URL = REDIS_URL
-    CELERY_BROKER_TRANSPORT_OPTIONS: dict[str, object] = {
-        "visibility_timeout": 300,
-        "unacked_restore_interval": 10,
-        "unacked_restore_throttle": 1,
-        "socket_timeout": 5,
-        "socket_connect_timeout": 1,
-        "socket_keepalive": True,
-        "health_check_interval": 10,
-    }
+    REDIS_URL = parse_redis_url("REDIS_URL", REDIS_URL)
+if "BROKER_URL" in os.environ:  # the workers would use it unchecked, and web would not
+    raise ImproperlyConfigured("Set MESSAGE_BROKER_URL instead of BROKER_URL, a variable of Celery")
+MESSAGE_BROKER_URL = env_secret("MESSAGE_BROKER_URL") or REDIS_URL
+if MESSAGE_BROKER_URL:
+    broker = parse_broker_url("MESSAGE_BROKER_URL", MESSAGE_BROKER_URL)
+    CELERY_BROKER_URL = broker.url
+    CELERY_BROKER_TRANSPORT_OPTIONS = broker.transport_options
+    CELERY_BROKER_USE_SSL = broker.use_ssl
 else:
     QUEUE_DIR = VAR_DIR / "queue"
     for folder in ("messages", "control"):
@@ -704,6 +705,8 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "Scheduling and booking service",
     "DESCRIPTION": (BASE_DIR / "common" / "openapi" / "description.md").read_text("utf-8"),
     "VERSION": "2.0.0",
+    "LICENSE": {"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"},
+    "CONTACT": {"name": "Scheduling and booking service"},
     # The first is the one that the API reference calls, on whichever origin it is open.
     "SERVERS": [{"url": url} for url in ("/", PUBLIC_URL) if url],
     "OAS_VERSION": "3.1.1",

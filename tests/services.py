@@ -390,6 +390,7 @@ def choose_services(config: pytest.Config) -> None:
             missing.append(f"PostgreSQL: {how}")
     redis_address, redis_how = choose_redis(own)
     os.environ["REDIS_URL"] = redis_address
+    os.environ.pop("MESSAGE_BROKER_URL", None)  # Redis carries the messages of tests
     if not redis_address:
         missing.append(f"Redis: {redis_how}")
     if missing and os.environ.get("REQUIRE_SERVICES") == "1":
@@ -714,15 +715,21 @@ class Service:
             time.sleep(0.05)
 
     def start_worker(
-        self, name: str = "worker", *, concurrency: int = 2, include: str = "", queue: str = ""
+        self,
+        name: str = "worker",
+        *,
+        concurrency: int = 2,
+        include: str = "",
+        queue: str = "",
+        until: str = "ready.",
     ) -> None:
-        """A Celery worker, `ready` in its log when it returns; several need several names."""
+        """A Celery worker, `until` in its log when it returns; several need several names."""
         command = ["celery", "--app", "scheduling", "worker", "-O", "fair", "--loglevel", "info"]
         command += ["--without-gossip", "--without-mingle", "--hostname", f"{name}@%h"]
         command += ["--include", include] if include else []
         command += ["--queues", queue] if queue else []
         self.start(name, *command, "--concurrency", str(concurrency))
-        self.wait_for_log(name, "ready.")
+        self.wait_for_log(name, until)
 
     def start_beat(self) -> None:
         self.start("beat", "celery", "--app", "scheduling.beat", "beat", "--loglevel", "info")

@@ -55,13 +55,16 @@ WITHOUT_BODY = {
     "POST /v2/webhooks/{webhook_id}/rotate",
     "POST /v2/webhooks/{webhook_id}/test",
     "POST /v2/deliveries/{delivery_id}/redeliver",
-    *(
-        f"POST /v2/calendars/{{calendar_id}}/{end}"
-        for end in ("test", "sync", "disconnect", "feed")
-    ),
+    *(f"POST /v2/calendars/{{calendar_id}}/{end}" for end in ("test", "sync", "disconnect")),
     "POST /v2/bookings/{booking_id}/external_action/{action}",
     "POST /v2/resources/{resource_id}/password",
     "POST /v2/customers/{customer_id}/unsubscribe",
+}
+# What can be sent without the body that the operation has.
+WITH_OPTIONAL_BODY = {
+    "POST /v2/bookings/{booking_id}/{action}",
+    "PUT /v2/bookings/{booking_id}/{action}",
+    "POST /v2/calendars/{calendar_id}/feed",
 }
 # What is sent as a form.
 FORMS = {
@@ -300,6 +303,55 @@ def test_findtime_is_deprecated_and_nothing_else():
     assert deprecated == {"/v2/findtime", "/v2/findtime/bulk", "/v2/findtime/team"}
 
 
+# --- For generated clients ------------------------------------------------------------------------
+def test_every_success_is_a_named_schema():
+    """Else clients name it after its operation: CreateBooking201Response."""
+    inline = [
+        (str(operation), status, kind)
+        for operation in OPERATIONS
+        for status, answer in operation.content["responses"].items()
+        if status.startswith("2")
+        for kind, content in answer.get("content", {}).items()
+        if content["schema"].keys() != {"$ref"}
+    ]
+
+    assert inline == []
+
+
+def test_responses_about_a_booking_have_two_names():
+    schemas = description().document["components"]["schemas"]
+    booking = {"$ref": "#/components/schemas/Booking"}
+
+    assert schemas["BookingAnswer"] == {
+        "type": "object",
+        "properties": {"data": booking},
+        "required": ["data"],
+    }
+    assert schemas["BookingPage"]["required"] == [
+        *("total", "per_page", "current_page", "last_page", "first_page_url", "last_page_url"),
+        *("next_page_url", "prev_page_url", "from", "to", "data"),
+    ]
+    assert schemas["BookingPage"]["properties"]["data"] == {"type": "array", "items": booking}
+
+
+def test_bodies_are_required_where_nothing_can_be_done_without():
+    """Else OpenAPI Generator makes the body an optional argument behind the headers."""
+    optional = {
+        str(operation)
+        for operation in OPERATIONS
+        if not operation.content.get("requestBody", {"required": True}).get("required", False)
+    }
+
+    assert optional == WITH_OPTIONAL_BODY
+
+
+def test_document_names_its_licence():
+    info = description().document["info"]
+
+    assert info["license"] == {"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"}
+    assert info["contact"] == {"name": "Scheduling and booking service"}
+
+
 # --- Every operation ------------------------------------------------------------------------------
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
 def test_operation_says_what_it_does(operation):
@@ -310,7 +362,7 @@ def test_operation_says_what_it_does(operation):
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
 def test_operation_tells_every_status(operation):
-    public = "security" not in operation.content
+    public = operation.content["security"] == []
     expected = set(PUBLIC if public else ALWAYS)
     if operation.method in ("POST", "PUT") and not public:
         expected |= WITH_BODY
@@ -320,7 +372,7 @@ def test_operation_tells_every_status(operation):
     assert expected <= set(answers)
     others = {"202"} if str(operation) == "POST /v2/bookings" else set()
     assert len({status for status in answers if status.startswith("2")} - others) == 1
-    assert operation.content.get("security", [{"basic": []}]) == [{"basic": []}]
+    assert public or operation.content["security"] == [{"basic": []}]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)

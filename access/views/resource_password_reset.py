@@ -17,7 +17,7 @@ from common.api.json_parser import read_body
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.errors import Invalid
-from common.openapi.components import text_response
+from common.openapi.components import EmptyRecord, text_response
 from common.openapi.generator import data_object, describe_endpoint
 from notifications.resource_password_reset_links import BadPasswordLink, check_password_link
 
@@ -57,7 +57,7 @@ class RequestPasswordResetView(TenantView):
         f" hour, until the password changes. At most {MAX_PASSWORD_MAILS} e-mails per hour and"
         " resource, also with `disable_emails`. A test app sends e-mails only to its members.",
         request=PasswordResetSerializer,
-        response=data_object({"type": "object", "examples": [{}]}),
+        response=data_object(EmptyRecord),
         request_examples={"Ada": {"email": "ada@example.com"}},
     )
     def post(self, request: ApiRequest) -> Response:

@@ -48,14 +48,14 @@ from availability.slot_rendering import (
     write_slots,
 )
 from common.api.fields import array_as_object
-from common.api.response_records import Json, Record, schema_of
+from common.api.response_records import Record, schema_of
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
 from common.durations import DurationError, resolve_time
 from common.errors import Invalid
 from common.instants import InstantError, format_instant
 from common.openapi.components import SpanRecord, text_response
-from common.openapi.generator import data_list, describe_endpoint
+from common.openapi.generator import data_list, data_lists, describe_endpoint
 
 QUERY_EXAMPLES = {
     "a week of half hours": {
@@ -68,32 +68,28 @@ QUERY_EXAMPLES = {
 }
 
 
-def with_warnings_schema(answer: Json) -> Json:
-    """The schema of a response with an optional list of warnings."""
-    warnings = schema_of(list[WarningRecord]) | {
+# Members of responses that may be absent.
+WARNINGS = {
+    "warnings": schema_of(list[WarningRecord])
+    | {
         "minItems": 1,
         "description": "Only with stale calendars; never with a widget key.",
     }
-    return answer | {"properties": {**answer["properties"], "warnings": warnings}}
-
-
-def with_requirements_schema(answer: Json) -> Json:
-    """The schema of a response with an optional list of requirements."""
-    requirements = schema_of(list[RequirementTimesRecord]) | {
-        "description": "Only with `requires`."
-    }
-    return answer | {"properties": {**answer["properties"], "requirements": requirements}}
+}
+REQUIREMENTS = {
+    "requirements": schema_of(list[RequirementTimesRecord])
+    | {"description": "Only with `requires`."}
+}
 
 
 def describe_query(
     summary: str, description: str, answer: type[Record], *, explains: bool = False
 ) -> Any:
-    response = with_warnings_schema(data_list(answer))
     return describe_endpoint(
         summary=summary,
         description=description,
         request=QuerySerializer,
-        response=with_requirements_schema(response) if explains else response,
+        response=data_list(answer, WARNINGS | (REQUIREMENTS if explains else {})),
         request_examples=QUERY_EXAMPLES,
     )
 
@@ -247,7 +243,7 @@ class FindtimeView(QueryView):
         " all are free. At least one of `resource_ids`, `resources`, `calendar_ids` and"
         " `project_id` is required.",
         request=FindtimeSerializer,
-        response=with_warnings_schema(data_list(SpanRecord)),
+        response=data_list(SpanRecord, WARNINGS),
         request_examples={"two days": FINDTIME_EXAMPLE},
         headers=DEPRECATION_HEADERS,
         deprecated=True,
@@ -367,7 +363,7 @@ class FindtimeManyView(FindtimeView):
                 }
             },
         },
-        response=data_list(list[SpanRecord]),
+        response=data_lists(SpanRecord),
         request_examples={"one question": {"queries": [FINDTIME_EXAMPLE]}},
         headers=DEPRECATION_HEADERS,
         deprecated=True,

@@ -28,7 +28,7 @@ from common.api.json_parser import (
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid, Malformed
 from common.ical.components import UnreadableCalendar
-from common.openapi.components import TEXT
+from common.openapi.components import ICALENDAR, TEXT
 from common.openapi.generator import data_object, describe_endpoint
 
 MEDIA_TYPE = "text/calendar"
@@ -64,7 +64,7 @@ class AvailabilityTextView(ResourceScopedView):
         " the format can't contain: `block_holidays`, `block_recurring` and the rules of the"
         " resource's schedule.",
         others={
-            200: OpenApiResponse(TEXT, "The rules.", [OpenApiExample("weekly hours", EXAMPLE)])
+            200: OpenApiResponse(ICALENDAR, "The rules.", [OpenApiExample("weekly hours", EXAMPLE)])
         },
     )
     def get(self, request: ApiRequest, resource_id: uuid.UUID) -> HttpResponse:

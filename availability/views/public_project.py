@@ -21,8 +21,9 @@ from common.openapi.generator import data_object, describe_endpoint
 FRESH_FOR = 60  # seconds that a browser may cache the answer
 CONFIGURATION = (
     "The configuration of a booking page. Empty values are omitted. `customer_fields` contains at"
-    " least name and e-mail. `ui.localization` contains texts for `submit_button` and"
-    " `success_message`; the project's texts override the defaults."
+    " least name and e-mail. `ui` contains at least `availability_view`, `time_date_format`,"
+    " `show_timezone_helper`, and the texts `submit_button` and `success_message` in"
+    " `localization`; the project's values override these defaults."
 )
 CACHE_HEADERS = {"Cache-Control": TEXT | {"description": f"Fresh for {FRESH_FOR} seconds."}}
 

@@ -74,6 +74,7 @@ class ActionView(BookingScopedView):
         " and the time is taken.\n\n" + GRAPH_TABLE,
         request=ACTION_BODY,
         body=ActionRequestSerializer,
+        optional_body=True,
         response=data_object(BookingRecord),
         query=INCLUDE_QUERY,
         path={"action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))},

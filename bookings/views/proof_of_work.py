@@ -4,9 +4,9 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
 from bookings.public_booking_checks import new_challenge
-from bookings.records import ChallengeRecord
+from bookings.records import ChallengeAnswerRecord
 from common.api.views import ApiRequest
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import describe_endpoint
 
 
 class ChallengeView(TenantView):
@@ -22,7 +22,8 @@ class ChallengeView(TenantView):
         " POST /v2/bookings, /v2/bookings/reserve and /v2/bookings/:id/reschedule need the"
         " solution as `challenge`. In every app, they need it above some limits: the response is"
         " then 429, and its `errors` name `challenge`. A challenge works once, for ten minutes.",
-        response=data_object(ChallengeRecord),
+        response=ChallengeAnswerRecord.schema,
     )
     def get(self, request: ApiRequest) -> Response:
-        return Response({"data": new_challenge(self.app, now=self.now)})
+        record = new_challenge(self.app, now=self.now)
+        return Response({**record, "data": record})

@@ -25,6 +25,16 @@ class SpanRecord(Record):
     end: Time = field(example=END_EXAMPLE)
 
 
+class EmptyRecord(Record, examples=[{}]):
+    """Nothing."""
+
+
+# Responses that are not JSON.
+HTML_PAGE, ICALENDAR, METRICS = (
+    register_component("schemas", name, TEXT) for name in ("HtmlPage", "Icalendar", "Metrics")
+)
+
+
 def text_response(description: str, **more: Any) -> Json:
     return {"type": "string", "description": description, **more}
 

@@ -10,6 +10,7 @@ from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import OpenApiResponse
 
+from common.api.response_records import register_component
 from common.api.views import ApiRequest, ApiView
 from common.openapi.components import FREE, TEXT
 from common.openapi.generator import describe_endpoint
@@ -45,7 +46,7 @@ class DocumentView(ApiView):
         summary="This description",
         description="OpenAPI 3.1. The response has an ETag: a request with If-None-Match gets 304"
         " without changes.",
-        response=FREE,
+        response=register_component("schemas", "Description", FREE),
         examples={"its head": {"openapi": "3.1.1", "info": {"title": "…", "version": "2.0.0"}}},
         headers={"ETag": TEXT, "Cache-Control": TEXT},
         others={304: OpenApiResponse(description="Not changed.")},

@@ -31,7 +31,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from common.api.fields import ListOf, ObjectSerializer
-from common.api.response_records import COMPONENTS, Json, find_component, schema_of
+from common.api.response_records import COMPONENTS, Json, Record, find_component, register_component
 from common.openapi.components import (
     ANSWER_HEADERS,
     ERROR_RESPONSES,
@@ -49,20 +49,50 @@ from common.openapi.components import (
 )
 
 
-def data_object(kind: Any) -> Json:
-    """Return the schema `{"data": ...}` around a type or a schema."""
-    return {"type": "object", "properties": {"data": schema_of(kind)}, "required": ["data"]}
+# A response is a component of its own, because generated clients name their types after components:
+# `BookingAnswer`, not `CreateBooking201Response`.
+def data_object(kind: type[Record]) -> Json:
+    """Return the response `{"data": {...}}`: `BookingAnswer` of `BookingRecord`."""
+    return envelope(f"{component_name(kind)}Answer", {"data": kind.schema})
 
 
-def data_list(kind: Any) -> Json:
-    """Return the schema `{"data": [...]}`, without pages."""
-    return data_object({"type": "array", "items": schema_of(kind)})
+def data_list(kind: type[Record], optional: Json | None = None) -> Json:
+    """Return the response `{"data": [...]}`, without pages: `WebhookList` of `WebhookRecord`.
+
+    optional: further members, name -> schema.
+    """
+    return envelope(f"{component_name(kind)}List", {"data": list_of(kind.schema)}, optional)
 
 
-def page_of(kind: Any) -> Json:
-    rows = {"data": {"type": "array", "items": schema_of(kind)}}
-    properties = find_component(PageRecord.schema)["properties"] | rows
-    return {"type": "object", "properties": properties, "required": list(properties)}
+def data_lists(kind: type[Record]) -> Json:
+    """Return the response `{"data": [[...]]}`: `SpanLists` of `SpanRecord`."""
+    return envelope(f"{component_name(kind)}Lists", {"data": list_of(list_of(kind.schema))})
+
+
+def page_of(kind: type[Record]) -> Json:
+    """Return the response of a page: `BookingPage` of `BookingRecord`."""
+    properties = find_component(PageRecord.schema)["properties"]
+    return envelope(f"{component_name(kind)}Page", properties | {"data": list_of(kind.schema)})
+
+
+def list_of(schema: Json) -> Json:
+    return {"type": "array", "items": schema}
+
+
+def component_name(kind: type[Record]) -> str:
+    return kind.schema["$ref"].rpartition("/")[2]
+
+
+def envelope(name: str, properties: Json, optional: Json | None = None) -> Json:
+    """Register the schema of a response; return the reference to it."""
+    schema = {
+        "type": "object",
+        "properties": properties | (optional or {}),
+        "required": list(properties),
+    }
+    if COMPONENTS.get(("schemas", name), schema) != schema:
+        raise ValueError(f"There are two schemas called {name}.")
+    return register_component("schemas", name, schema)
 
 
 PUBLIC: tuple[int, ...] = (405, 500, 503)
@@ -77,6 +107,7 @@ def describe_endpoint(
     request: Any = None,
     body: type[ObjectSerializer] | None = None,
     request_type: str = "application/json",
+    optional_body: bool = False,
     response: Json | None = None,
     status: int = 200,
     examples: Mapping[str, Any] | None = None,
@@ -89,10 +120,11 @@ def describe_endpoint(
 ) -> Callable[[Any], Any]:
     """Describe one handler: the schemas of its body and its response (None: no body).
 
-    body: the serializer that knows all keys of the body, if `request` is a schema. `examples` and
-    `request_examples` map a name to a whole value; `query`, `path` and `headers` (of the response)
-    a name to a schema; `others` further statuses to their responses. `options` (description,
-    deprecated) are passed to drf-spectacular's extend_schema. The view refuses query
+    body: the serializer that knows all keys of the body, if `request` is a schema. optional_body: a
+    request without a body is as useful as one with it. `examples` and `request_examples` map a name
+    to a whole value; `query`, `path` and `headers` (of the response) a name to a schema; `others`
+    further statuses to their responses. `options` (description, deprecated) are passed to
+    drf-spectacular's extend_schema. The view refuses query
     parameters that are not in `query`.
     """
     if examples is None and response is not None:
@@ -117,6 +149,7 @@ def describe_endpoint(
         handler.query_names = tuple(query or ())
         is_serializer = isinstance(request, type) and issubclass(request, ObjectSerializer)
         handler.body_serializer = body or (request if is_serializer else None)
+        handler.has_optional_body = optional_body
         return describe(handler)
 
     return decorate
@@ -209,9 +242,12 @@ class Schema(AutoSchema):
         operation = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
+        operation["security"] = self.get_auth()  # [] says that an operation needs no key
         if hasattr(self.view, "who_may"):
             paragraphs = [operation.get("description"), f"Keys: {self.view.who_may(self.method)}."]
             operation["description"] = "\n\n".join(filter(None, paragraphs))
+        if "requestBody" in operation:
+            operation["requestBody"]["required"] = not self.has_optional_body
         parameters = operation.setdefault("parameters", [])
         for parameter in parameters:
             parameter.setdefault("description", path_parameter_description(parameter["name"]))
@@ -229,6 +265,11 @@ class Schema(AutoSchema):
     @property
     def is_public_view(self) -> bool:
         return getattr(self.view, "public", False)
+
+    @property
+    def has_optional_body(self) -> bool:
+        handler = getattr(self.view, self.method.lower(), None)
+        return getattr(handler, "has_optional_body", False)
 
     @property
     def has_side_effects(self) -> bool:

@@ -1,5 +1,6 @@
 """Compose and update iCalendar objects of mirrored events (RFC 5545). No database or network."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
@@ -12,6 +13,8 @@ from notifications.mail.invitations import PRODUCT, Guest, ical_address, ical_ti
 
 # Properties that make the event recur, or that end it otherwise than DTEND.
 REPETITION = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
+SCHEDULE_STATUS = "SCHEDULE-STATUS"
+STATUS_CODE = re.compile(r"[1-5]\.\d{1,2}")
 
 
 class ForeignObject(Exception):
@@ -88,6 +91,23 @@ def replace_event_keeping_sequence(text: str, entry: MirroredEvent) -> str:
     """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
     there = _read_sequence(_find_master(_read(text), entry.uid))
     return compose_event(replace(entry, sequence=max(there, entry.sequence)))
+
+
+def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[str, str]:
+    """Return these attendees with their SCHEDULE-STATUS (RFC 6638 3.2.9), "" without one.
+
+    {"marty@example.com": "1.1"}; of several codes the last. {} if `text` is another object.
+    """
+    try:
+        event = _find_master(_read(text), uid)
+    except (UnreadableCalendar, ForeignObject):
+        return {}
+    found = {_address(attendee): attendee.params for attendee in _attendees(event)}
+    return {
+        address: max(STATUS_CODE.findall(str(params.get(SCHEDULE_STATUS, ""))), default="")
+        for address, params in found.items()
+        if address in addresses
+    }
 
 
 def has_uid(text: str, uid: str) -> bool:

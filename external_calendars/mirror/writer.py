@@ -7,7 +7,8 @@ does not. Writes are therefore idempotent, and a worker may die between any two 
 
 import time
 import uuid
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -30,10 +31,12 @@ from external_calendars.mirror.compose import (
     compose_event,
     has_uid,
     lowercase_addresses,
+    read_invitations,
     replace_event_keeping_sequence,
     update_event,
 )
 from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
+from external_calendars.mirror.server_invitations import all_invited, invitation_problem
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import (
@@ -43,6 +46,7 @@ from external_calendars.providers.base import (
     PreconditionFailed,
     Provider,
     ProviderError,
+    RemoteObject,
 )
 from notifications.mail.compose import contact_lines
 from notifications.mail.envelope import is_address
@@ -66,6 +70,7 @@ TOO_LATE = "No response within the time limit."
 CHANGED = "The event was changed at the provider during every attempt to write it."
 UNREADABLE = "The event at the provider can't be read."
 NOT_OURS = "Another event already uses this address at the provider."
+FAILED = {"last_write_succeeded": False}  # what a failed attempt tells about the calendar
 
 
 @senders.register
@@ -114,6 +119,7 @@ class CalendarWrites:
         copy = _MirrorWrite(
             provider=PROVIDERS[calendar.provider],
             access=access,
+            may_invite=calendar.provider_invites,
             uid=written.uid,
             href=written.href or self.seen.get((calendar.id, written.uid), ""),
             etag=written.etag,
@@ -132,7 +138,7 @@ class CalendarWrites:
         booking = self.bookings[row.booking_id]
         everybody = _customers(booking, only_standing=False)
         customers = [customer for customer in _customers(booking) if customer.email]
-        guests, organizer = self._guests(app, booking, event, customers)
+        guests, organizer = self._guests(app, booking, event, calendar, customers)
         start, end = _entry_times(event, calendar.resource.timezone)
         return MirroredEvent(
             uid=uid,
@@ -153,28 +159,38 @@ class CalendarWrites:
         )
 
     def _guests(
-        self, app: App, booking: Booking, event: Event, customers: Sequence[Customer]
+        self,
+        app: App,
+        booking: Booking,
+        event: Event,
+        calendar: Calendar,
+        customers: Sequence[Customer],
     ) -> tuple[list[Guest], Guest | None]:
         """Return (attendees, organizer).
 
         A companion event has no attendees: the main event invites. A test app invites only its
-        members.
+        members. A server invites only for an organizer that is its user.
         """
         owners = [
             address for address in self.addressees.of_owner(app, booking) if is_address(address)
         ]
-        if not event.invite or event.main_id or not owners:
+        own = calendar.connection.user_addresses
+        known = lowercase_addresses(owners)
+        organizers = [address for address in own if address.lower() in known] or own or owners
+        if not event.invite or event.main_id or not organizers:
             return [], None
         people = {
             customer.email.lower(): customer for customer in customers if is_address(customer.email)
         }
-        allowed = set(self.addressees.allowed(app, people)) - lowercase_addresses(owners)
+        hosts = known | lowercase_addresses(own)
+        allowed = set(self.addressees.allowed(app, people)) - hosts
         guests = [
             Guest(customer_name(person.booking, person), person.email)
             for address, person in people.items()
             if address in allowed
         ]
-        return guests, Guest(to_one_line(booking.resource.name), owners[0]) if guests else None
+        organizer = Guest(to_one_line(booking.resource.name), organizers[0])
+        return guests, organizer if guests else None
 
 
 def _read_bookings(rows: Sequence[Delivery]) -> dict[uuid.UUID | None, Booking]:
@@ -244,10 +260,14 @@ def _description(
 
 # --- Results --------------------------------------------------------------------------------------
 class StoredObject(NamedTuple):
-    """Where the object is stored at the provider; empty if it was removed."""
+    """Where the object is stored at the provider; empty if it was removed.
+
+    invitations: of its attendees, as in WrittenEvent; None if it has none.
+    """
 
     href: str = ""
     etag: str = ""
+    invitations: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,11 +284,15 @@ class CopyResult:
     def done(self, stored: StoredObject, seconds: float) -> SendResult:
         start, end = self.span
         state = WrittenEvent.WRITTEN if stored.href else WrittenEvent.REMOVED
-        values: dict[str, Any] = {"state": state, "reason": "", "written_at": self.now}
+        reason = invitation_problem(stored.invitations or {})
+        values: dict[str, Any] = {"state": state, "reason": reason, "written_at": self.now}
         values |= {"href": stored.href[:MAX_HREF], "etag": stored.etag[:MAX_ETAG]}
+        learned: dict[str, Any] = {"last_write_succeeded": True}
         if stored.href:
-            values |= {"start": start, "end": end}
-        return SendResult(ok=True, seconds=seconds, keep=self._update(values, is_over=True))
+            values |= {"start": start, "end": end, "invitations": stored.invitations or {}}
+        if stored.invitations is not None:
+            learned["last_write_invited"] = all_invited(stored.invitations)
+        return SendResult(ok=True, seconds=seconds, keep=self._update(values, learned))
 
     def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
         """Return a failed result, with a retry, and record errors that only a person can fix."""
@@ -280,25 +304,28 @@ class CopyResult:
             error=error,
             retry_after=provider_error.retry_after,
             server_failed=provider_error.code in SERVER_TROUBLES,
-            keep=self._update({"reason": error[:300]}, problem=provider_error.code),
+            keep=self._update({"reason": error[:300]}, FAILED, problem=provider_error.code),
         )
 
     def in_the_way(self, error: str, seconds: float, *, final: bool = False) -> SendResult:
         """Return a failed result: the server works, but the object can't be overwritten."""
-        keep = self._update({"reason": error})
+        keep = self._update({"reason": error}, FAILED)
         return SendResult(ok=False, seconds=seconds, error=error, final=final, keep=keep)
 
     def _update(
-        self, values: dict[str, Any], problem: str = "", *, is_over: bool = False
+        self, values: Mapping[str, Any], learned: Mapping[str, Any], *, problem: str = ""
     ) -> Callable[[], None]:
+        """Return the function that stores `values` of the row and `learned` of its calendar."""
+
         def update() -> None:
             WrittenEvent.objects.filter(id=self.written.id).update(**values)
             connection = Connection.objects.filter(calendar=self.written.calendar_id)
-            if problem in FINAL_ERRORS:
-                connection.filter(problem="").update(problem=problem, problem_since=self.now)
-            elif is_over:
+            connection.exclude(**learned).update(**learned)
+            if learned["last_write_succeeded"]:
                 kept_out = connection.filter(problem=NO_WRITE_ACCESS)
                 kept_out.update(problem="", problem_since=None)
+            elif problem in FINAL_ERRORS:
+                connection.filter(problem="").update(problem=problem, problem_since=self.now)
 
         return update
 
@@ -325,12 +352,13 @@ def write_copy(copy: "_MirrorWrite", keep: CopyResult) -> SendResult:
 class _MirrorWrite:
     """One write of a mirrored event.
 
-    entry: the desired event; None: remove it. href, etag: as last known. is_afresh: keep nothing of
-    the object at the provider.
+    may_invite: the server may invite attendees. entry: the desired event; None: remove it. href,
+    etag: as last known. is_afresh: keep nothing of the object at the provider.
     """
 
     provider: Provider
     access: CalendarAccess
+    may_invite: bool
     uid: str
     href: str
     etag: str
@@ -365,9 +393,7 @@ class _MirrorWrite:
         raise PreconditionFailed
 
     def _create(self, entry: MirroredEvent) -> StoredObject:
-        text = compose_event(entry)
-        etag = self.provider.put(self.access, self.href, text, "", deadline=self.seconds_left)
-        return StoredObject(self.href, etag)
+        return self._write(entry, compose_event(entry), etag="")
 
     def _bring_up_to_date(self, entry: MirroredEvent) -> StoredObject:
         there = self.provider.read_object(self.access, self.href, deadline=self.seconds_left)
@@ -376,11 +402,26 @@ class _MirrorWrite:
         write = replace_event_keeping_sequence if self.is_afresh else update_event
         text = write(there.text, entry)
         if text is None:
-            return StoredObject(self.href, there.etag)
-        etag = self.provider.put(
-            self.access, self.href, text, there.etag, deadline=self.seconds_left
-        )
-        return StoredObject(self.href, etag)
+            return self._stored(entry, there)
+        return self._write(entry, text, there.etag)
+
+    def _write(self, entry: MirroredEvent, text: str, etag: str) -> StoredObject:
+        etag = self.provider.put(self.access, self.href, text, etag, deadline=self.seconds_left)
+        there = RemoteObject(self.href, etag, "")
+        if entry.guests and self.may_invite:
+            with suppress(ProviderError):  # the write itself has succeeded
+                found = self.provider.read_object(
+                    self.access, self.href, deadline=self.seconds_left
+                )
+                there = there._replace(text=found.text if found else "")
+        return self._stored(entry, there)
+
+    def _stored(self, entry: MirroredEvent, there: RemoteObject) -> StoredObject:
+        """Return the object with what the server says about its invitations."""
+        if not entry.guests:
+            return StoredObject(there.href, there.etag)
+        guests = lowercase_addresses(guest.address for guest in entry.guests)
+        return StoredObject(there.href, there.etag, read_invitations(there.text, self.uid, guests))
 
     def remove(self) -> StoredObject:
         """Delete the object. Raises ProviderError, PreconditionFailed."""

@@ -66,12 +66,17 @@ class CalendarAccess(NamedTuple):
 
 
 class DiscoveredCalendar(NamedTuple):
-    """A result of `find`. invites: the server itself invites attendees (RFC 6638)."""
+    """A result of `find_calendar`.
+
+    invites: the server says that it invites attendees by itself (RFC 6638). user_addresses: the
+    e-mail addresses under which it does so, the preferred one first.
+    """
 
     address: str
     name: str
     may_write: bool
     invites: bool
+    user_addresses: Sequence[str] = ()
 
 
 class ChangeSet(NamedTuple):
@@ -135,7 +140,10 @@ class Provider(Protocol):
     def read_object(
         self, access: CalendarAccess, href: str, *, deadline: float
     ) -> RemoteObject | None:
-        """Return one object; None if it is gone."""
+        """Return one object; None if it is gone.
+
+        If the calendar `invites`, its attendees have SCHEDULE-STATUS (RFC 6638 3.2.9).
+        """
 
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float

@@ -23,6 +23,7 @@ from external_calendars.providers.webdav_xml import (
 )
 
 WELL_KNOWN = "/.well-known/caldav"
+MAILTO = "mailto:"
 MAX_HOMES = 5
 MAX_NAMED = 10
 NAME_LENGTH = 200
@@ -31,9 +32,12 @@ RESOURCE_TYPE, NAME = f"{DAV}resourcetype", f"{DAV}displayname"
 PRINCIPAL, HOMES = f"{DAV}current-user-principal", f"{CALDAV}calendar-home-set"
 PRIVILEGES, KINDS = f"{DAV}current-user-privilege-set", f"{CALDAV}supported-calendar-component-set"
 INBOX = f"{CALDAV}schedule-inbox-URL"
+USER_ADDRESSES = f"{CALDAV}calendar-user-address-set"
 DEFAULT_CALENDAR = f"{CALDAV}schedule-default-calendar-URL"
 
-ABOUT = webdav_xml.propfind((RESOURCE_TYPE, NAME, PRINCIPAL, HOMES, PRIVILEGES, KINDS, INBOX))
+ABOUT = webdav_xml.propfind(
+    (RESOURCE_TYPE, NAME, PRINCIPAL, HOMES, PRIVILEGES, KINDS, INBOX, USER_ADDRESSES)
+)
 ABOUT_INBOX = webdav_xml.propfind((DEFAULT_CALENDAR,))
 
 WRITING = {f"{DAV}{name}" for name in ("all", "write", "write-content", "bind")}
@@ -195,5 +199,19 @@ def discovered_calendar(visit: HttpSession, place: DiscoveredUrl) -> DiscoveredC
     )
     features = {word.strip().lower() for word in features_header.split(",")}
     return DiscoveredCalendar(
-        place.url, place.name, place.may_write, invites="calendar-auto-schedule" in features
+        place.url,
+        place.name,
+        place.may_write,
+        invites="calendar-auto-schedule" in features,
+        user_addresses=user_addresses(visit, place),
     )
+
+
+def user_addresses(visit: HttpSession, place: DiscoveredUrl) -> tuple[str, ...]:
+    """Return the user's e-mail addresses, as the server spells them (RFC 6638 2.4.1)."""
+    with contextlib.suppress(ProviderError):
+        for principal in place.member.hrefs(PRINCIPAL)[:1]:
+            user = describe_url(visit, visit.resolve_link_with_password(place.url, principal))
+            hrefs = user.member.hrefs(USER_ADDRESSES)
+            return tuple(href[len(MAILTO) :] for href in hrefs if href.lower().startswith(MAILTO))
+    return ()

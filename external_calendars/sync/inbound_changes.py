@@ -20,8 +20,14 @@ from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
 from external_calendars.credentials import credentials_of
-from external_calendars.mirror.compose import ForeignObject, RemoteEvent, read_remote_event
+from external_calendars.mirror.compose import (
+    ForeignObject,
+    RemoteEvent,
+    read_invitations,
+    read_remote_event,
+)
 from external_calendars.mirror.desired import MAX_ETAG
+from external_calendars.mirror.server_invitations import invitation_problem
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import ProviderError, RemoteObject
@@ -172,7 +178,7 @@ class _InboundChange:
         elif is_other_kind:
             self._store_result(WrittenEvent.MOVED_THERE, CHANGED_ALL_DAY, span)
         elif span == own:
-            self._store_result(WrittenEvent.WRITTEN, "", span)
+            self._store_invitations(span)
         elif span == (self.row.start, self.row.end):
             self._store_result(self.row.state, self.row.reason, span)
         elif span is None:
@@ -264,6 +270,13 @@ class _InboundChange:
             href=self.there.href if self.there else "",
             etag=self.there.etag[:MAX_ETAG] if self.there else "",
         )
+
+    def _store_invitations(self, span: Span) -> None:
+        """Store the object, which is as the booking, and whom its server has invited meanwhile."""
+        text, known = self.there.text if self.there else "", self.row.invitations
+        invitations = read_invitations(text, self.row.uid, known) if known else {}
+        self._store_result(WrittenEvent.WRITTEN, invitation_problem(invitations), span)
+        self._update(invitations=invitations)
 
     def _mark_copy_removed(self, reason: str) -> None:
         self._update(state=WrittenEvent.REMOVED_THERE, reason=reason[:300], href="", etag="")

@@ -11,8 +11,9 @@ from rest_framework.response import Response
 
 from apps_config.base_views import PublicView
 from availability.models import Calendar
+from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
-from common.openapi.components import TEXT, text_response
+from common.openapi.components import ICALENDAR, TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint
 from common.read_replica import read_on_replica
 from external_calendars.feed_and_connection_test_records import EXAMPLE_FEED, CalendarFeedRecord
@@ -24,6 +25,7 @@ from external_calendars.published_feeds import (
     issue_feed_token,
     revoke_feed,
 )
+from external_calendars.serializers import FeedSerializer
 from external_calendars.views.calendars import ConnectedView
 
 
@@ -36,13 +38,18 @@ class FeedView(ConnectedView):
         description="A URL for calendar programs, without a key: events and bookings from a month"
         " ago to 400 days ahead. Only this response contains the URL. A new feed ends the old one."
         " The endpoint takes no Idempotency-Key.",
+        request=FeedSerializer,
+        optional_body=True,
+        request_examples={"with customers": {"details": True}},
         response=data_object(CalendarFeedRecord),
         status=201,
     )
     def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
         calendar = self.find_calendar(calendar_id)
-        token = issue_feed_token(calendar, now=self.now)
-        return Response({"data": {"url": feed_url(calendar, token), "token": token}}, status=201)
+        details = read_body_as(FeedSerializer, request)["details"]
+        token = issue_feed_token(calendar, details=details, now=self.now)
+        record = {"url": feed_url(calendar, token), "token": token, "details": details}
+        return Response({"data": record}, status=201)
 
     @describe_endpoint(
         summary="Delete the feed of a calendar",
@@ -80,7 +87,7 @@ class FeedTextView(PublicView):
         },
         headers={"ETag": TEXT, "Cache-Control": TEXT | {"description": "`private, no-cache`."}},
         others={
-            200: OpenApiResponse(TEXT, "The feed.", [OpenApiExample("a feed", EXAMPLE_FEED)]),
+            200: OpenApiResponse(ICALENDAR, "The feed.", [OpenApiExample("a feed", EXAMPLE_FEED)]),
             304: OpenApiResponse(description="Not changed."),
         },
     )

@@ -7,7 +7,9 @@ from urllib.parse import urlencode
 from common.instants import local_date
 
 GOOGLE = "https://calendar.google.com/calendar/render"
+# Personal accounts, and those of organisations: neither knows the other's.
 OUTLOOK = "https://outlook.live.com/calendar/0/deeplink/compose"
+MICROSOFT_365 = "https://outlook.office.com/calendar/0/deeplink/compose"
 MAP = "https://www.openstreetmap.org/search"
 
 
@@ -37,6 +39,14 @@ def google_url(entry: CalendarEntry) -> str:
 
 
 def outlook_url(entry: CalendarEntry) -> str:
+    return f"{OUTLOOK}?{_outlook_query(entry)}"
+
+
+def microsoft_365_url(entry: CalendarEntry) -> str:
+    return f"{MICROSOFT_365}?{_outlook_query(entry)}"
+
+
+def _outlook_query(entry: CalendarEntry) -> str:
     if zone := entry.all_day_zone:
         times = [f"{local_date(moment, zone)}" for moment in (entry.start, entry.end)]
     else:
@@ -50,7 +60,7 @@ def outlook_url(entry: CalendarEntry) -> str:
         "location": entry.where,
         **({"allday": "true"} if entry.all_day_zone else {}),
     }
-    return f"{OUTLOOK}?{urlencode(values)}"
+    return urlencode(values)
 
 
 def map_url(place: str) -> str:

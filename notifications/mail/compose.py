@@ -50,7 +50,13 @@ from bookings.services import customer_may_move
 from bookings.trusted_texts import customer_name, trusted_text
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.instants import find_zone, local_date
-from notifications.mail.calendar_links import CalendarEntry, google_url, map_url, outlook_url
+from notifications.mail.calendar_links import (
+    CalendarEntry,
+    google_url,
+    map_url,
+    microsoft_365_url,
+    outlook_url,
+)
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
 from notifications.mail.envelope import Sender, is_address, new_message
 from notifications.mail.html_layout import (
@@ -512,6 +518,7 @@ def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
         (gettext("Calendar file"), link(booking, CALENDAR, letter.ends_at)),
         (gettext("Google Calendar"), google_url(entry)),
         (gettext("Outlook"), outlook_url(entry)),
+        (gettext("Microsoft 365"), microsoft_365_url(entry)),
     ]
 
 

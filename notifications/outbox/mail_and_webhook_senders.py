@@ -26,11 +26,10 @@ from django.core.mail.message import BadHeaderError
 from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
-from availability.destination_calendar import DestinationCalendars
 from availability.models import Resource
 from bookings.formatting import languages_of
 from bookings.graphs import CUSTOMER, OWNER
-from bookings.models import Booking, StateChange, UnverifiedBooking, further_events
+from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
 from common.encryption import SecretUnreadable
@@ -54,6 +53,7 @@ from notifications.mail import (
 from notifications.mail.envelope import ascii_address, plain_address
 from notifications.mail.mime import Mail
 from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.mail.provider_entries import provider_entries
 from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.outbox.outdated_reasons import outdated_reminder_reason
@@ -147,8 +147,8 @@ class MailsAndCalls:
             for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
         }
         self.addressees = Recipients(mailed)
-        events = [booking.event for booking in self.bookings.values() if booking.app_id in mailed]
-        self.targets = DestinationCalendars(events)
+        mailed_bookings = [each for each in self.bookings.values() if each.app_id in mailed]
+        self.entries = [entries(mailed_bookings) for entries in provider_entries]
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
         self.invitations = self._read_invitations(rows)
@@ -310,7 +310,7 @@ class MailsAndCalls:
                 customer=customer,
                 facts={**row.content, "sequence": self.sequences[entry, row.change_id]},
                 template=self.templates.get((app.id, slug)),
-                is_entered=self._is_entered(booking, row.recipient),
+                is_entered=self._is_entered(booking, row.recipient, customer),
             )
         )
         if is_reminder and customer:
@@ -405,15 +405,13 @@ class MailsAndCalls:
             raise SkipDelivery(Delivery.SKIPPED, reasons[allowed[0]])
         return [address for address in allowed if not reasons[address]]
 
-    def _is_entered(self, booking: Booking, recipient: str) -> bool:
-        """Return whether the recipient's calendar gets the booking otherwise.
-
-        The owner's calendar gets it by mirroring, a customer's by an invitation from the provider.
-        """
-        calendar = self.targets.of(booking.event)
-        if calendar is None:
-            return False
-        return recipient == OWNER or (booking.event.invite and calendar.provider_invites)
+    def _is_entered(self, booking: Booking, recipient: str, customer: Customer | None) -> bool:
+        """Return whether the recipient's calendar gets the booking otherwise."""
+        if recipient == OWNER:
+            return any(entries.is_entered(booking, None) for entries in self.entries)
+        return bool(customer) and any(
+            entries.is_entered(booking, customer) for entries in self.entries
+        )
 
 
 def _if_any(rows: Iterable[Read], keys: Collection[object]) -> Iterable[Read]:

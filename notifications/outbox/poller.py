@@ -1,17 +1,22 @@
 """The poller: every worker checks for due deliveries, without broker, beat or wake-up.
 
-A thread of the worker's main process sends overdue deliveries that nobody has claimed. So an
-outage of beat or Redis costs some seconds, never a delivery.
+Threads of the worker's main process do overdue work that nobody has claimed. So an outage of beat
+or of the broker costs some seconds, never a delivery. Their rounds show that the worker is alive.
 """
 
+import contextlib
 import logging
+import os
 import threading
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
-from celery import signals
+from celery import bootsteps, signals
+from django.conf import settings
 from django.db import Error as DatabaseTrouble
 from django.db import close_old_connections, connection
 
@@ -67,20 +72,51 @@ def _attempt(work: Work, what: str) -> None:
         logger.exception("poll: %s are left undone", what)
 
 
-def _poll_for_ever(work: Work, stopped: threading.Event) -> None:
-    while not stopped.wait(EVERY):
+def _poll_for_ever(work: Work, report_round: Work) -> None:
+    while not _stopped.wait(EVERY):
         work()
+        report_round()
     connection.close()
+
+
+class LivenessFile:
+    """A file as old as the last round of the slowest poll thread: probes check its age."""
+
+    def __init__(self, node: str, threads: int) -> None:
+        self.path = Path(settings.VAR_DIR, f"worker-{node}.alive")
+        self._rounds = [time.time()] * threads
+        self._write()
+
+    def report_round(self, thread: int) -> None:
+        self._rounds[thread] = time.time()
+        self._write()
+
+    def _write(self) -> None:
+        slowest = min(self._rounds)
+        with contextlib.suppress(OSError):  # the probe tells, and the work goes on
+            self.path.touch()
+            os.utime(self.path, (slowest, slowest))
 
 
 _stopped = threading.Event()
 _poll_threads: list[threading.Thread] = []
 
 
-@signals.worker_ready.connect
-def _start_polling(sender: Any, **_: Any) -> None:
-    """Start polling for the types whose queues this worker consumes."""
-    queues = {queue.name for queue in sender.task_consumer.queues}
+class PollStep(bootsteps.StartStopStep):
+    """Starts the poll threads of a worker between the fork of its pool and its first connection.
+
+    Celery's signals fit neither: a worker without a broker never sends `worker_ready`, and those
+    before it come before the fork, which would copy locks that the threads hold.
+    """
+
+    requires = ("celery.worker.components:Pool",)
+
+    def start(self, worker: Any) -> None:
+        start_poll_threads(worker.hostname, set(worker.app.amqp.queues.consume_from))
+
+
+def start_poll_threads(node: str, queues: set[str]) -> None:
+    """Start polling for the types and the work whose queues this worker consumes."""
     delivery_types = [kind for kind in Delivery.TYPES if kind in queues]
     works: list[Work] = [partial(send_neglected_deliveries, delivery_types)]
     works += [
@@ -88,8 +124,10 @@ def _start_polling(sender: Any, **_: Any) -> None:
         for poll in polls
         if poll.queue in queues
     ]
-    for work in works:
-        thread = threading.Thread(target=_poll_for_ever, args=(work, _stopped), daemon=True)
+    liveness = LivenessFile(node, len(works))
+    for number, work in enumerate(works):
+        report = partial(liveness.report_round, number)
+        thread = threading.Thread(target=_poll_for_ever, args=(work, report), daemon=True)
         thread.start()
         _poll_threads.append(thread)
 

@@ -327,7 +327,8 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
                 button=gettext("Create the URL"),
                 button_style="primary" if is_new else "danger",
             )
-        token = issue_feed_token(calendar, now=timezone.now())
+        details = not is_new and calendar.feed.details
+        token = issue_feed_token(calendar, details=details, now=timezone.now())
         self.log_change(request, calendar, "Feed created." if is_new else "Feed URL replaced.")
         return self.show_secret(
             request,

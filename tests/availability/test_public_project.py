@@ -24,6 +24,12 @@ LOCALIZATION = {
     "submit_button": "Book",
     "success_message": "Thank you. A message to %s is on its way.",
 }
+UI = {
+    "availability_view": "agendaWeek",
+    "time_date_format": "24h-dmy-mon",
+    "show_timezone_helper": True,
+    "localization": LOCALIZATION,
+}
 
 
 def page(project: Any, **given: Any) -> dict[str, Any]:
@@ -34,7 +40,7 @@ def page(project: Any, **given: Any) -> dict[str, Any]:
         "name": "Check-up",
         "booking": {"graph": "instant"},
         "customer_fields": FIELDS,
-        "ui": {"localization": LOCALIZATION},
+        "ui": UI,
         **given,
     }
 
@@ -59,7 +65,8 @@ WHOLE = {
         "email": FIELDS["email"],
         "insurer": FULL["customer_fields"]["insurer"],
     },
-    "ui": {
+    "ui": UI
+    | {
         "theme": {"colour": "red"},
         "localization": LOCALIZATION | {"submit_button": "Book"},
     },
@@ -104,15 +111,16 @@ def test_empty_values_are_left_out_at_any_depth(tenant: Tenant) -> None:
         project,
         availability={"mode": "mutual"},
         booking={"graph": "instant", "what": "Cut"},
-        ui={"show": False, "count": 0, "localization": LOCALIZATION},
+        ui=UI | {"show": False, "count": 0},
         customer_fields={**FIELDS, "note": {"required": False}},
     )
 
 
 def test_the_projects_words_win(tenant: Tenant) -> None:
     own = {"submit_button": "Reserve", "other": "Words"}
+    view = {"availability_view": "listing", "show_timezone_helper": False}
     project = tenant.post_project(
-        ui={"localization": own},
+        ui={"localization": own, **view},
         booking={"graph": "confirm_decline"},
         customer_fields={"email": {"title": "Address"}},
     )
@@ -121,7 +129,7 @@ def test_the_projects_words_win(tenant: Tenant) -> None:
 
     assert answer.data == page(
         project,
-        ui={"localization": LOCALIZATION | own},
+        ui=UI | view | {"localization": LOCALIZATION | own},
         booking={"graph": "confirm_decline"},
         customer_fields={**FIELDS, "email": {**FIELDS["email"], "title": "Address"}},
     )

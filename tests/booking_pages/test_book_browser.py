@@ -71,7 +71,7 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
         "With: Dr. Ada Berg\n\n"
         "Where: Harbour Dental, Quay 5 Show on a map\n\n"
         "Thank you. A message to marty@example.com is on its way.\n\n"
-        "Add to calendar\nGoogle Calendar\nOutlook\n\n"
+        "Add to calendar\nGoogle Calendar\nOutlook\nMicrosoft 365\n\n"
         "Choose another time\nCancel the booking\n\n"
         "Make another booking"
     )

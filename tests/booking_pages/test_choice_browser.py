@@ -224,7 +224,9 @@ def test_the_booking_goes_on_from_there(browser: Browser, app: LiveApp) -> None:
         "https://calendar.google.com/calendar/render?action=TEMPLATE&text=Check-up"
         "&dates=20310303T080000Z%2F20310303T083000Z&location=Harbour+Dental%2C+Quay+5"
     )
-    assert links["Outlook"].startswith("https://outlook.live.com/calendar/0/deeplink/compose?")
+    outlook = "https://outlook.live.com/calendar/0/deeplink/compose?"
+    assert links["Outlook"].startswith(outlook)
+    assert links["Microsoft 365"] == links["Outlook"].replace("live.com", "office.com")
     assert (
         f"/v2/bookings/{booking['id']}/external_action/cancel_by_customer?"
         in (links["Cancel the booking"])

@@ -113,6 +113,8 @@ def widget(tenant: Tenant) -> Caller:
 def solved(caller: Caller) -> str:
     answer = caller.get("/challenge")
     assert (answer.status, answer.headers["Cache-Control"]) == (200, "private, no-store")
+    # The official widget reads the members at the top.
+    assert answer.json == {**answer.data, "data": answer.data}
     return solve(answer.data)
 
 

@@ -48,17 +48,18 @@ def test_described_operation_whole(document):
 
     assert (operation["summary"], operation["tags"]) == ("Make a thing", ["things"])
     assert operation["requestBody"] == {
+        "required": True,
         "content": {
             "application/json": {
                 "schema": thing,
                 "examples": {"Small": {"value": {"id": "1"}, "summary": "small"}},
             }
-        }
+        },
     }
     assert operation["responses"]["201"] == {
         "content": {
             "application/json": {
-                "schema": {"type": "object", "properties": {"data": thing}, "required": ["data"]},
+                "schema": reference("schemas", "ThingAnswer"),
                 "examples": {"Example": {"value": {"data": {"id": "1"}}, "summary": "example"}},
             }
         },

@@ -24,12 +24,10 @@ from typing import Any
 import psutil
 import pytest
 from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
 from common.net import deadline_watchdog, safe_http
 from common.net.safe_http import CallResult, parse_retry_after
+from tests.certificates import write_certificate
 from tests.notifications.receiver import OK, Receiver, Request, Visit, fresh_network
 
 TOO_LATE = "No response within the time limit."
@@ -612,30 +610,8 @@ def test_a_forked_process_has_connections_and_a_watchdog_of_its_own():
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory) -> Path:
     """Key and certificate of hook.example, signed by itself."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "hook.example")])
-    now = datetime.now(UTC)  # OpenSSL knows no TEST_CLOCK
-    signed = (
-        x509.CertificateBuilder()
-        .subject_name(name)
-        .issuer_name(name)
-        .public_key(key.public_key())
-        .serial_number(x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=3650))
-        .not_valid_after(now + timedelta(days=3650))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("hook.example")]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
     path = tmp_path_factory.mktemp("tls") / "hook.pem"
-    path.write_bytes(
-        key.private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-        + signed.public_bytes(serialization.Encoding.PEM)
-    )
-    return path
+    return write_certificate(path, x509.DNSName("hook.example"))
 
 
 @pytest.fixture

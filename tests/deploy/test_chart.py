@@ -225,6 +225,16 @@ def test_workers_have_time_to_finish_and_web_is_never_short(objects: Objects) ->
     assert rolling == {"maxUnavailable": 0, "maxSurge": 1}
 
 
+def test_liveness_of_workers_is_checked_as_in_compose(objects: Objects) -> None:
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    _, command = compose["worker-email"]["healthcheck"]["test"]
+
+    for queue in QUEUES:
+        (container,) = pods(objects)[f"demo-worker-{queue}"]["containers"]
+        probe = container["livenessProbe"]["exec"]["command"]
+        assert probe == ["sh", "-c", command.replace("$$", "$")]
+
+
 def test_ingress_leads_to_every_page_and_to_no_figures(objects: Objects) -> None:
     (rule,) = objects["Ingress", "demo"]["spec"]["rules"]
     paths = {path["path"] for path in rule["http"]["paths"]}

@@ -17,6 +17,7 @@ from availability.models import Calendar, Event
 from common.rate_limit import RateWindow
 from external_calendars import published_feeds
 from external_calendars.models import Feed
+from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.queries import Queries
 from tests.world import BERLIN, STAMP, Answer, Tenant, at
 
@@ -28,9 +29,9 @@ COURSE = {"start": "2026-11-26T09:00:00Z", "end": "2026-11-26T10:00:00Z"}
 LATER = {"start": "2026-11-24T09:00:00Z", "end": "2026-11-24T10:00:00Z"}
 
 
-def make_feed(tenant: Tenant, calendar_id: str) -> str:
+def make_feed(tenant: Tenant, calendar_id: str, **body: Any) -> str:
     """Its path below /v2, with the token."""
-    url = tenant.post(f"/calendars/{calendar_id}/feed").data["url"]
+    url = tenant.post(f"/calendars/{calendar_id}/feed", body).data["url"]
     return url.removeprefix("http://127.0.0.1:8000/v2")
 
 
@@ -53,7 +54,8 @@ def test_an_address_that_is_shown_once(tenant: Tenant) -> None:
 
     token = answer.data["token"]
     url = f"http://127.0.0.1:8000/v2/calendars/{calendar}/feed.ics?token={token}"
-    assert (answer.status, answer.json) == (201, {"data": {"url": url, "token": token}})
+    made = {"url": url, "token": token, "details": False}
+    assert (answer.status, answer.json) == (201, {"data": made})
     assert len(token) == 43
     assert Feed.objects.get().token_hash == digest_secret(token)
 
@@ -281,6 +283,96 @@ def test_so_many_events_and_no_more(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(published_feeds, "MAX_EVENTS", 3)
 
     assert list(entries(make_feed(tenant, calendar))) == ["At 0", "At 1", "At 2"]
+
+
+# --- Customers ------------------------------------------------------------------------------------
+ZOE = {"name": "Zoe Baker", "email": "zoe@example.com", "phone": "+1 555 0101"}
+
+
+def titles_and_texts(path: str) -> list[tuple[str, str]]:
+    found = icalendar.Calendar.from_ical(fetch(path).content)
+    return [
+        (str(event["SUMMARY"]), str(event.get("DESCRIPTION", ""))) for event in found.walk("VEVENT")
+    ]
+
+
+def test_a_feed_shows_no_customer_unless_asked(tenant: Tenant) -> None:
+    calendar = tenant.make_resource()["calendars"][0]["id"]
+    given = {"calendar_id": calendar, "what": "Check-up", "description": "Bring your card."}
+    tenant.book(customer=ZOE, **given, **SPAN)
+
+    found = [
+        titles_and_texts(make_feed(tenant, calendar, **body))
+        for body in ({}, {"details": False}, {"details": True})
+    ]
+
+    contact = "Zoe Baker\nzoe@example.com\n+1 555 0101"
+    assert found == [
+        [("Check-up", "Bring your card.")],
+        [("Check-up", "Bring your card.")],
+        [("Check-up: Zoe Baker", f"Bring your card.\n\n{contact}")],
+    ]
+
+
+def test_customers_of_groups_and_of_companions_are_shown(tenant: Tenant) -> None:
+    ada, bob = tenant.make_resource("Ada"), tenant.make_resource("Bob")
+    project = tenant.make_project(ada["id"], bob["id"], availability={"mode": "mutual"})
+    settings = {"enforce_availability": False}
+    tenant.book(project_id=project["id"], customer=ZOE, what="Both", settings=settings, **SPAN)
+    group = make_group(tenant, ada, max_seats=3, what="Course", **COURSE)
+    seats = [seat_in(tenant, group, person) for person in (ANN, BOB, ZOE)]
+    cancelled = tenant.put(f"/bookings/{seats[2]['id']}/cancel_by_customer")
+    mine, theirs = (
+        titles_and_texts(make_feed(tenant, each["calendars"][0]["id"], details=True))
+        for each in (ada, bob)
+    )
+
+    contact = "Zoe Baker\nzoe@example.com\n+1 555 0101"
+    assert cancelled.status == 200
+    assert mine == [
+        ("Both: Zoe Baker", contact),
+        ("Course", "\n\n".join(f"{each['name']}\n{each['email']}" for each in (ANN, BOB))),
+    ]
+    assert theirs == [("Both: Zoe Baker", contact)]
+
+
+def test_a_feed_with_customers_has_a_tag_of_their_data(tenant: Tenant) -> None:
+    calendar = tenant.make_resource()["calendars"][0]["id"]
+    booking = tenant.book(calendar_id=calendar, customer=ZOE, **SPAN).data
+    path = make_feed(tenant, calendar, details=True)
+    before = fetch(path).headers["ETag"]
+    same = fetch(path, **{"If-None-Match": before}).status
+    renamed = {"customer": {"name": "Zoe Cook"}}
+    assert tenant.put(f"/bookings/{booking['id']}", renamed).status == 200
+    changed = fetch(path, **{"If-None-Match": before}).status
+    tenant.post("/customers/erase", {"email": ZOE["email"]})
+
+    assert (same, changed) == (304, 200)
+    assert titles_and_texts(path) == [("Meeting", "")]
+
+
+def test_customers_take_one_more_query(tenant: Tenant) -> None:
+    calendar = tenant.make_resource()["calendars"][0]["id"]
+    path = make_feed(tenant, calendar, details=True)
+    counts = []
+    for hour in range(3):
+        day = {"start": f"2026-11-23T0{hour}:00:00Z", "end": f"2026-11-23T0{hour}:30:00Z"}
+        assert tenant.book(calendar_id=calendar, customer=ZOE, **day).status == 201
+        with Queries(connection) as queries:
+            fetch(path)
+        counts.append(len(queries))
+
+    assert counts == [counts[0]] * 3
+
+
+@pytest.mark.parametrize("details", ["yes", 1, None, []])
+def test_details_are_true_or_false(tenant: Tenant, details: Any) -> None:
+    calendar = tenant.make_resource()["calendars"][0]["id"]
+
+    answer = tenant.post(f"/calendars/{calendar}/feed", {"details": details})
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["details"])
+    assert not Feed.objects.exists()
 
 
 # --- Asked again ----------------------------------------------------------------------------------

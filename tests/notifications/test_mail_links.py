@@ -12,7 +12,7 @@ from tests.notifications.mails import html_of, make_app, make_event, make_letter
 
 pytestmark = pytest.mark.usefixtures("clock")
 
-CALENDARS = ["Calendar file", "Google Calendar", "Outlook"]
+CALENDARS = ["Calendar file", "Google Calendar", "Outlook", "Microsoft 365"]
 MAP, OWN, AGAIN = "Show on a map", "Your bookings", "Book again"
 
 
@@ -92,6 +92,7 @@ def test_addresses_have_the_bookings_values() -> None:
         "enddt": ["2026-11-23T08:30:00Z"],
         "location": ["Quay 5, <Pier>"],
     }
+    assert links["Microsoft 365"] == links["Outlook"].replace("live.com", "office.com")
     assert queries[MAP] == {"query": ["Quay 5, <Pier>"]}
     assert urlsplit(links[OWN]).path == "/book/harbour/mine"
     assert urlsplit(links["Calendar file"]).path.endswith("/calendar.ics")
@@ -102,7 +103,7 @@ def test_whole_days_are_those_of_the_resource() -> None:
 
     links = links_of(make_letter("confirmed_customer", event=event))
 
-    google, outlook = (parse_qs(urlsplit(links[name]).query) for name in CALENDARS[1:])
+    google, outlook = (parse_qs(urlsplit(links[name]).query) for name in CALENDARS[1:3])
     assert google["dates"] == ["20261123/20261125"]
     assert (outlook["startdt"], outlook["enddt"], outlook["allday"]) == (
         ["2026-11-23"],

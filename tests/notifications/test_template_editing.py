@@ -52,6 +52,10 @@ Google Calendar: https://calendar.google.com/calendar/render?action=TEMPLATE&tex
 Outlook: https://outlook.live.com/calendar/0/deeplink/compose?path=%2Fcalendar%2Faction%2Fcompose\
 &rru=addevent&subject=Check-up&startdt=2026-11-23T08%3A00%3A00Z&enddt=2026-11-23T08%3A30%3A00Z\
 &location=Harbour+Street+5
+Microsoft 365: https://outlook.office.com/calendar/0/deeplink/compose\
+?path=%2Fcalendar%2Faction%2Fcompose\
+&rru=addevent&subject=Check-up&startdt=2026-11-23T08%3A00%3A00Z&enddt=2026-11-23T08%3A30%3A00Z\
+&location=Harbour+Street+5
 """
     + MAP
 )

@@ -1,6 +1,7 @@
 """The checks of `manage.py doctor`: each part as it should be, broken, and mute."""
 
 import time
+from contextlib import nullcontext
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ NAMES = [
     "replica",
     "transactions",
     "broker",
+    "redis",
     "workers",
     "beat",
     "overdue emails",
@@ -363,7 +365,44 @@ def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> Non
     found = run_check(check)
 
     assert (found.level, "secret" in found.seen) == ("FAIL", False)
-    assert found.fix.startswith("Start Redis")
+    assert found.fix.startswith("Start the broker")
+
+
+@pytest.mark.parametrize(
+    ("broker_url", "uri", "seen"),
+    [
+        ("redis://:secret@r:6379/0", "redis://:**@r:6379/0", "Redis, redis://:**@r:6379/0"),
+        ("amqp://a:secret@r:5672//", "amqp://a:**@r:5672//", "AMQP, amqp://a:**@r:5672//"),
+    ],
+)
+def test_doctor_names_the_transport(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, broker_url: str, uri: str, seen: str
+) -> None:
+    broker = SimpleNamespace(connect=lambda: None, as_uri=lambda: uri)
+    connect = nullcontext(broker)
+    monkeypatch.setattr(current_app, "connection_for_write", lambda **options: connect)
+    settings.MESSAGE_BROKER_URL = broker_url
+
+    assert doctor.check_broker() == Finding("ok", seen)
+
+
+@pytest.mark.redis
+def test_redis_beside_another_broker(settings: Any) -> None:
+    check = next(check for check in doctor.CHECKS if check.run is doctor.check_redis)
+    same = run_check(check)
+    settings.MESSAGE_BROKER_URL = "amqp://r:5672//"
+    answers = run_check(check)
+    settings.REDIS_URL = f"redis://:secret@127.0.0.1:{free_port()}/0"
+    away = run_check(check)
+    settings.REDIS_URL = ""
+    none = run_check(check)
+
+    assert (same, answers, none) == (
+        Finding("ok", "the broker"),
+        Finding("ok", "answers"),
+        Finding("ok", "none: each web process counts requests by itself"),
+    )
+    assert (away.level, "secret" in away.seen) == ("FAIL", False)
 
 
 def test_a_transaction_that_stays_open_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -80,6 +80,6 @@ def test_nothing_is_there(tmp_path: Path) -> None:
         **dict.fromkeys(unseen, "WARN"),
     }
     assert code == 1
-    assert said["broker"].startswith("no answer in 2 s -> Start Redis")
+    assert said["broker"].startswith("no answer in 2 s -> Start the broker")
     assert said["clocks"] == "not checked -> Restore the database first."
     assert took < 50

@@ -141,6 +141,9 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"PUBLIC_URL": "bookings.example.com"}, "PUBLIC_URL must be an address such as https://"),
         ({"PUBLIC_URL": "https://a..b"}, "PUBLIC_URL must be an address such as https://"),
         ({"PUBLIC_URL": "https://[::1"}, "PUBLIC_URL must be an address such as https://"),
+        ({"REDIS_URL": "unix:///redis.sock"}, "REDIS_URL must begin with redis:// or rediss://"),
+        ({"MESSAGE_BROKER_URL": "sqs://"}, "MESSAGE_BROKER_URL must begin with redis://"),
+        ({"BROKER_URL": "redis://r"}, "Set MESSAGE_BROKER_URL instead of BROKER_URL"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
     ],
@@ -198,6 +201,7 @@ def test_every_secret_can_be_a_file():
         "DATABASE_DIRECT_URL": "postgres://scheduling@server:5432/scheduling",
         "DATABASE_REPLICA_URL": "postgres://scheduling@standby:5432/scheduling",
         "REDIS_URL": "redis://r:6379/0",
+        "MESSAGE_BROKER_URL": "amqp://r:5672//",
         "EMAIL_URL": "smtp://u:p@mail:25",
         "SENTRY_DSN": "",
         "OIDC_CLIENT_SECRET": "",
@@ -209,7 +213,8 @@ def test_every_secret_can_be_a_file():
     env = BARE | {f"{name}_FILE": str(folder / name) for name in secrets}
     code = (
         "from django.conf import settings as s; d = s.DATABASES['default'];"
-        "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL, s.EMAIL_HOST,"
+        "print([s.SECRET_KEY, *s.ENCRYPTION_KEYS, s.METRICS_TOKEN, s.REDIS_URL,"
+        "s.CELERY_BROKER_URL, s.EMAIL_HOST,"
         "d['HOST'], d['PASSWORD'], *(s.DATABASES[n]['PASSWORD'] for n in ('direct', 'replica'))])"
     )
 
@@ -217,12 +222,12 @@ def test_every_secret_can_be_a_file():
 
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
-        *("EMAIL_URL", "ENCRYPTION_KEYS", "METRICS_TOKEN", "OIDC_CLIENT_SECRET", "REDIS_URL"),
-        *("SECRET_KEY", "SECRET_KEY_FALLBACKS", "SENTRY_DSN"),
+        *("EMAIL_URL", "ENCRYPTION_KEYS", "MESSAGE_BROKER_URL", "METRICS_TOKEN"),
+        *("OIDC_CLIENT_SECRET", "REDIS_URL", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
         *(files[name] for name in ("SECRET_KEY", "ENCRYPTION_KEYS", "METRICS_TOKEN", "REDIS_URL")),
-        *("mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
+        *("amqp://r:5672//", "mail", "db", *[files["DATABASE_PASSWORD"]] * 3),
     ]
 
 

@@ -1,6 +1,8 @@
 """The servers under the tests, and the brokers: real messages through real workers."""
 
+import contextlib
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -12,7 +14,7 @@ import pytest
 import redis
 from django.db import connection
 
-from tests.services import ROOT, PostgreSQL, Redis, Service, template_name
+from tests.services import ROOT, PostgreSQL, Redis, Service, find_program, free_port, template_name
 
 
 def round_trip(folder: Path, **settings: str) -> Service:
@@ -44,6 +46,43 @@ def test_redis_answers_and_carries_a_task(tmp_path):
     assert (tmp_path / "result").read_text() == "shared"
     assert "Traceback" not in service.log("worker")
     client.close()
+
+
+class Sentinel(Redis):
+    """Watches a server as the master `wakeups`."""
+
+    def __init__(self, master: Redis) -> None:
+        super().__init__()
+        self.config = self.folder / "sentinel.conf"  # it writes what it learns there
+        self.config.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {self.folder}\n"
+            f"sentinel monitor wakeups 127.0.0.1 {master.port} 1\n"
+        )
+        if self.user:
+            shutil.chown(self.config, self.user)
+
+    def command(self) -> list[str]:
+        return [find_program("redis-server"), str(self.config), "--sentinel"]
+
+
+@pytest.mark.redis
+def test_redis_that_sentinel_names_carries_a_task(tmp_path):
+    with contextlib.ExitStack() as stack:
+        master = Redis()
+        stack.callback(master.stop)
+        master.start()
+        sentinel = Sentinel(master)
+        stack.callback(sentinel.stop)
+        sentinel.start()
+        gone = free_port()
+        hosts = f"127.0.0.1:{gone},127.0.0.1:{sentinel.port}"
+        url = f"sentinel://{hosts}/0?master_name=wakeups"
+
+        service = round_trip(tmp_path, REDIS_URL="", MESSAGE_BROKER_URL=url)
+
+        assert (tmp_path / "result").read_text() == "shared"
+        assert "Connected to sentinel://" in service.log("worker")
+        assert "Traceback" not in service.log("worker")
 
 
 def test_broker_in_files_carries_a_task(tmp_path):

@@ -1098,6 +1098,7 @@ function calendarLine({ event, customer_action_links: links = {} }) {
     [words.calendar, here(links.calendar), { download: "booking.ics" }],
     [words.google, `https://calendar.google.com/calendar/render?${google}`, other],
     [words.outlook, `https://outlook.live.com/calendar/0/deeplink/compose?${outlook}`, other],
+    [words.microsoft, `https://outlook.office.com/calendar/0/deeplink/compose?${outlook}`, other],
   ]);
 }
 

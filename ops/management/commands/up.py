@@ -122,7 +122,7 @@ def prepare_database(*, demo: bool) -> None:
 
 def clear_queue() -> None:
     """Delete wake-ups of an earlier run: the tables hold the pending work."""
-    if settings.REDIS_URL:
+    if settings.MESSAGE_BROKER_URL:
         return
     for name in ("messages", "control", "tmp"):
         shutil.rmtree(settings.QUEUE_DIR / name, ignore_errors=True)
@@ -170,7 +170,7 @@ def process_environment(url: str, *, hosts: str, verbose: bool) -> dict[str, str
         "MALLOC_ARENA_MAX": "2",
     }
     added = {name: value for name, value in defaults.items() if name not in os.environ}
-    if not settings.REDIS_URL:
+    if not settings.MESSAGE_BROKER_URL:
         # The file broker moves each message into the temporary folder before it reads it.
         added["TMPDIR"] = str(settings.QUEUE_DIR / "tmp")
     return added | {"PYTHONUNBUFFERED": "1"}

@@ -265,6 +265,26 @@ def test_calendar_for_new_meetings_goes_before_others(fake, path):
     assert found == DiscoveredCalendar(f"{fake.url}/homes/ada/work/", "Work", True, True)
 
 
+def test_addresses_of_the_user_are_as_the_server_spells_them(fake):
+    hrefs = ("mailto:Ada@dav.example.com", "MAILTO:desk@dav.example.com", "/ada/", "urn:uuid:1")
+    found = "".join(f"<href>{href}</href>" for href in hrefs)
+    addresses = f"<C:calendar-user-address-set>{found}</C:calendar-user-address-set>"
+    principal = (
+        f"<response><href>/ada/</href><propstat><prop>{addresses}</prop>"
+        "<status>HTTP/1.1 200 OK</status></propstat></response>"
+    )
+    named = "<current-user-principal><href>/ada/</href></current-user-principal>"
+    answers = {"/cal/": multistatus(calendar_member("/cal/", named))}
+    fake.answer = lambda call: answers.get(call.path, Answer(403))
+
+    unknown = find(f"{fake.url}/cal/")
+    answers["/ada/"] = multistatus(principal)
+    known = find(f"{fake.url}/cal/")
+
+    assert unknown.user_addresses == ()
+    assert known.user_addresses == ("Ada@dav.example.com", "desk@dav.example.com")
+
+
 def test_members_on_other_servers_are_none(fake):
     fake.answer = lambda call: multistatus(
         calendar_member("http://10.0.0.1/cal/"), calendar_member("//example.com/cal/")
