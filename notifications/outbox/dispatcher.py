@@ -95,11 +95,11 @@ class Dispatcher:
         while True:
             is_ending = self.stopping() or time.monotonic() > ends
             try:
-                found = None if is_ending else self._take()
+                has_claimed = not is_ending and self._take()
                 # A result may free deliveries that it held back: the claim above came too early.
                 has_results = self.in_hand > 0
                 self._write_down()
-                idle = not has_results and (is_ending or found == 0)
+                idle = not has_results and not has_claimed
                 pause = self._pause(working_at) if idle and not is_ending else None
             except DATABASE_ERRORS as error:
                 if not is_outage(error):
@@ -131,16 +131,16 @@ class Dispatcher:
         logger.warning("%s pump: the database is away (%s)", self.kind, type(error).__name__)
         time.sleep(1)
 
-    def _take(self) -> int | None:
-        """Claim rows for the threads; return their number, or None without a claim."""
+    def _take(self) -> bool:
+        """Claim rows for the threads; return whether lanes were due, so that more may be due."""
         most = self.threads * AHEAD
         room = most - self.in_hand
         if room < most // 2 and self.in_hand:  # a claim costs as much for a few rows
-            return None
+            return False
         lease_ends = time.monotonic() + LEASE.total_seconds()
         rows = claim_due(self.kind, room)
         if not rows:
-            return 0
+            return rows is not None
         sends, verdicts = prepare_batch(rows, now=timezone.now())
         if verdicts:
             end_unsent(verdicts)
@@ -148,7 +148,7 @@ class Dispatcher:
         for row, send in sends:
             self.in_hand += 1
             self.jobs.put(DispatchJob(row, send, lease_ends))
-        return len(rows)
+        return True
 
     def _start_threads(self) -> None:
         """Start the threads at the first job: most runs find nothing due."""

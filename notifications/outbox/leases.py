@@ -34,8 +34,11 @@ LEASE = timedelta(seconds=40)
 MAX_LOST_LEASES = 5
 
 
-def claim_due(kind: str, limit: int) -> list[Delivery]:
+def claim_due(kind: str, limit: int) -> list[Delivery] | None:
     """Claim up to `limit` due deliveries of a type under a new `lease_token`.
+
+    Returns None if no lane is due or other claims have all that are; an empty list if the lanes of
+    this claim had nothing to send: further lanes may be due.
 
     1. Take lanes that are due; no other claim has their apps and servers (`lanes.take_lanes`).
     2. Claim the same number of deliveries from each lane with capacity, within the caps per server
@@ -49,7 +52,7 @@ def claim_due(kind: str, limit: int) -> list[Delivery]:
         now = _begin_claim()
         lanes = take_lanes(kind, limit, now)
         if not lanes:
-            return []
+            return None
         free = _Capacity(kind, lanes, now)
         claimed = _claim_rows(kind, limit, lanes, free, now)
         lapsed = [row for row in claimed if row.state == Delivery.SENDING]

@@ -323,12 +323,16 @@ def test_two_claims_at_once_keep_to_the_cap(
         hook(tenant, hooks, f"/{number}")
     book(tenant)
     if not in_turn:
-        monkeypatch.setattr(lanes, "_try_lock_lanes", lambda kind, wanted: list(wanted))
+        read = lanes._due_checks
+        monkeypatch.setattr(lanes, "_try_lock_lanes", lambda kind, due, limit: due)
+        monkeypatch.setattr(  # not the check that the first one has locked
+            lanes, "_due_checks", lambda *due: {lane: pks[::-1] for lane, pks in read(*due).items()}
+        )
     found: list[Delivery] = []
     with transaction.atomic():
         first = claim_due("webhook", 2)
         in_thread(lambda: book(tenant, soon(hours=80))).join()
-        in_thread(lambda: found.extend(claim_due("webhook", 9))).join()
+        in_thread(lambda: found.extend(claim_due("webhook", 9) or [])).join()
 
     assert (len(first), len(found)) == taken
     assert next_check("webhook") <= database_now() + FULL_PAUSE
