@@ -19,7 +19,7 @@ from notifications.models import Delivery, Endpoint, LaneCheck
 from notifications.outbox import circuit_breaker, dispatcher, lanes
 from notifications.outbox.dispatcher import Dispatcher, run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check, take_lanes
-from notifications.outbox.leases import _BEGIN_CLAIM, LEASE, claim_due
+from notifications.outbox.leases import _BEGIN_CLAIM, LEASES, claim_due
 from notifications.outbox.mail_and_webhook_senders import NOT_RENDERED
 from notifications.outbox.results import SendResult, record_results
 from notifications.tasks import purge_deliveries
@@ -29,6 +29,7 @@ from tests.sinks import MailSink
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+LEASE = LEASES[Delivery.WEBHOOK]
 GOOD, BAD = "https://good.example:443", "https://bad.example:443"
 
 
