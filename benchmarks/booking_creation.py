@@ -18,7 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from benchmarks.stage import Goal, Stage, milliseconds, own_postgres
+from benchmarks.cpu_time import cpu_per_call
+from benchmarks.stage import Goal, HttpClient, Stage, milliseconds, own_postgres
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -137,6 +138,38 @@ def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) 
     return sum(made) / (time.perf_counter() - start)
 
 
+WEBHOOK_TARGETS = {1: 1.15, 100: 1.5}
+
+
+def measure_webhooks(url: str, folder: Path) -> Iterator[Goal]:
+    """Compare the CPU time of web and PostgreSQL for bookings of apps with and without webhooks."""
+    stage = Stage(url, folder)
+    try:
+        stage.start()
+        apps = stage.script("benchmarks.fill", "webhooks")
+        numbers = count()
+
+        def book(client: HttpClient, resource_id: str) -> bytes:
+            return client.call("POST", "/bookings", body_of(resource_id, next(numbers)), status=201)
+
+        runs = {
+            name: partial(book, stage.client(filled["key"]), filled["resources"][0])
+            for name, filled in apps.items()
+        }
+        spent = {name: sum(parts) for name, parts in cpu_per_call(stage, url, runs).items()}
+    finally:
+        stage.stop()
+    for webhooks, target in WEBHOOK_TARGETS.items():
+        ratio = spent[str(webhooks)] / spent["0"]
+        yield Goal(
+            f"N1 POST /bookings with webhooks: {webhooks}",
+            f"at most {target}x one without",
+            ratio,
+            f"CPU {milliseconds(spent[str(webhooks)])} against {milliseconds(spent['0'])}",
+            ratio <= target,
+        )
+
+
 def measure_database(url: str, folder: Path, name: str, target: float) -> list[Goal]:
     stage = Stage(url, folder)
     try:
@@ -235,6 +268,7 @@ def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]
 def measure() -> list[Goal]:
     with tempfile.TemporaryDirectory() as folder, own_postgres() as url:
         found = measure_database(url, Path(folder), "PostgreSQL", 0.4)
+        found += measure_webhooks(url, Path(folder))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder)
         return found + measure_database(f"sqlite:///{path / 'db.sqlite3'}", path, "SQLite", 0.5)

@@ -86,6 +86,18 @@ def measure_claims(stage: Stage, backlog: int) -> Iterator[Goal]:
         )
 
 
+def measure_empty_lanes(stage: Stage, checks: int) -> Iterator[Goal]:
+    found = stage.script("benchmarks.deliveries_in_process", "empty", "0", str(checks))
+    for lanes, seconds in found.items():
+        yield Goal(
+            f"P24 another app's call is claimed beside {checks:,} due checks, empty lanes: {lanes}",
+            "within 2 s",
+            seconds["first"],
+            f"s; {seconds['all']:.1f} s until no check is due",
+            seconds["first"] <= 2,
+        )
+
+
 def measure_lock_waits(stage: Stage) -> Goal:
     with sink(0) as port:
         found = stage.script(
@@ -148,6 +160,7 @@ def measure() -> Iterator[Goal]:
         yield measure_rate(stage, 50, few(3000), 0.8)
         yield measure_depth(stage)
         yield from measure_claims(stage, million())
+        yield from measure_empty_lanes(stage, million() // 10)
         yield measure_lock_waits(stage)
         if services.Redis.is_installed():
             redis = services.Redis()

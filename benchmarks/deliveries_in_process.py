@@ -3,6 +3,7 @@
 rate    calls per second of a dispatcher, and of a bare pool of as many threads with the same client
 depth   calls per second of a dispatcher with 10,000 and with 100,000 rows due
 claims  a claim of some calls beside a million due calls that have to wait, and beside none
+empty   the first claim of another app's call beside due checks of empty lanes
 share   calls per second of PROCESSES dispatchers on one queue, and their waits for locks
 fill    so many rows that become due one after the other, 200 a second
 """
@@ -185,6 +186,34 @@ def measure_claims(backlog: int) -> dict[str, dict[str, float]]:
     return found
 
 
+EMPTY_CHECKS = """
+INSERT INTO notifications_lanecheck (app_id, type, endpoint, next_at, transaction)
+SELECT %s, 'webhook', 'https://s' || (n %% %s) || ':443', now() - interval '1 hour', -n
+FROM generate_series(1, %s) AS n
+"""
+
+
+def measure_empty_lanes(checks: int) -> dict[str, dict[str, float]]:
+    """Measure, for one and for `checks` empty lanes of an app, the claim that takes another app's
+    call, and all claims until no check of the app is due.
+    """
+    quiet = make_webhook("https://good.example/hook")
+    found = {}
+    for servers in (1, checks // 10, checks):
+        clear()
+        with connection.cursor() as cursor:
+            cursor.execute(EMPTY_CHECKS, [make_webhook(quiet.url).app_id, servers, checks])
+        fill(quiet, 1)
+        began = time.perf_counter()
+        rows = claim_due("webhook", 64)
+        first = time.perf_counter() - began
+        assert [row.app_id for row in rows or ()] == [quiet.app_id]
+        while claim_due("webhook", 64) is not None:
+            pass
+        found[f"{servers:,}"] = {"first": first, "all": time.perf_counter() - began}
+    return found
+
+
 def claim_seconds(webhook: Webhook) -> float:
     """Return the median time of 100 claims."""
     times = []
@@ -244,6 +273,8 @@ def run_part() -> Iterator[Any]:
         yield measure_depth(url)
     elif part == "claims":
         yield measure_claims(int(sys.argv[3]))
+    elif part == "empty":
+        yield measure_empty_lanes(int(sys.argv[3]))
     elif part == "share":
         yield measure_lock_waits(url, int(sys.argv[3]))
     elif part == "run":

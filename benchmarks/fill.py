@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill small|many|connected|limited|unlimited|load|page.
+"""Rows for benchmarks: python -m benchmarks.fill NAME, one of `fills`.
 
 Prints keys and ids as JSON.
 """
@@ -22,6 +22,7 @@ from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
 from availability.models import Calendar, Constraint, Event, ProjectResource, Resource  # noqa: E402
 from availability.services import create_project, create_resource  # noqa: E402
+from notifications.webhooks.services import create_webhook  # noqa: E402
 
 RULES = [
     {"allow_weekdays": {}},
@@ -72,6 +73,18 @@ def fill_small() -> dict[str, Any]:
         )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
+    return found
+
+
+def fill_webhooks() -> dict[str, Any]:
+    """Create apps with no, one and a hundred webhooks, as many as an app may have."""
+    found = {}
+    for count in (0, 1, 100):
+        filled, _ = make_app(f"webhooks-{count}", 1)
+        app = App.objects.get(id=filled["app"])
+        for number in range(count):
+            create_webhook(app=app, given={"url": f"https://example.com/{number}"})
+        found[str(count)] = filled
     return found
 
 
@@ -154,6 +167,7 @@ def fill_app(slug: str, resources: int = 0) -> dict[str, Any]:
 if __name__ == "__main__":
     fills = {"small": fill_small, "many": fill_many, "connected": fill_connected}
     fills |= {slug: partial(fill_app, slug) for slug in ("limited", "unlimited")}
+    fills["webhooks"] = fill_webhooks
     fills["load"] = partial(fill_app, "load", 32)
     fills["page"] = partial(fill_app, "page", 1)
     print(json.dumps(fills[sys.argv[1]]()))

@@ -338,11 +338,18 @@ class Suppression(models.Model):
 class Attempt(models.Model):
     """One attempt of a delivery."""
 
+    # Unconfirmed: the mail server has not answered to a whole e-mail. Lost: the worker was lost.
+    OK, FAILED, UNCONFIRMED, LOST = "ok", "failed", "unconfirmed", "lost"
+    OUTCOMES = (OK, FAILED, UNCONFIRMED, LOST)
+
     # The column `id` is the counter of older releases, which the previous one still reads.
     id = TenantIdField(primary_key=True, db_column="uuid")
     app = ParentsAppField()
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()
+    outcome = models.CharField(
+        max_length=11, choices=[(outcome, outcome) for outcome in OUTCOMES], default=OK
+    )
     response_code = models.PositiveSmallIntegerField(null=True, blank=True)
     seconds = models.FloatField()
     error = models.CharField(max_length=300, blank=True)

@@ -24,8 +24,9 @@ from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
 from common.updated_at import transaction_start
-from notifications.models import Delivery, Plan, Webhook
+from notifications.models import Delivery, LaneCheck, Plan, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
+from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
@@ -345,15 +346,28 @@ def _reminders(transition: Transition) -> Iterator[Delivery]:
 
 
 def _cancel_reminders(transitions: Sequence[Transition]) -> None:
-    """Cancel scheduled reminders that no longer hold; workers check those being sent."""
+    """Cancel scheduled reminders that no longer hold; workers check those being sent.
+
+    The checks of lanes that are empty then go too: many of them would delay the claims at the time
+    of the reminders.
+    """
     reasons: dict[str, list[UUID]] = {}
     for transition in transitions:
         if reason := _reason_to_cancel(transition):
             reasons.setdefault(reason, []).append(transition.booking.id)
     for reason, booking_ids in reasons.items():
-        Delivery.objects.filter(
+        reminders = Delivery.objects.filter(
             booking__in=booking_ids, kind=Delivery.REMINDER, state=Delivery.SCHEDULED
-        ).update(**_final(Delivery.CANCELLED, reason, transitions[0].change.created_at))
+        )
+        lanes = set(reminders.values_list("type", "endpoint").order_by().distinct())
+        if lanes:
+            reminders.update(**_final(Delivery.CANCELLED, reason, transitions[0].change.created_at))
+            types, endpoints = zip(*lanes, strict=True)
+            delete_checks_of_empty_lanes(
+                LaneCheck.objects.filter(
+                    app=transitions[0].booking.app, type__in=types, endpoint__in=endpoints
+                )
+            )
 
 
 def _reason_to_cancel(transition: Transition) -> str:

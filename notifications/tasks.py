@@ -39,11 +39,13 @@ def purge_deliveries() -> None:
     """Delete deliveries older than DELIVERY_RETENTION_DAYS, with DELIVERY_ARCHIVE_DIR after they
     were archived; a follow-up task continues.
     """
-    before = database_now() - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
+    now = database_now()
+    before = now - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
     # The first batch may lie behind many deliveries of bookings that are still to take place.
     with no_statement_timeout():
         retention.delete_unused_endpoints()
+        retention.delete_idle_lane_checks(now)
         for _ in archive.purge_outdated(before):
             if is_stopping():
                 return

@@ -136,7 +136,7 @@ def _open_without_next_attempt(span: Span) -> QuerySet:
 
 
 def _delivered_without_success(span: Span) -> QuerySet:
-    success = Attempt.objects.filter(delivery=OuterRef("id"), error="")
+    success = Attempt.objects.filter(delivery=OuterRef("id"), outcome=Attempt.OK)
     rows = _open_or_ended_since(span.since)
     return rows.filter(~Exists(success), state=Delivery.DELIVERED)
 

@@ -57,7 +57,7 @@ LATE, TOO_LATE = 60.0, 600.0  # seconds that a delivery or a completion may be o
 MAX_SKEW = 2.0  # seconds between this machine's clock and the database's
 SECRETS_SECONDS = ALL_DAY_SECONDS = 2.0
 SOME_SPACE, MIN_SPACE = 10**9, 10**8  # bytes
-SMTP = "django.core.mail.backends.smtp.EmailBackend"
+SMTP = "notifications.mail.smtp_backend.SmtpBackend"
 FILES = "django.core.mail.backends.filebased.EmailBackend"
 
 

@@ -30,7 +30,6 @@ from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
-from notifications.outbox.leases import LEASE
 from notifications.outbox.overdue import oldest_overdue, seconds_since
 from ops.metrics_token import is_authorized
 
@@ -152,21 +151,15 @@ def _finished(now: datetime) -> Iterator[Sample]:
 
 
 def _attempts(now: datetime) -> Iterator[Sample]:
-    """Yield the number of attempts by type and result.
-
-    An attempt that took as long as a lease is "lost": its worker has died.
-    """
-    outcome = Case(
-        When(error="", then=Value("ok")),
-        When(seconds__gte=LEASE.total_seconds(), then=Value("lost")),
-        default=Value("failed"),
-        output_field=CharField(),
+    """Yield the number of attempts by type and result."""
+    failures = When(outcome=Attempt.UNCONFIRMED, then=Value(Attempt.FAILED))
+    rows = Attempt.objects.filter(at__gt=now - HOUR).annotate(
+        _result=Case(failures, default="outcome", output_field=CharField())
     )
-    rows = Attempt.objects.filter(at__gt=now - HOUR).annotate(_result=outcome)
     counts = rows.order_by().values_list("delivery__type", "_result").annotate(Count("id"))
     found = {(kind, result): count for kind, result, count in counts}
     for kind in sorted({*Delivery.TYPES, *(kind for kind, _ in found)}):
-        for result in ("ok", "failed", "lost"):
+        for result in (Attempt.OK, Attempt.FAILED, Attempt.LOST):
             yield {"type": kind, "result": result}, found.get((kind, result), 0)
 
 

@@ -663,7 +663,12 @@ if EMAIL_URL:
 else:
     EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
     EMAIL_FILE_PATH = str(VAR_DIR / "outbox")
-EMAIL_TIMEOUT = 10  # seconds for each answer of the mail server
+if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
+    EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
+# Seconds: to connect, for the answer to a command, for the answer to a whole e-mail, and for all of
+# them together. RFC 5321, 4.5.3.2.
+EMAIL_TIMEOUT, EMAIL_COMMAND_TIMEOUT, EMAIL_MESSAGE_TIMEOUT = 10, 30, 120
+EMAIL_DEADLINE = 60 + EMAIL_MESSAGE_TIMEOUT
 DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL") or "bookings@localhost"
 
 # --- Outbound calls -------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Where deliveries go in tests: a real SMTP server and a real HTTP server, on loopback."""
 
+import asyncio
 import contextlib
 import email.policy
 import json
@@ -31,6 +32,8 @@ class Mail:
     to: list[str]
     message: EmailMessage
     at: float
+    options: list[str] = field(default_factory=list)  # of MAIL FROM
+    content: bytes = b""
 
     @property
     def subject(self) -> str:
@@ -47,11 +50,16 @@ class Mail:
 
 
 class MailSink:
-    """`sink.mails` is what arrived; `sink.answer = lambda to: "451 later"` refuses some."""
+    """`sink.mails` is what arrived; `sink.answer = lambda to: "451 later"` refuses some.
+
+    confirms: False: it takes mails and does not answer. has_8bitmime: whether it says so.
+    """
 
     def __init__(self, port: int = 0) -> None:
         self.mails: list[Mail] = []
         self.answer: Callable[[str], str | None] = lambda to: None
+        self.confirms = True
+        self.has_8bitmime = True
         self.port = port or free_port()
         self._controller = Controller(
             self, hostname="127.0.0.1", port=self.port, enable_SMTPUTF8=True
@@ -70,6 +78,13 @@ class MailSink:
         """As EMAIL_URL."""
         return f"smtp://127.0.0.1:{self.port}"
 
+    async def handle_EHLO(
+        self, server: SMTP, session: Any, envelope: Any, hostname: str, responses: list[str]
+    ) -> list[str]:
+        session.host_name = hostname
+        left_out = () if self.has_8bitmime else ("250-8BITMIME",)
+        return [response for response in responses if response not in left_out]
+
     async def handle_RCPT(
         self, server: SMTP, session: Any, envelope: Any, address: str, options: Any
     ) -> str:
@@ -80,7 +95,18 @@ class MailSink:
 
     async def handle_DATA(self, server: SMTP, session: Any, envelope: Any) -> str:
         message = email.message_from_bytes(envelope.content, policy=email.policy.default)
-        self.mails.append(Mail(envelope.mail_from, list(envelope.rcpt_tos), message, time.time()))
+        self.mails.append(
+            Mail(
+                envelope.mail_from,
+                list(envelope.rcpt_tos),
+                message,
+                time.time(),
+                list(envelope.mail_options),
+                envelope.content,
+            )
+        )
+        while not self.confirms:
+            await asyncio.sleep(0.01)
         return "250 OK"
 
 

@@ -13,7 +13,7 @@ from django.db.backends.signals import connection_created
 from django.http import HttpRequest
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-from opentelemetry.sdk.resources import SERVICE_NAME, Resource
+from opentelemetry.sdk.resources import SERVICE_NAME, OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, StatusCode
@@ -32,9 +32,9 @@ def exporting_provider() -> TracerProvider:
 
     Its thread is started again in forked processes.
     """
-    # The environment's attributes win.
-    resource = Resource({SERVICE_NAME: DEFAULT_SERVICE_NAME}).merge(Resource.create())
-    provider = TracerProvider(resource=resource)
+    # The environment's name wins. `Resource.create()` would add one of its own if there is none.
+    named = {SERVICE_NAME: DEFAULT_SERVICE_NAME, **OTELResourceDetector().detect().attributes}
+    provider = TracerProvider(resource=Resource.create(named))
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
     return provider
 

@@ -19,7 +19,7 @@ from availability.models import Resource
 from bookings.models import UnverifiedBooking
 from notifications.invitation_links import INVITATION_MAIL
 from notifications.mail.owner_and_test_mode_recipients import Recipients
-from notifications.mail.suppressions import suppress
+from notifications.mail.suppressions import is_address_failure, suppress
 from notifications.models import Delivery, Suppression
 from notifications.planning import VERIFICATION_CODE
 from notifications.resource_password_reset_links import RESET_MAIL
@@ -71,6 +71,8 @@ def _record(
         return f"Ignored: the e-mail was not sent to {address}."
     if not recipient.is_permanent:
         return f"Ignored: {address} has failed for now ({recipient.status})."
+    if not is_address_failure(recipient.status):
+        return f"Ignored: the failure is not about {address} itself ({recipient.status})."
     suppress(delivery.app, address, Suppression.BOUNCED, now=now, detail=recipient.detail)
     return f"{address} gets no more e-mails of the app {delivery.app.slug}: {recipient.detail}"
 

@@ -1,5 +1,6 @@
 """Who a mail is from and to, and the headers that follow from it."""
 
+import re
 import uuid
 from collections.abc import Sequence
 from email.utils import formataddr, parseaddr
@@ -18,6 +19,7 @@ from common.api.fields import CONTROL_OR_BREAK
 from notifications.mail.mime import Mail
 
 _check_address = EmailValidator()
+_ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
 
 
 class MailContent(Protocol):
@@ -75,6 +77,11 @@ def _is_address(text: str) -> bool:
         return ascii_address(text).isascii()
     except (ValidationError, UnicodeError):
         return False
+
+
+def without_addresses(text: str) -> str:
+    """Replace e-mail addresses: mail servers quote them in their answers."""
+    return _ADDRESS.sub("[address]", text) if "@" in text else text
 
 
 def ascii_address(address: str) -> str:

@@ -1,13 +1,14 @@
 """Addresses that an app sends no e-mails, or no reminders, to."""
 
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 
 from apps_config.models import App
 from bookings.privacy import Person
 from common.api.response_records import Json
 from common.instants import format_stamp
+from common.sql import database_now
 from notifications.models import Suppression
 
 
@@ -39,6 +40,22 @@ def suppress(app: App, email: str, reason: str, *, now: datetime, detail: str = 
         reason=reason,
         defaults={"detail": detail[:300], "created_at": now},
     )
+
+
+def is_address_failure(status: str) -> bool:
+    """Return whether the status of a failed delivery says that the address is unusable for good.
+
+    RFC 3463: 5.1 is about the address, 5.2 about the mailbox, 5.0 undefined. Others are about the
+    network, the e-mail or a policy; 5.1.7 and 5.1.8 are about the sender's address.
+    """
+    return status.startswith(("5.0.", "5.1.", "5.2.")) and status not in ("5.1.7", "5.1.8")
+
+
+def suppress_bounced(app: App, details: Mapping[str, str]) -> None:
+    """Suppress addresses that a mail server has refused; details: its answer by address."""
+    now = database_now()
+    for address in sorted(details):
+        suppress(app, address, Suppression.BOUNCED, now=now, detail=details[address])
 
 
 # --- Personal data --------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ import contextlib
 import fcntl
 import gzip
 import os
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
@@ -27,6 +26,7 @@ from django.conf import settings
 from django.db.models import F, Q
 
 from common.sql import database_now
+from notifications.mail.envelope import without_addresses
 from notifications.models import Attempt
 from notifications.outbox import retention
 from notifications.outbox.retention import delete_archived, delete_outdated, outdated_deliveries
@@ -38,8 +38,7 @@ COLUMNS = (
     *("type", "kind", "recipient", "version", "endpoint", "state", "reason", "tries", "lapses"),
     *("due_at", "expires_at", "created_at", "updated_at", "finished_at", "request_id"),
 )
-ATTEMPT_COLUMNS = ("at", "response_code", "seconds", "error")
-ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
+ATTEMPT_COLUMNS = ("at", "outcome", "response_code", "seconds", "error")
 
 
 class ArchiveBusy(Exception):
@@ -147,11 +146,6 @@ def _attempts_of(ids: Sequence[UUID]) -> dict[UUID, list[dict[str, Any]]]:
         row["error"] = without_addresses(row["error"])
         attempts[row.pop("delivery_id")].append(row)
     return attempts
-
-
-def without_addresses(text: str) -> str:
-    """Replace e-mail addresses: mail servers quote them in their answers."""
-    return ADDRESS.sub("[address]", text) if "@" in text else text
 
 
 # --- Deleting -------------------------------------------------------------------------------------

@@ -20,8 +20,9 @@ from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.lanes import next_check
-from notifications.outbox.leases import LEASE, claim_due
-from notifications.outbox.mail_and_webhook_senders import SendCall, kept_mail_session, prepare_batch
+from notifications.outbox.leases import LEASES, claim_due
+from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
+from notifications.outbox.mail_sessions import kept_mail_session
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
 
 logger = logging.getLogger(__name__)
@@ -30,11 +31,11 @@ logger = logging.getLogger(__name__)
 MAX_SECONDS = 20.0
 LINGER = 0.5
 MIN_SLEEP, MAX_SLEEP = 0.02, 1.0
-# A send starts only if this much of its lease is left: more than any attempt takes.
-SEND_NEEDS = 26.0
+# A send starts at most so long after its claim: no attempt takes the rest of the lease.
+START_WITHIN = 14.0
 # The last sends end within their lease, plus as long for an outage of the database. If killed
 # earlier, mails already sent would count as lost and be sent twice.
-MAX_RUN = MAX_SECONDS + 2 * LEASE.total_seconds()
+MAX_RUN = MAX_SECONDS + 2 * max(LEASES.values()).total_seconds()
 AHEAD = 4  # rows claimed per thread, so that no thread waits for the database
 # Seconds to wait for the first result, and to collect further ones.
 FIRST_RESULT, FURTHER_RESULTS = 0.05, 0.02
@@ -45,10 +46,10 @@ DATABASE_ERRORS = (DatabaseError, InterfaceError)
 class DispatchJob:
     """A claimed delivery on its way through the thread pool."""
 
-    __slots__ = ("lease_ends", "row", "send")
+    __slots__ = ("row", "send", "starts_until")
 
-    def __init__(self, row: Delivery, send: SendCall, lease_ends: float) -> None:
-        self.row, self.send, self.lease_ends = row, send, lease_ends
+    def __init__(self, row: Delivery, send: SendCall, starts_until: float) -> None:
+        self.row, self.send, self.starts_until = row, send, starts_until
 
 
 class Dispatcher:
@@ -68,8 +69,8 @@ class Dispatcher:
     def run(self) -> int:
         """Send until nothing is due; return the number of attempts.
 
-        1. Claim due rows, a few for each thread, under a lease of 40 seconds and within the caps of
-           server and app (`leases.claim_due`).
+        1. Claim due rows, a few for each thread, under a lease (`leases.LEASES`) and within the
+           caps of server and app (`leases.claim_due`).
         2. Prepare each: is it still relevant, who is the recipient, what is the content? Irrelevant
            ones end unsent (`prepare_batch`, `results.end_unsent`).
         3. Pass the others to threads, which use the network and no database. A thread sends only
@@ -95,11 +96,11 @@ class Dispatcher:
         while True:
             is_ending = self.stopping() or time.monotonic() > ends
             try:
-                found = None if is_ending else self._take()
+                has_claimed = not is_ending and self._take()
                 # A result may free deliveries that it held back: the claim above came too early.
                 has_results = self.in_hand > 0
                 self._write_down()
-                idle = not has_results and (is_ending or found == 0)
+                idle = not has_results and not has_claimed
                 pause = self._pause(working_at) if idle and not is_ending else None
             except DATABASE_ERRORS as error:
                 if not is_outage(error):
@@ -126,29 +127,29 @@ class Dispatcher:
         """Wait and reconnect: results of finished sends are still to be recorded."""
         connection.close()
         self.away_since = self.away_since or time.monotonic()
-        if time.monotonic() - self.away_since > LEASE.total_seconds():
+        if time.monotonic() - self.away_since > LEASES[self.kind].total_seconds():
             raise error
         logger.warning("%s pump: the database is away (%s)", self.kind, type(error).__name__)
         time.sleep(1)
 
-    def _take(self) -> int | None:
-        """Claim rows for the threads; return their number, or None without a claim."""
+    def _take(self) -> bool:
+        """Claim rows for the threads; return whether lanes were due, so that more may be due."""
         most = self.threads * AHEAD
         room = most - self.in_hand
         if room < most // 2 and self.in_hand:  # a claim costs as much for a few rows
-            return None
-        lease_ends = time.monotonic() + LEASE.total_seconds()
+            return False
+        starts_until = time.monotonic() + START_WITHIN
         rows = claim_due(self.kind, room)
         if not rows:
-            return 0
+            return rows is not None
         sends, verdicts = prepare_batch(rows, now=timezone.now())
         if verdicts:
             end_unsent(verdicts)
         self._start_threads()
         for row, send in sends:
             self.in_hand += 1
-            self.jobs.put(DispatchJob(row, send, lease_ends))
-        return len(rows)
+            self.jobs.put(DispatchJob(row, send, starts_until))
+        return True
 
     def _start_threads(self) -> None:
         """Start the threads at the first job: most runs find nothing due."""
@@ -174,7 +175,7 @@ class Dispatcher:
 
     def _send_job(self, job: DispatchJob) -> None:
         """Send one job. Runs in a thread: no database."""
-        if self.stopping() or job.lease_ends - time.monotonic() < SEND_NEEDS:
+        if self.stopping() or time.monotonic() > job.starts_until:
             self.done.put((job, None))
             return
         self.done.put((job, send_and_log(job.row, job.send)))

@@ -6,7 +6,8 @@ wait: its next check is at the end of the breaker's pause, or when there is capa
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.postgres.expressions import ArraySubquery
 from django.db import connection
-from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
+from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
 from common.compiled_query import FixedValues
@@ -23,6 +24,7 @@ from common.sql import to_uuid, update_rows
 from notifications.models import Delivery, LaneCheck
 
 MAX_LANES = 100  # of one claim
+MAX_CHECKS = 1000  # that a claim reads, and of which it merges those of the same lane
 # Until the next check of a lane without capacity. A result in the lane makes it due at once.
 FULL_PAUSE = timedelta(seconds=1)
 # Until the next check of a lane with rows that other transactions have locked.
@@ -45,49 +47,77 @@ class LaneState(NamedTuple):
 
 
 def take_lanes(kind: str, limit: int, now: datetime) -> list[LaneCheck]:
-    """Lock due checks of at most `limit` lanes, one for each lane, the longest due first.
+    """Lock due lanes, at most `limit`; return one check of each, the longest due first.
 
     Until the end of the transaction, no other claim can take a lane of the same app or server, so
     the caps are exact. A claim never waits for another claim: it omits that claim's lanes.
+
+    Other due checks of the lanes are deleted before the deliveries are read: a check that is
+    written later is kept.
     """
-    due = LaneCheck.objects.filter(type=kind, next_at__lte=now).order_by("next_at", "id")
-    if connection.vendor == "postgresql":
-        due = due.select_for_update(skip_locked=True)
-    lanes: dict[tuple[UUID, str], LaneCheck] = {}
-    others = []
-    for check in due[: min(limit, MAX_LANES)]:
-        if lanes.setdefault((check.app_id, check.endpoint), check) is not check:
-            others.append(check)
-    taken = {key: lanes[key] for key in _try_lock_lanes(kind, lanes)}
-    # Before the deliveries are read: a check that is written later is kept.
-    merged = [check.pk for check in others if (check.app_id, check.endpoint) in taken]
+    checks = _due_checks(kind, now)
+    chosen = [
+        checks[lane][0] for lane in _try_lock_lanes(kind, list(checks), min(limit, MAX_LANES))
+    ]
+    # By key alone: to a planner without statistics, the due checks are few rows.
+    rows = LaneCheck.objects.filter(pk__in=chosen).order_by().select_for_update(skip_locked=True)
+    lanes = sorted((row for row in rows if row.next_at <= now), key=lambda row: row.next_at)
+    merged = [pk for row in lanes for pk in checks[row.app_id, row.endpoint] if pk != row.pk]
     if merged:
-        LaneCheck.objects.filter(pk__in=merged).delete()
-    return list(taken.values())
+        delete_unlocked(LaneCheck.objects.filter(pk__in=merged, next_at__lte=now))
+    return lanes
 
 
+def _due_checks(kind: str, now: datetime) -> dict[tuple[UUID, str], list[int]]:
+    """Return ids of due checks by app and server, in the order in which a claim takes the lanes.
+
+    Apps take turns, so that an app with many lanes delays no other app. If more checks are due than
+    a claim reads, it reads one of each app besides the longest due.
+    """
+    due = LaneCheck.objects.filter(type=kind, next_at__lte=now)
+    columns = ("next_at", "app_id", "endpoint", "pk")
+    found = list(due.order_by("next_at", "id").values_list(*columns)[:MAX_CHECKS])
+    if len(found) == MAX_CHECKS:
+        apps = due.values("app").annotate(first=Min("id"), since=Min("next_at")).order_by("since")
+        pks = list(apps.values_list("first", flat=True)[:MAX_CHECKS])
+        found = [*sorted(LaneCheck.objects.filter(pk__in=pks).values_list(*columns)), *found]
+    checks: dict[tuple[UUID, str], list[int]] = {}
+    for _, app_id, endpoint, pk in found:
+        checks.setdefault((app_id, endpoint), []).append(pk)
+    turns = Counter[UUID]()
+    turn_of = {}
+    for lane in checks:
+        turn_of[lane] = turns[lane[0]]
+        turns[lane[0]] += 1
+    return {lane: checks[lane] for lane in sorted(checks, key=turn_of.__getitem__)}
+
+
+# The lanes are tried in order until `limit` are locked.
 _TRY_LOCKS = """
-SELECT key FROM unnest(%s::text[]) AS key
-WHERE pg_try_advisory_xact_lock(hashtextextended(key, 7301))
+SELECT position FROM unnest(%s::text[], %s::text[]) WITH ORDINALITY AS lane (app, server, position)
+WHERE pg_try_advisory_xact_lock(hashtextextended(app, 7301))
+AND (server = '' OR pg_try_advisory_xact_lock(hashtextextended(server, 7301))) LIMIT %s
 """
 
 
-def _try_lock_lanes(kind: str, lanes: Iterable[tuple[UUID, str]]) -> list[tuple[UUID, str]]:
-    """Lock and return, in order, the lanes whose app and server no other claim has; on SQLite all
-    lanes.
+def _try_lock_lanes(
+    kind: str, lanes: Sequence[tuple[UUID, str]], limit: int
+) -> list[tuple[UUID, str]]:
+    """Lock and return the first `limit` lanes whose app and server no other claim has; on SQLite
+    the first ones.
     """
-    wanted = list(lanes)
-    if connection.vendor != "postgresql" or not wanted:
-        return wanted
-    keys = {key for lane in wanted for key in _lock_keys(kind, *lane)}
+    if connection.vendor != "postgresql" or not lanes:
+        return list(lanes[:limit])
+    apps, servers = [f"{kind} {app_id}" for app_id, _ in lanes], [server for _, server in lanes]
     with connection.cursor() as cursor:
-        cursor.execute(_TRY_LOCKS, [sorted(keys)])
-        granted = {key for (key,) in cursor.fetchall()}
-    return [lane for lane in wanted if granted.issuperset(_lock_keys(kind, *lane))]
+        cursor.execute(_TRY_LOCKS, [apps, servers, limit])
+        return [lanes[position - 1] for (position,) in cursor.fetchall()]
 
 
-def _lock_keys(kind: str, app_id: UUID, endpoint: str) -> list[str]:
-    return [f"{kind} {app_id}", *([endpoint] if endpoint else [])]
+def delete_unlocked(checks: QuerySet[LaneCheck]) -> int:
+    """Delete the checks that no other transaction has locked; return their number."""
+    locked = checks.select_for_update(skip_locked=True).order_by().values("pk")
+    return LaneCheck.objects.filter(pk__in=locked).delete()[0]
 
 
 class _IdArray(Subquery):
@@ -194,6 +224,16 @@ def recheck_server(endpoint: str, now: datetime) -> None:
 
 def _waiting_checks_not_due(now: datetime, lanes: Q) -> QuerySet[LaneCheck]:
     return LaneCheck.objects.filter(lanes, waiting_since__isnull=False, next_at__gt=now)
+
+
+def delete_checks_of_empty_lanes(checks: QuerySet[LaneCheck]) -> int:
+    """Delete those of the checks whose lanes have no open deliveries; return their number.
+
+    A claim would do so too, but only when they are due: for reminders, up to a year later. Checks
+    of lanes with waiting deliveries are left to the claims, whose results update them.
+    """
+    open_rows = in_lane_of_outer_query(Delivery.objects.open()).filter(type=OuterRef("type"))
+    return delete_unlocked(checks.filter(~Exists(open_rows), waiting_since=None))
 
 
 def next_check(kind: str) -> datetime | None:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 
+from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
@@ -29,13 +30,21 @@ from notifications.outbox.lanes import (
     write_checks,
 )
 
-# Longer than any one attempt: 15 s for a call, 25 s for a mail, plus margin.
-LEASE = timedelta(seconds=40)
+# Longer than any one attempt: 15 s for a call, 25 s for a calendar write, 180 s for an e-mail, plus
+# margin.
+LEASES = {
+    Delivery.EMAIL: timedelta(seconds=settings.EMAIL_DEADLINE + 20),
+    Delivery.WEBHOOK: timedelta(seconds=40),
+    Delivery.CALENDAR: timedelta(seconds=40),
+}
 MAX_LOST_LEASES = 5
 
 
-def claim_due(kind: str, limit: int) -> list[Delivery]:
+def claim_due(kind: str, limit: int) -> list[Delivery] | None:
     """Claim up to `limit` due deliveries of a type under a new `lease_token`.
+
+    Returns None if no lane is due or other claims have all that are; an empty list if the lanes of
+    this claim had nothing to send: further lanes may be due.
 
     1. Take lanes that are due; no other claim has their apps and servers (`lanes.take_lanes`).
     2. Claim the same number of deliveries from each lane with capacity, within the caps per server
@@ -49,12 +58,12 @@ def claim_due(kind: str, limit: int) -> list[Delivery]:
         now = _begin_claim()
         lanes = take_lanes(kind, limit, now)
         if not lanes:
-            return []
+            return None
         free = _Capacity(kind, lanes, now)
         claimed = _claim_rows(kind, limit, lanes, free, now)
         lapsed = [row for row in claimed if row.state == Delivery.SENDING]
         _record_lost_leases(lapsed)
-        _lease(claimed, token, now + LEASE)
+        _lease(claimed, token, now + LEASES[kind])
         _schedule_checks(lanes, free, now)
     for row in claimed:
         row.state, row.lease_token, row.tries = Delivery.SENDING, token, row.tries + 1
@@ -255,8 +264,9 @@ def _record_lost_leases(rows: Sequence[Delivery]) -> None:
                 Attempt(
                     app_id=row.app_id,
                     delivery=row,
-                    at=(row.next_at or row.due_at) - LEASE,
-                    seconds=LEASE.total_seconds(),
+                    at=(row.next_at or row.due_at) - LEASES[row.type],
+                    outcome=Attempt.LOST,
+                    seconds=LEASES[row.type].total_seconds(),
                     error="The worker was lost. The message may have been sent.",
                 )
                 for row in rows

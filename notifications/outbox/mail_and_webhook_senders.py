@@ -6,23 +6,16 @@ function uses the network only: it runs in a thread without database access.
 """
 
 import logging
-import smtplib
-import socket
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import ClassVar, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
 from django.conf import settings
-from django.core.mail import get_connection
-from django.core.mail.backends.smtp import EmailBackend
-from django.core.mail.message import BadHeaderError
 from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
@@ -36,7 +29,6 @@ from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
 from common.net import safe_http
-from common.net.deadline_watchdog import interrupt_at_deadline
 from common.observability.tracing import trace_headers
 from notifications.invitation_links import INVITATION_MAIL, invitation_url
 from notifications.mail import (
@@ -50,12 +42,11 @@ from notifications.mail import (
     compose_webhook_notice,
     entry_of,
 )
-from notifications.mail.envelope import ascii_address, plain_address
-from notifications.mail.mime import Mail
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.provider_entries import provider_entries
 from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
+from notifications.outbox.mail_sessions import send_mail
 from notifications.outbox.outdated_reasons import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
@@ -71,11 +62,7 @@ logger = logging.getLogger(__name__)
 Read = TypeVar("Read")
 SendCall = Callable[[], SendResult]
 
-# In seconds, for the whole attempt.
-CALL_DEADLINE, MAIL_DEADLINE = 15.0, 25.0
-# Exim delays the delivery of further mails (smtp_accept_queue_per_connection); other servers accept
-# more.
-MAILS_PER_SESSION = 10
+CALL_DEADLINE = 15.0  # seconds, for the whole attempt
 NOT_RENDERED = "The message could not be rendered."
 # Kinds of mail that share the template of another kind.
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
@@ -286,7 +273,7 @@ class MailsAndCalls:
         if row.kind == WEBHOOK_DISABLED:
             to = self._fit_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
-            return partial(send_mail, notice)
+            return partial(send_mail, notice, app)
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
         booking = self.bookings[row.booking_id]
@@ -315,7 +302,7 @@ class MailsAndCalls:
         )
         if is_reminder and customer:
             message.extra_headers |= unsubscribe_headers(customer, row.due_at)
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
         resource = self.resources.get(row.content.get("resource_id", ""))
@@ -327,7 +314,7 @@ class MailsAndCalls:
             to=self._fit_addresses(app, [resource.email or ""]),
             url=password_url(resource, row.due_at + LINK_LASTS),
         )
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _code_mail(self, row: Delivery, app: App) -> SendCall:
         unverified = self.unverified.get(row.content.get("reservation_id", ""))
@@ -342,7 +329,7 @@ class MailsAndCalls:
             url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
             languages=[unverified.language, project.settings.get("language")],
         )
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _invitation_mail(self, row: Delivery, app: App) -> SendCall:
         invitation = self.invitations.get(row.content.get("invitation_id", ""))
@@ -353,7 +340,7 @@ class MailsAndCalls:
         message = compose_invitation_mail(
             app=app, delivery_id=row.id, to=to, role=invitation.role, url=invitation_url(invitation)
         )
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _security_mail(self, row: Delivery, app: App) -> SendCall:
         person = row.content.get("email")
@@ -379,7 +366,7 @@ class MailsAndCalls:
             url=own_bookings_url(app, customer.email, nonce=row.id, expires_at=row.expires_at),
             languages=languages_of(booking, customer),
         )
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _fit_addresses(
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
@@ -477,122 +464,4 @@ def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> S
         retry_after=reply.retry_after,
         final=status == 410,
         server_failed=not ok and (status is None or status >= 500 or status == 429),
-    )
-
-
-class _ThreadSession(threading.local):
-    """The mail server session that a thread keeps after a mail, and how many mails it has sent."""
-
-    is_kept = False
-    backend: EmailBackend | None = None
-    mails = 0
-
-
-_of_thread = _ThreadSession()
-
-
-@contextmanager
-def kept_mail_session() -> Iterator[None]:
-    """Within the block, one session sends several mails of this thread: a new one for each mail
-    costs a connection, a TLS handshake and a login.
-    """
-    _of_thread.is_kept = True
-    try:
-        yield
-    finally:
-        _of_thread.is_kept = False
-        _close_kept_session()
-
-
-def _close_kept_session() -> None:
-    backend, _of_thread.backend, _of_thread.mails = _of_thread.backend, None, 0
-    if backend is not None:
-        with suppress(smtplib.SMTPException, OSError):
-            backend.close()
-
-
-class MailSession:
-    """The mail server session of one attempt, which can be cut at its deadline."""
-
-    def __init__(self, ends: float) -> None:
-        self.ends = ends
-        self.was_cut = False
-        self.backend: Any = _of_thread.backend or get_connection()
-
-    def send(self, message: Mail) -> None:
-        if type(self.backend) is not EmailBackend:
-            message.connection = self.backend
-            message.send()
-            return
-        # As the backend's own method does, which parses all addresses anew: that takes longer than
-        # the session (docs/benchmarks.md, P20).
-        sender = plain_address(message.from_email)
-        to = [ascii_address(address) for address in message.recipients()]
-        content = message.message().as_bytes(linesep="\r\n")
-        if self.backend is _of_thread.backend and not self._still_answers():
-            _close_kept_session()
-            self.backend = get_connection()
-        is_usable = False
-        try:
-            self.backend.open()
-            smtp: Any = self.backend.connection
-            smtp.sendmail(sender, to, content)
-            is_usable = _of_thread.is_kept
-        finally:
-            # A failure affects no other mail: the next one gets a new session.
-            _of_thread.backend = self.backend
-            _of_thread.mails += 1
-            if not is_usable or _of_thread.mails == MAILS_PER_SESSION:
-                _close_kept_session()
-
-    def _still_answers(self) -> bool:
-        """Return whether the kept session is open: a server may end it at any time. Asked before
-        the mail, so that none is sent twice.
-        """
-        try:
-            return self.backend.connection.noop()[0] == 250
-        except (smtplib.SMTPException, OSError):
-            if self.was_cut:
-                raise
-            return False
-
-    def cut(self) -> None:
-        self.was_cut = True
-        smtp = getattr(self.backend, "connection", None)
-        if smtp and smtp.sock:
-            with suppress(OSError):
-                smtp.sock.shutdown(socket.SHUT_RDWR)
-
-
-def send_mail(message: Mail) -> SendResult:
-    """Send one mail, in the thread's kept session or in one of its own (`kept_mail_session`)."""
-    began = time.monotonic()
-    code, error, final = None, "", False
-    session = MailSession(began + MAIL_DEADLINE)
-    try:
-        with interrupt_at_deadline(session):
-            session.send(message)
-    except smtplib.SMTPRecipientsRefused as refused:
-        codes = [code for code, _ in refused.recipients.values()]
-        code = max(codes)
-        error, final = "The server refused the address.", min(codes) >= 500
-    except smtplib.SMTPResponseException as answer:
-        code = answer.smtp_code
-        error, final = f"The mail server returned {code}.", code >= 500
-    except (smtplib.SMTPException, OSError) as trouble:
-        error = f"The mail server could not be reached ({type(trouble).__name__})."
-    except (BadHeaderError, ValueError) as poison:
-        error, final = f"The e-mail can't be encoded ({type(poison).__name__}).", True
-    if code is not None and code < 0:
-        # smtplib's code for an answer that is not SMTP.
-        code, error = None, "The response of the mail server is not SMTP."
-    if error and session.was_cut:
-        # A truncated answer is meaningless.
-        code, error, final = None, "The mail server took too long.", False
-    return SendResult(
-        ok=not error,
-        seconds=time.monotonic() - began,
-        response_code=code,
-        error=error,
-        final=final,
     )

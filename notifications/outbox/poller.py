@@ -25,7 +25,7 @@ from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import next_check
-from notifications.outbox.leases import LEASE
+from notifications.outbox.leases import LEASES
 from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
 
 logger = logging.getLogger(__name__)
@@ -142,4 +142,4 @@ def _stop_polling(**_: Any) -> None:
 def _join_poll_threads(**_: Any) -> None:
     """Wait until running work is recorded; an attempt takes no longer than its lease."""
     for thread in _poll_threads:
-        thread.join(LEASE.total_seconds())
+        thread.join(max(LEASES.values()).total_seconds())

@@ -33,6 +33,8 @@ CALL_DELAYS = tuple(
 )
 # Delays of mails; the last one repeats until the mail expires.
 MAIL_DELAYS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 15, 60))
+# After an e-mail that may have been delivered, and only once.
+UNCONFIRMED_DELAY = timedelta(minutes=30)
 JITTER = 0.2
 MIN_PAUSE = timedelta(seconds=30)  # the shortest delay before expiry
 
@@ -41,6 +43,7 @@ MIN_PAUSE = timedelta(seconds=30)  # the shortest delay before expiry
 class SendResult:
     """The result of one attempt.
 
+    ok: sent; for an e-mail, to at least one recipient. is_unconfirmed: it may have been sent.
     final: no retry can help. server_failed: the endpoint failed, not only this call. keep: stores
     data from the attempt, in the transaction of its result, if this worker still holds the lease.
     """
@@ -53,6 +56,7 @@ class SendResult:
     retry_after: int | None = None
     final: bool = False
     server_failed: bool = False
+    is_unconfirmed: bool = False
     keep: Callable[[], None] | None = None
 
 
@@ -187,6 +191,7 @@ def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
         app_id=row.app_id,
         delivery=row,
         at=now - timedelta(seconds=outcome.seconds),
+        outcome=_attempt_outcome(outcome),
         response_code=outcome.response_code,
         seconds=round(outcome.seconds, 3),
         error=outcome.error[:300],
@@ -194,9 +199,19 @@ def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
     )
 
 
+def _attempt_outcome(outcome: SendResult) -> str:
+    if outcome.ok:
+        return Attempt.OK
+    return Attempt.UNCONFIRMED if outcome.is_unconfirmed else Attempt.FAILED
+
+
 def _after_failure(row: Delivery, outcome: SendResult, now: datetime) -> dict[str, object]:
     """Return the columns of a row after a failed attempt: its retry or its end."""
-    delay = None if outcome.final else retry_delay(row.type, row.tries, outcome.retry_after)
+    delay = None
+    if outcome.is_unconfirmed:
+        delay = None if _was_unconfirmed(row) else UNCONFIRMED_DELAY
+    elif not outcome.final:
+        delay = retry_delay(row.type, row.tries, outcome.retry_after)
     if delay is None:
         return _final(Delivery.FAILED, outcome.error, now)
     delay = fit_delay(delay, row.expires_at - now)
@@ -208,6 +223,12 @@ def _after_failure(row: Delivery, outcome: SendResult, now: datetime) -> dict[st
         "next_at": now + delay,
         "lease_token": None,
     }
+
+
+def _was_unconfirmed(row: Delivery) -> bool:
+    """Return whether an attempt may have sent it since it was scheduled (again)."""
+    since = Attempt.objects.filter(delivery=row.id, at__gte=row.due_at)
+    return since.filter(outcome=Attempt.UNCONFIRMED).exists()
 
 
 def fit_delay(delay: timedelta, left: timedelta) -> timedelta | None:

@@ -11,7 +11,8 @@ from django.db.models import F, QuerySet
 
 from common.batching import iterate_batches
 from common.sql import id_in_sql
-from notifications.models import Delivery, Endpoint, Plan
+from notifications.models import Delivery, Endpoint, LaneCheck, Plan
+from notifications.outbox.lanes import delete_checks_of_empty_lanes
 
 BATCH = 1000
 
@@ -38,6 +39,13 @@ def delete_unused_endpoints() -> None:
     for endpoints in iterate_batches(Endpoint.objects.all(), BATCH):
         idle = [endpoint.address for endpoint in endpoints if endpoint.address not in awaited]
         Endpoint.objects.filter(address__in=idle).delete()
+
+
+def delete_idle_lane_checks(now: datetime) -> None:
+    """Delete future checks of lanes without open deliveries; claims delete the due ones."""
+    for checks in iterate_batches(LaneCheck.objects.filter(next_at__gt=now), BATCH):
+        batch = LaneCheck.objects.filter(pk__in=[check.pk for check in checks])
+        delete_checks_of_empty_lanes(batch)
 
 
 def delete_outdated(before: datetime, *, batch: int | None = None) -> Iterator[int]:

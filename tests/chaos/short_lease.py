@@ -6,8 +6,7 @@ sooner; receivers here answer at once, so that no try outlasts such a lease.
 
 from datetime import timedelta
 
-from notifications.outbox import dispatcher, leases, poller
+from notifications.outbox import dispatcher, leases
 
-for module in (dispatcher, leases, poller):
-    module.LEASE = timedelta(seconds=10)
-dispatcher.SEND_NEEDS = 6.0
+leases.LEASES.update(dict.fromkeys(leases.LEASES, timedelta(seconds=10)))
+dispatcher.START_WITHIN = 4.0

@@ -44,7 +44,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def mails(settings: Any) -> Any:
     """An SMTP server that this process sends its mails to."""
     with mail_sink() as sink:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", sink.port
         yield sink
 

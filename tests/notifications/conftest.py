@@ -11,7 +11,7 @@ from tests.sinks import HookSink, MailSink, hook_sink, mail_sink
 def mails(settings: Any) -> Iterator[MailSink]:
     """An SMTP server that this process sends its mails to."""
     with mail_sink() as sink:
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", sink.port
         yield sink
 

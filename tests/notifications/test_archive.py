@@ -107,6 +107,7 @@ def test_a_line_per_delivery_without_contents(outdated: Booking, tmp_path: Path)
                 "response_code": attempt.response_code,
                 "seconds": attempt.seconds,
                 "error": "",
+                "outcome": "ok",
             }
         ],
     }

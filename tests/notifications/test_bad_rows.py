@@ -41,7 +41,7 @@ class Chatter(socketserver.BaseRequestHandler):
 def no_mail_server(settings: Any) -> Iterator[None]:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), Chatter) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+        settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
         settings.EMAIL_HOST, settings.EMAIL_PORT = server.server_address
         yield
         server.shutdown()

@@ -191,7 +191,7 @@ def test_a_hanging_server_holds_up_no_other(
     settings.DELIVERY_THREADS, settings.DELIVERY_ENDPOINT_CAP = 8, cap
     settings.DELIVERY_APP_CAP = 1000
     monkeypatch.setattr(mail_and_webhook_senders, "CALL_DEADLINE", 100.0)
-    monkeypatch.setattr(dispatcher, "SEND_NEEDS", 0.0)
+    monkeypatch.setattr(dispatcher, "START_WITHIN", 100.0)
     released = threading.Event()
     with hook_sink() as hanging:
         hanging.answers["/hang"] = Answer(until=released)
@@ -265,9 +265,9 @@ class DrippingSmtp(socketserver.StreamRequestHandler):
 
 
 def test_a_mail_server_that_drips_is_cut_off(
-    tenant: Tenant, mails: MailSink, settings: Any, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, mails: MailSink, settings: Any
 ) -> None:
-    monkeypatch.setattr(mail_and_webhook_senders, "MAIL_DEADLINE", 1.0)
+    settings.EMAIL_DEADLINE = 1.0
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), DrippingSmtp) as server:
         server.daemon_threads, server.is_over = True, threading.Event()
         serving = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -323,12 +323,16 @@ def test_two_claims_at_once_keep_to_the_cap(
         hook(tenant, hooks, f"/{number}")
     book(tenant)
     if not in_turn:
-        monkeypatch.setattr(lanes, "_try_lock_lanes", lambda kind, wanted: list(wanted))
+        read = lanes._due_checks
+        monkeypatch.setattr(lanes, "_try_lock_lanes", lambda kind, due, limit: due)
+        monkeypatch.setattr(  # not the check that the first one has locked
+            lanes, "_due_checks", lambda *due: {lane: pks[::-1] for lane, pks in read(*due).items()}
+        )
     found: list[Delivery] = []
     with transaction.atomic():
         first = claim_due("webhook", 2)
         in_thread(lambda: book(tenant, soon(hours=80))).join()
-        in_thread(lambda: found.extend(claim_due("webhook", 9))).join()
+        in_thread(lambda: found.extend(claim_due("webhook", 9) or [])).join()
 
     assert (len(first), len(found)) == taken
     assert next_check("webhook") <= database_now() + FULL_PAUSE

@@ -16,17 +16,20 @@ from django.utils import timezone
 from apps_config.models import App
 from common.sql import database_now, insert_rows
 from notifications.models import Delivery, Endpoint, LaneCheck
-from notifications.outbox import circuit_breaker, dispatcher
+from notifications.outbox import circuit_breaker, dispatcher, lanes
 from notifications.outbox.dispatcher import Dispatcher, run_dispatcher
-from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check
-from notifications.outbox.leases import _BEGIN_CLAIM, LEASE, claim_due
+from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check, take_lanes
+from notifications.outbox.leases import _BEGIN_CLAIM, LEASES, claim_due
+from notifications.outbox.mail_and_webhook_senders import NOT_RENDERED
 from notifications.outbox.results import SendResult, record_results
+from notifications.tasks import purge_deliveries
 from tests.queries import Queries
 from tests.query_plans import explain, nodes_of
 from tests.sinks import MailSink
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+LEASE = LEASES[Delivery.WEBHOOK]
 GOOD, BAD = "https://good.example:443", "https://bad.example:443"
 
 
@@ -72,7 +75,23 @@ def checks() -> list[tuple[str, str, int, bool, bool]]:
 
 
 def claimed(limit: int = 10) -> Counter[tuple[str, str]]:
-    return Counter((row.app.slug, row.endpoint) for row in claim_due(Delivery.WEBHOOK, limit))
+    rows = claim_due(Delivery.WEBHOOK, limit) or []
+    return Counter((row.app.slug, row.endpoint) for row in rows)
+
+
+def add_empty_checks(app: App, count: int, *, servers: int, due_in: float = -60) -> None:
+    """Checks as cancelled deliveries of `count` transactions leave them."""
+    next_at = database_now() + timedelta(seconds=due_in)
+    LaneCheck.objects.bulk_create(
+        LaneCheck(
+            app=app,
+            type=Delivery.WEBHOOK,
+            endpoint=f"https://s{number % servers}.example:443",
+            next_at=next_at,
+            transaction=-1 - number,
+        )
+        for number in range(count)
+    )
 
 
 def test_tenants_take_turns(make_tenant: Callable[..., Tenant]) -> None:
@@ -334,6 +353,105 @@ def test_previous_releases_deliveries_are_claimed(tenant: Tenant) -> None:
     assert claimed() == {(tenant.app.slug, GOOD): 3}
 
 
+# --- Checks of lanes that are empty or of other apps ---------------------------------------------
+@pytest.mark.parametrize("max_checks", [1000, 30], ids=["all are read", "some are read"])
+@pytest.mark.parametrize("servers", [1, 40], ids=["one lane", "40 lanes"])
+def test_empty_lanes_of_an_app_delay_no_other_app(
+    make_tenant: Callable[..., Tenant],
+    monkeypatch: pytest.MonkeyPatch,
+    servers: int,
+    max_checks: int,
+) -> None:
+    """One claim takes a lane of each app, and of its lanes all the checks that it has read."""
+    monkeypatch.setattr(lanes, "MAX_CHECKS", max_checks)
+    cancelled, quiet = make_tenant(slug="cancelled").app, make_tenant(slug="quiet").app
+    add_empty_checks(cancelled, 120, servers=servers)
+    queue_calls(quiet, 1, age=1)
+
+    assert claimed(10) == {("quiet", GOOD): 1}
+    taken = {(1, 1000): 120, (1, 30): 30, (40, 1000): 9 * 3, (40, 30): 9}
+    assert LaneCheck.objects.filter(app=cancelled).count() == 120 - taken[servers, max_checks]
+
+
+def test_many_lanes_of_an_app_delay_no_other_app(make_tenant: Callable[..., Tenant]) -> None:
+    busy, quiet = make_tenant(slug="busy").app, make_tenant(slug="quiet").app
+    for number in range(20):
+        queue_calls(busy, 1, f"https://s{number}.example:443", age=3600 - number)
+    queue_calls(quiet, 1, age=1)
+
+    taken = claimed(4)
+
+    assert taken == {
+        ("busy", "https://s0.example:443"): 1,
+        ("busy", "https://s1.example:443"): 1,
+        ("busy", "https://s2.example:443"): 1,
+        ("quiet", GOOD): 1,
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_run_goes_on_after_a_claim_of_empty_lanes(tenant: Tenant, settings: Any) -> None:
+    settings.DELIVERY_THREADS = 1
+    add_empty_checks(tenant.app, 3 * dispatcher.AHEAD, servers=3 * dispatcher.AHEAD)
+    (row,) = queue_calls(tenant.app, 1, age=1)
+
+    run_dispatcher(Delivery.WEBHOOK)
+
+    row.refresh_from_db()
+    assert (row.state, row.reason) == ("failed", NOT_RENDERED)  # it has neither body nor booking
+
+
+def test_cancelled_reminders_leave_no_checks_of_empty_lanes(tenant: Tenant) -> None:
+    resource = tenant.make_resource()
+    servers = [f"https://s{number}.example" for number in range(3)]
+
+    def book(hours: int, *urls: str) -> str:
+        start = (timezone.now() + timedelta(hours=hours)).replace(microsecond=0)
+        return tenant.book(
+            resource_id=resource["id"],
+            start=start.isoformat(),
+            end=(start + timedelta(hours=1)).isoformat(),
+            event_notifications=[
+                {
+                    "type": "webhook",
+                    "settings": {"url": f"{url}/hook"},
+                    "when": {"type": "before", "unit": "hours", "time": 1},
+                }
+                for url in urls
+            ],
+        ).data["id"]
+
+    cancelled = [book(30, *servers), book(40, *servers)]
+    book(50, servers[0])
+    for booking_id in cancelled:
+        tenant.put(f"/bookings/{booking_id}/cancel")
+
+    left = set(LaneCheck.objects.filter(type="webhook").values_list("endpoint", flat=True))
+    assert left == {f"{servers[0]}:443"}
+
+
+def test_the_nightly_purge_deletes_future_checks_of_empty_lanes(tenant: Tenant) -> None:
+    add_empty_checks(tenant.app, 5, servers=3, due_in=3600)
+    queue_calls(tenant.app, 1, age=-3600)
+
+    purge_deliveries()
+
+    assert checks() == [(tenant.app.slug, GOOD, 3600, False, False)]
+
+
+@pytest.mark.postgresql
+@pytest.mark.deep
+@pytest.mark.parametrize("servers", [1, 100_000], ids=["one lane", "100,000 lanes"])
+def test_100_000_empty_checks_delay_no_other_app(
+    make_tenant: Callable[..., Tenant], servers: int
+) -> None:
+    cancelled, quiet = make_tenant(slug="cancelled").app, make_tenant(slug="quiet").app
+    add_empty_checks(cancelled, 100_000, servers=servers)
+    queue_calls(quiet, 1, age=1)
+
+    assert claimed(64) == {("quiet", GOOD): 1}
+
+
 # --- Too many failing servers ---------------------------------------------------------------------
 def fail(row: Delivery) -> None:
     Delivery.objects.filter(id=row.id).update(
@@ -413,7 +531,7 @@ def test_a_booking_that_commits_after_its_lane_was_checked(
     booking.join()
 
     assert len(first) == 1
-    assert len(claim_due(Delivery.WEBHOOK, 10)) == (0 if is_updated else 1)
+    assert sum(claimed().values()) == (0 if is_updated else 1)
 
 
 @pytest.mark.postgresql
@@ -459,7 +577,7 @@ def test_dispatchers_share_many_lanes(make_tenant: Callable[..., Tenant], settin
 
     def work() -> None:
         while datetime.now() < until:
-            rows = claim_due(Delivery.WEBHOOK, 16)
+            rows = claim_due(Delivery.WEBHOOK, 16) or []
             taken.extend(rows)
             flying = Delivery.objects.filter(state="sending").values_list("endpoint", "app_id")
             found = list(flying)
@@ -478,3 +596,39 @@ def test_dispatchers_share_many_lanes(make_tenant: Callable[..., Tenant], settin
 
     assert over == []
     assert len(taken) == len({row.id for row in taken}) == 120
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("is_held", [True, False], ids=["claim", "control"])
+def test_lanes_of_another_claim_do_not_count(
+    make_tenant: Callable[..., Tenant], is_held: bool
+) -> None:
+    """While a claim has the busy app's lanes, another one finds the quiet app's. Without the first
+    claim, the second one has lanes of both."""
+    busy, quiet = make_tenant(slug="busy").app, make_tenant(slug="quiet").app
+    for number in range(20):
+        queue_calls(busy, 1, f"https://s{number}.example:443", age=3600)
+    taken, go_on = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            assert len(take_lanes(Delivery.WEBHOOK, 2, database_now())) == 2
+            taken.set()
+            go_on.wait()
+        connection.close()
+
+    holder = threading.Thread(target=hold)
+    if is_held:
+        holder.start()
+        taken.wait()
+    queue_calls(quiet, 2, age=1)
+    queue_calls(quiet, 2, BAD, age=1)
+    rows = claim_due(Delivery.WEBHOOK, 4)
+    go_on.set()
+    if is_held:
+        holder.join()
+
+    slugs = {"busy", "quiet"} - ({"busy"} if is_held else set())
+    assert {row.app.slug for row in rows} == slugs
+    assert len(rows) == 4

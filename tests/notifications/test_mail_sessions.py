@@ -6,12 +6,9 @@ from typing import Any
 import pytest
 from aiosmtpd.smtp import SMTP
 
+from apps_config.models import App
 from notifications.mail.mime import Mail
-from notifications.outbox.mail_and_webhook_senders import (
-    MAILS_PER_SESSION,
-    kept_mail_session,
-    send_mail,
-)
+from notifications.outbox.mail_sessions import MAILS_PER_SESSION, kept_mail_session, send_mail
 from tests.sinks import MailSink
 
 
@@ -40,7 +37,7 @@ class SessionSink(MailSink):
 def sink(settings: Any) -> Iterator[SessionSink]:
     sink = SessionSink()
     sink.start()
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
     settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", sink.port
     yield sink
     sink.stop()
@@ -48,7 +45,7 @@ def sink(settings: Any) -> Iterator[SessionSink]:
 
 def send(number: int, to: str = "marty@example.com") -> tuple[bool, str]:
     mail = Mail(f"Mail {number}", "Text", "app@example.com", [to])
-    result = send_mail(mail)
+    result = send_mail(mail, App())
     return result.ok, result.error
 
 
@@ -86,7 +83,7 @@ def test_a_refusal_ends_the_session_and_no_other_mail(sink: SessionSink) -> None
 
     assert results == [
         (True, ""),
-        (False, "The server refused the address."),
+        (False, "The server refused the address (550)."),
         (True, ""),
         (True, ""),
     ]

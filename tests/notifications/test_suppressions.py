@@ -228,6 +228,10 @@ def test_a_repeated_bounce_changes_nothing(
     ("given", "said"),
     [
         ({"status": "4.2.2"}, "Ignored: marty@example.com has failed for now (4.2.2)."),
+        (
+            {"status": "5.7.1"},
+            "Ignored: the failure is not about marty@example.com itself (5.7.1).",
+        ),
         ({"action": "delayed"}, "Ignored: this is no report of a failed delivery (RFC 3464)."),
         # A forged bounce: somebody else's address, with the id of an e-mail to oneself.
         (

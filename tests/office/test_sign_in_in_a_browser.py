@@ -200,7 +200,7 @@ def test_sent_mails_are_for_superusers_and_run_nothing(mail_file: str, settings:
     shown = staff.get(path).context
     refused = [desk.get(each).status_code for each in ("/admin/e-mails/", path, f"{path}html")]
     other = [staff.get(f"/admin/e-mails/{name}/").status_code for name in ("..", "x.log")]
-    settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
+    settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
     off = staff.get("/admin/e-mails/").status_code
 
     assert "BEGIN:VCALENDAR" in page and 'sandbox title="The e-mail as HTML"' in page

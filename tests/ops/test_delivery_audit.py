@@ -301,7 +301,7 @@ def test_a_forged_row_is_found(booking: Booking, name: str) -> None:
 
 
 def test_a_failed_try_is_no_success(booking: Booking) -> None:
-    Attempt.objects.filter(delivery__kind="test").update(error="The server returned 500.")
+    Attempt.objects.filter(delivery__kind="test").update(outcome="failed")
     row = Delivery.objects.get(kind="test")
 
     assert faults() == [f"delivered without a successful attempt: id {row.id}"]

@@ -115,9 +115,9 @@ def make_delivery(tenant: Tenant) -> Iterator[Callable[..., Delivery]]:
     return make
 
 
-def attempt(delivery: Delivery, *, ago: float, seconds: float = 0.1, error: str = "") -> None:
+def attempt(delivery: Delivery, *, ago: float, outcome: str = "ok") -> None:
     at = timezone.now() - timedelta(seconds=ago)
-    Attempt.objects.create(app=delivery.app, delivery=delivery, at=at, seconds=seconds, error=error)
+    Attempt.objects.create(app=delivery.app, delivery=delivery, at=at, seconds=0.1, outcome=outcome)
 
 
 # --- The text -------------------------------------------------------------------------------------
@@ -206,12 +206,12 @@ def test_tries_and_their_lag(make_delivery: Callable[..., Delivery]) -> None:
     for lag in (1, 2, 60):
         delivery = make_delivery(due_at=timedelta(seconds=-600 - lag), next_at=timedelta(hours=1))
         if lag == 60:
-            attempt(delivery, ago=600, seconds=40, error="The worker was lost.")
+            attempt(delivery, ago=600, outcome="lost")
         else:
-            attempt(delivery, ago=600, error="The server returned 500." if lag == 2 else "")
+            attempt(delivery, ago=600, outcome="unconfirmed" if lag == 2 else "ok")
     attempt(Delivery.objects.order_by("due_at")[1], ago=300)
     old = make_delivery(due_at=timedelta(hours=-3), next_at=timedelta(hours=1))
-    attempt(old, ago=7200, error="The server returned 500.")
+    attempt(old, ago=7200, outcome="failed")
     again = make_delivery(due_at=timedelta(seconds=-60), next_at=timedelta(hours=1))
     attempt(again, ago=600)
 

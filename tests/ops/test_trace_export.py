@@ -4,8 +4,10 @@ import gzip
 import time
 from collections.abc import Callable
 
+import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
+from common.observability.opentelemetry_tracer import exporting_provider
 from tests.live import CUSTOMER, LiveApp
 from tests.services import Service
 from tests.sinks import HookSink, hook_sink
@@ -20,12 +22,40 @@ def exported(collector: HookSink) -> dict[str, tuple[str, str]]:
         is_zipped = call.headers.get("content-encoding") == "gzip"
         body = gzip.decompress(call.body) if is_zipped else call.body
         for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-            names = [one.value.string_value for one in resource.resource.attributes]
-            service = "bookings-test" if "bookings-test" in names else ""
+            attributes = {one.key: one.value.string_value for one in resource.resource.attributes}
+            service = attributes["service.name"]
             for scope in resource.scope_spans:
                 for span in scope.spans:
                     found[span.name] = (span.trace_id.hex(), service)
     return found
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({}, "scheduling"),
+        ({"OTEL_SERVICE_NAME": "desk"}, "desk"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.name=desk,service.version=2"}, "desk"),
+        ({"OTEL_RESOURCE_ATTRIBUTES": "service.version=2"}, "scheduling"),
+    ],
+)
+def test_the_name_of_the_service(
+    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], name: str
+) -> None:
+    for variable in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
+        monkeypatch.delenv(variable, raising=False)
+    with hook_sink() as collector:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.port}")
+        for variable, value in given.items():
+            monkeypatch.setenv(variable, value)
+        provider = exporting_provider()
+        with provider.get_tracer("test").start_as_current_span("GET /healthz"):
+            pass
+        provider.shutdown()
+
+    assert {span: service for span, (_, service) in exported(collector).items()} == {
+        "GET /healthz": name
+    }
 
 
 def test_one_trace_leaves_web_and_worker(start_service: Callable[..., Service]) -> None:
