@@ -5,6 +5,7 @@ from django.contrib.auth.hashers import check_password
 from apps_config.models import Account, App
 from availability.models import Resource
 from availability.resources_by_email import with_email
+from common.email_address import canonical_address
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5
@@ -34,7 +35,7 @@ def find_account(email: str, app_slug: str | None) -> Account | None:
     apps = App.objects.open()
     if app_slug is not None:
         apps = apps.filter(slug=app_slug)
-    accounts = Account.objects.filter(email=email.lower(), is_active=True)
+    accounts = Account.objects.filter(email=canonical_address(email), is_active=True)
     return accounts.filter(memberships__app__in=apps).first()
 
 

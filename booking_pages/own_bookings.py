@@ -28,6 +28,7 @@ from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
+from common.email_address import limit_key
 from common.sql import insert_rows
 from common.updated_at import transaction_start
 from notifications.models import Delivery
@@ -51,7 +52,7 @@ def request_link(
         count_unknown_proxy(app, now=now)
     subjects = [(PER_ADDRESS, network)] if network else []
     try:
-        count_subjects(app, [*subjects, (BOOKING_LINKS, email.lower()), (PER_APP, "")], now)
+        count_subjects(app, [*subjects, (BOOKING_LINKS, limit_key(email)), (PER_APP, "")], now)
     except LimitReached as refusal:
         count_refusal(app, refusal.kind, now=now)
         raise

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.db.models import Count
 from django.utils.crypto import salted_hmac
-from rest_framework.serializers import ValidationError
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -27,12 +26,12 @@ from apps_config.public_limits import (
 )
 from bookings.models import Customer, UnverifiedBooking
 from common.altcha import make_challenge, read_solution
-from common.api.fields import EmailField, array_as_object
+from common.api.fields import array_as_object
+from common.email_address import canonical_address, is_address, limit_key
 from common.errors import Invalid, Refusal
 
 MAX_EMAILS = 5  # more customers are refused anyway
 MAX_HELD = LIMITS[CODES].default  # bookings of one address that wait for a code
-EMAIL_FIELD = EmailField()
 CHALLENGE_LASTS = timedelta(minutes=10)
 ALTCHA = "altcha"
 
@@ -57,21 +56,13 @@ def admit_public_booking(
 
 
 def read_emails(body: Any) -> set[str]:
-    """The customers' valid addresses in lower case, in a body that is not yet validated."""
+    """The customers' valid addresses in canonical form, in a body that is not yet validated."""
     body = array_as_object(body)
     given = body if isinstance(body, Mapping) else {}
     customers = given.get("customers")
     people = [given.get("customer"), *(customers if isinstance(customers, list) else ())]
     texts = [person.get("email") for person in people if isinstance(person, Mapping)]
-    return {text.strip().lower() for text in map(_valid_email, texts[:MAX_EMAILS]) if text}
-
-
-def _valid_email(text: Any) -> str:
-    """The address, or ""."""
-    try:
-        return str(EMAIL_FIELD.run_validation(text))
-    except ValidationError:
-        return ""
+    return {canonical_address(text) for text in texts[:MAX_EMAILS] if is_address(text)}
 
 
 def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> None:
@@ -80,13 +71,13 @@ def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> 
     Retry-After does not depend on them: a stranger must not learn when somebody has a booking.
     """
     limit = limit_of(app, OPEN_PER_EMAIL)
-    for email in emails if limit else ():
-        # By the index on the address; the app of a customer has no index.
-        rows = Customer.objects.filter(app=app, email__iexact=email, booking__deleted_at=None)
+    for key in set(map(limit_key, emails)) if limit else ():
+        # By the index on the limit key; the app of a customer has no index.
+        rows = Customer.objects.filter(app=app, limit_key=key, booking__deleted_at=None)
         rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
         number = rows.aggregate(bookings=Count("booking", distinct=True))["bookings"]
         if number + MAX_HELD >= limit:
-            held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
+            held = UnverifiedBooking.objects.filter(app=app, limit_key=key, ended_at=None)
             number += held.filter(expires_at__gt=now).count()
         if number >= limit:
             raise LimitReached(OPEN_PER_EMAIL, HOUR)

@@ -21,15 +21,16 @@ from availability.models import Calendar, Event
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
 from bookings.trusted_texts import customer_name, trusted_text
+from common.email_address import is_address
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
     ForeignObject,
     MirroredEvent,
+    canonical_addresses,
     compose_event,
     has_uid,
-    lowercase_addresses,
     replace_event_keeping_sequence,
     update_event,
 )
@@ -45,7 +46,6 @@ from external_calendars.providers.base import (
     ProviderError,
 )
 from notifications.mail.compose import contact_lines
-from notifications.mail.envelope import is_address
 from notifications.mail.invitations import Guest
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.models import Delivery
@@ -147,7 +147,7 @@ class CalendarWrites:
             description=_description(booking, event, customers, guests),
             organizer=organizer,
             guests=guests,
-            known=lowercase_addresses(
+            known=canonical_addresses(
                 [*(guest.email for guest in everybody), *row.content.get("former", ())]
             ),
         )
@@ -166,9 +166,9 @@ class CalendarWrites:
         if not event.invite or event.main_id or not owners:
             return [], None
         people = {
-            customer.email.lower(): customer for customer in customers if is_address(customer.email)
+            customer.address: customer for customer in customers if is_address(customer.email)
         }
-        allowed = set(self.addressees.allowed(app, people)) - lowercase_addresses(owners)
+        allowed = set(self.addressees.allowed(app, people)) - canonical_addresses(owners)
         guests = [
             Guest(customer_name(person.booking, person), person.email)
             for address, person in people.items()

@@ -33,6 +33,7 @@ from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
+from common.email_address import is_address
 from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
@@ -50,7 +51,7 @@ from notifications.mail import (
     compose_webhook_notice,
     entry_of,
 )
-from notifications.mail.envelope import ascii_address, plain_address
+from notifications.mail.envelope import plain_address
 from notifications.mail.mime import Mail
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.suppressions import Suppressions
@@ -368,7 +369,7 @@ class MailsAndCalls:
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
     ) -> list[str]:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
-        found = [address for address in addresses if address]
+        found = [address for address in addresses if is_address(address)]
         if not found:
             raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
         allowed = self.addressees.allowed(app, found)
@@ -512,7 +513,6 @@ class MailSession:
         # As the backend's own method does, which parses all addresses anew: that takes longer than
         # the session (docs/benchmarks.md, P20).
         sender = plain_address(message.from_email)
-        to = [ascii_address(address) for address in message.recipients()]
         content = message.message().as_bytes(linesep="\r\n")
         if self.backend is _of_thread.backend and not self._still_answers():
             _close_kept_session()
@@ -521,7 +521,7 @@ class MailSession:
         try:
             self.backend.open()
             smtp: Any = self.backend.connection
-            smtp.sendmail(sender, to, content)
+            smtp.sendmail(sender, message.recipients(), content)
             is_usable = _of_thread.is_kept
         finally:
             # A failure affects no other mail: the next one gets a new session.

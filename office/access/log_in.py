@@ -11,6 +11,7 @@ from django.shortcuts import render
 from unfold.forms import AuthenticationForm
 
 from apps_config.models import Account
+from common.email_address import canonical_address
 from office.base.scope import load_account_scope
 
 
@@ -35,8 +36,8 @@ class LogInView(LoginView):
 
 
 def tried_email(request: HttpRequest, credentials: dict[str, Any] | None = None) -> str:
-    """Return the normalised e-mail address whose password is tried: counted in lower case, as
-    accounts are found.
+    """Return the e-mail address whose password is tried: counted in its canonical form, as accounts
+    are found.
     """
     given = (
         (credentials or {}).get("username")
@@ -44,7 +45,7 @@ def tried_email(request: HttpRequest, credentials: dict[str, Any] | None = None)
         or request.POST.get("username")
         or ""
     )
-    return str(given).strip().lower()[:254].replace("\0", "")
+    return canonical_address(str(given).strip())[:254].replace("\0", "")
 
 
 def refuse_locked_out(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:

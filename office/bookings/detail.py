@@ -119,7 +119,7 @@ class BookingDetail(ReadOnlyAdmin[Booking]):
             customers=[
                 (
                     customer,
-                    links.get(customer.email, ""),
+                    links.get(customer.address, ""),
                     current_zone_name(customer.timezone),
                     custom_values(customer.meta),
                 )
