@@ -593,7 +593,7 @@ def test_every_text_column_is_looked_at() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
         Booking: {"graph", "state", "meta", "policies", "outcome", "untrusted_texts"},
-        Customer: {"name", "email", "phone", "voip", "timezone", "meta"},
+        Customer: {"name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
             *("what", "where", "description", "participants", "rsvp", "provider_id"),

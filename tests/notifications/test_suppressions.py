@@ -46,7 +46,7 @@ def ids(kind: str) -> set[str]:
 
 
 def suppressed() -> list[tuple[str, str, str]]:
-    return list(Suppression.objects.order_by("id").values_list("email", "reason", "detail"))
+    return list(Suppression.objects.order_by("id").values_list("address", "reason", "detail"))
 
 
 # --- Unsubscribe ----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_a_changed_link_is_refused(
 def test_the_link_is_of_no_use_for_another_address(tenant: Tenant, mails: MailSink) -> None:
     mail = send_reminder(tenant, mails)
     assert mail
-    Customer.objects.update(email="doc@example.com")
+    Customer.objects.update(email="doc@example.com", address="doc@example.com")
 
     assert Client().post(link_of(mail)).status_code == 403
 

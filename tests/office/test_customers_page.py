@@ -35,7 +35,7 @@ def book(tenant: Tenant, ada: Any, day: str, **given: Any) -> Any:
     return answer.data
 
 
-def person(tenant: Tenant, email: str = "ANN@EXAMPLE.COM") -> AppCustomer:
+def person(tenant: Tenant, email: str = "ann@example.com") -> AppCustomer:
     return AppCustomer.objects.get(app=tenant.app, address=email)
 
 
