@@ -1,15 +1,10 @@
 """Columns that are derived from the e-mail address of their row."""
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db import models
 
-from common.batching import iterate_batches
 from common.email_address import MAX_LENGTH, canonical_address, limit_key
-from common.sql import update_rows
-
-ROWS_PER_UPDATE = 2000
 
 
 class CanonicalAddressField(models.CharField):
@@ -41,12 +36,3 @@ class LimitKeyField(CanonicalAddressField):
 
     def derive(self, email: str) -> str:
         return limit_key(email)
-
-
-def fill_from_email(rows: models.QuerySet, derive: Mapping[str, Callable[[str], str]]) -> None:
-    """Fill columns, for a migration: column -> how it is derived from the row's `email`."""
-    for batch in iterate_batches(rows, ROWS_PER_UPDATE):
-        for row in batch:
-            for column, derived in derive.items():
-                setattr(row, column, derived(row.email))
-        update_rows(batch, list(derive))

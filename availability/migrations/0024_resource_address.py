@@ -2,26 +2,30 @@
 
 from django.db import migrations, models
 
+from common.batching import iterate_batches
 from common.email_address import canonical_address
-from common.email_columns import fill_from_email
+from common.sql import update_rows
 
 
 def fill_addresses(apps, schema_editor):
-    resources = apps.get_model("availability", "Resource").objects.exclude(email=None)
-    fill_from_email(resources.only("email"), {"address": canonical_address})
-    separate_resources(resources)
+    """Of two resources with one address, whose domain was typed in two ways, the older one gets it.
 
-
-def separate_resources(resources):
-    """Of two resources with one address, whose domain was typed in two ways, the older one keeps
-    it. A text with a space is nobody's address: nobody logs in to the newer one by it, and its
+    A text with a space is nobody's address: nobody logs in to the newer resource by it, and its
     e-mails still go to what was typed.
     """
+    resources = apps.get_model("availability", "Resource").objects.exclude(email=None)
     taken = set()
-    for resource in resources.filter(deleted_at=None).only("app", "address").order_by("id"):
-        if (resource.app_id, resource.address) in taken:
-            resources.filter(id=resource.id).update(address=f"{resource.id} {resource.address}"[:254])
-        taken.add((resource.app_id, resource.address))
+    for batch in iterate_batches(resources.only("app", "email", "deleted_at"), 1000):
+        for resource in batch:
+            resource.address = canonical_address(resource.email)
+            key = (resource.app_id, resource.address)
+            if resource.deleted_at is None and key in taken:
+                resource.address = f"{resource.id} {resource.address}"[:254]
+            elif resource.deleted_at is None:
+                taken.add(key)
+        # Each row once: PostgreSQL checks a row's foreign keys again after a second update, and
+        # then makes no index in this transaction.
+        update_rows(batch, ["address"])
 
 
 class Migration(migrations.Migration):

@@ -8,9 +8,10 @@ one writer. Names are qualified, as in `apps_config.listing_tally_triggers`.
 from django.db import migrations, transaction
 
 from apps_config.listing_tally_triggers import AddListingTally, TalliedTable, current_schema
+from common.batching import iterate_batches
 from common.email_address import canonical_address, limit_key
-from common.email_columns import fill_from_email
 from common.migration_sql import RunWithoutModels
+from common.sql import update_rows
 
 ROWS = """{schema}bookings_customer AS customer
     JOIN {schema}bookings_booking AS booking ON booking.id = customer.booking_id"""
@@ -164,6 +165,7 @@ CUSTOMERS = TalliedTable(
         "sqlite": "CAST(strftime('%s', {row}.last_booking_at) AS integer) / 604800",
     },
 )
+FORMS = {"address": canonical_address, "limit_key": limit_key}
 COUNT_ALL = (
     "DELETE FROM bookings_appcustomer",
     f"""INSERT INTO bookings_appcustomer ({COLUMNS})
@@ -173,15 +175,17 @@ COUNT_ALL = (
 
 
 def fill_addresses(apps, schema_editor):
-    """What no address may be, of an older release, stays as it is typed: `canonical_address` says
-    why it equals nobody's address.
+    """A text of an older release that is no address now stays as it was typed: `canonical_address`
+    says why it equals nobody's address.
     """
-    customers = apps.get_model("bookings", "Customer").objects.exclude(email="")
-    fill_from_email(
-        customers.only("email"), {"address": canonical_address, "limit_key": limit_key}
-    )
-    unverified = apps.get_model("bookings", "UnverifiedBooking").objects.exclude(email="")
-    fill_from_email(unverified.only("email"), {"limit_key": limit_key})
+    for model in ("Customer", "UnverifiedBooking"):
+        rows = apps.get_model("bookings", model).objects.exclude(email="")
+        columns = [name for name in FORMS if hasattr(rows.model, name)]
+        for batch in iterate_batches(rows.only("email"), 2000):
+            for row in batch:
+                for name in columns:
+                    setattr(row, name, FORMS[name](row.email))
+            update_rows(batch, columns)
 
 
 def count_customers(apps, schema_editor):

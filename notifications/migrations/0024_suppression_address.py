@@ -9,17 +9,16 @@ from common.email_address import canonical_address
 
 
 def make_canonical(apps, schema_editor):
-    """The first of two suppressions of one address, whose domain was typed in two ways, stays."""
+    """Of two suppressions of one address, whose domain was typed in two ways, one stays."""
     rows = apps.get_model("notifications", "Suppression").objects
-    taken = set()
     for row in chain.from_iterable(iterate_batches(rows.all(), 1000)):
         address = canonical_address(row.address)
-        key = (row.app_id, address, row.reason)
-        if key in taken:
+        if address == row.address:
+            continue
+        if rows.filter(app=row.app_id, address=address, reason=row.reason).exists():
             row.delete()
-        elif address != row.address:
+        else:
             rows.filter(id=row.id).update(address=address)
-        taken.add(key)
 
 
 class Migration(migrations.Migration):
