@@ -33,7 +33,6 @@ from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
-from common.email_address import is_address
 from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
@@ -369,7 +368,7 @@ class MailsAndCalls:
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
     ) -> list[str]:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
-        found = [address for address in addresses if is_address(address)]
+        found = [address for address in addresses if address]
         if not found:
             raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
         allowed = self.addressees.allowed(app, found)

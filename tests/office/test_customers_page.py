@@ -197,7 +197,7 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
 
     context = page.context
     assert f'href="{page_of(person(tenant))}"' in of_booking.content.decode()
-    assert (context["title"], context["email"]) == ("Ann Lee", "ann@example.com")
+    assert (context["title"], context["email"]) == ("Ann Lee", "Ann@example.com")
     assert [line["who"] for line in context["upcoming"]] == ["Second visit"]
     assert [line["who"] for line in context["history"]] == ["Cancelled visit", "First visit"]
     assert "Erase data" not in page.content.decode()
