@@ -225,7 +225,7 @@ _SQLITE_TYPES = (
 def _is_valid(row: _Row, user: str, now: datetime) -> bool:
     holder = row.account_email or row.resource_email or ""
     return (
-        canonical_address(user) == canonical_address(holder)
+        (user == holder or canonical_address(user) == canonical_address(holder))
         and row.revoked_at is None
         and (row.expires_at is None or row.expires_at > now)
         and row.account_active is not False

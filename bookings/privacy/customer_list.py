@@ -1,10 +1,12 @@
 """The list of an app's customers: one entry per address, with counts."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import SimpleNamespace
 
-from django.db.models import Count, F, QuerySet
+from django.core.exceptions import ValidationError
+from django.db.models import Count, F, Q, QuerySet
 
 from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
@@ -12,9 +14,18 @@ from bookings.records import PersonRecord
 from common.api.query import SearchTerm
 from common.api.response_records import Json
 from common.api.search_conditions import Condition, address_with_wildcards, text_with_wildcards
+from common.email_address import canonical_pattern
+
+
+def _by_address(term: SearchTerm) -> Q:
+    """Match the canonical address; the text of a wildcard is compared with it in that form too."""
+    with suppress(ValidationError):
+        term = term._replace(value=canonical_pattern(term.value))
+    return address_with_wildcards("address")(term)
+
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
-    "email": address_with_wildcards("address"),
+    "email": _by_address,
     "name": text_with_wildcards("name"),
     "phone": text_with_wildcards("phone"),
 }

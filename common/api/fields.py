@@ -81,7 +81,14 @@ class TextField(StringField):
     forbidden = CONTROL
 
 
-@extend_schema_field({"type": "string", "format": "email", "examples": ["ada@example.com"]})
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "email",
+        "description": "ASCII before the @, a domain of IDNA 2008 after it.",
+        "examples": ["ada@example.com"],
+    }
+)
 class EmailField(OneLineField):
     """One address, as typed (`common.email_address` has the form for comparisons)."""
 
