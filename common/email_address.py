@@ -129,12 +129,11 @@ def canonical_pattern(pattern: str) -> str:
     if not local.isascii():
         raise ValidationError(OTHER_LETTERS)
     try:
-        labels = [_ascii_label(label) for label in domain.split(".")]
+        # A `*` stands in labels of ASCII only.
+        labels = [
+            label.lower() if label.isascii() else _ascii_domain(label)
+            for label in domain.split(".")
+        ]
     except idna.IDNAError as error:
         raise ValidationError(NO_DOMAIN) from error
     return f"{local.lower()}{at}{'.'.join(labels)}"
-
-
-def _ascii_label(label: str) -> str:
-    """Return one label of a pattern; a `*` stands in labels of ASCII only."""
-    return label.lower() if label.isascii() else idna.alabel("".join(map(_lower, label))).decode()
