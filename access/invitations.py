@@ -8,6 +8,7 @@ from django.db import transaction
 
 from apps_config.models import Account, App, Invitation, Membership, SecurityEvent
 from apps_config.security_events import record_event, record_role
+from common.email_address import canonical_address
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
@@ -32,7 +33,7 @@ def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitati
     Nobody becomes a member before they accept, and no account is created. Raises AlreadyExists for
     a member and for an address with an open invitation. An expired one is replaced.
     """
-    address = email.strip().lower()
+    address = canonical_address(email.strip())
     with transaction.atomic():
         # Two requests at once: the second one finds the invitation of the first.
         App.objects.select_for_update(no_key=True).get(id=app.id)

@@ -23,6 +23,7 @@ from django.db.models import F
 
 from access.known_devices import has_logged_in_from
 from apps_config.models import FailedLogin
+from common.email_address import canonical_address
 from common.errors import RateLimited
 from common.instants import to_datetime
 from common.rate_limit import RefusedKeys, digest_key
@@ -44,7 +45,7 @@ class TooManyFailures(RateLimited):
 
 def typed_address(text: str) -> str:
     """Return an address as it is counted, and as accounts are found."""
-    return text.strip().lower()[:254].replace("\0", "")
+    return canonical_address(text.strip())[:254].replace("\0", "")
 
 
 @dataclass(frozen=True, slots=True)

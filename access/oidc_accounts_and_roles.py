@@ -16,10 +16,9 @@ from django.db import transaction
 from apps_config.models import Account, App, Membership
 from apps_config.security_events import record_role
 from apps_config.services import LastOwner, change_role, remove_member
+from common.email_address import canonical_address, is_address
 
 logger = logging.getLogger(__name__)
-
-MAX_EMAIL = 254
 
 
 class SignInRefused(Exception):
@@ -28,7 +27,7 @@ class SignInRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What the provider says about a person. email: lower case, "" unless it is verified."""
+    """What the provider says about a person. email: canonical form, "" unless it is verified."""
 
     email: str
     name: str
@@ -38,9 +37,9 @@ class Claims:
     def read(cls, claims: Mapping[str, Any]) -> "Claims":
         email, name = claims.get("email"), claims.get("name")
         is_verified = claims.get("email_verified") is True or settings.OIDC_TRUST_EMAIL
-        is_usable = isinstance(email, str) and is_verified and len(email) <= MAX_EMAIL
+        address = email.strip() if isinstance(email, str) else ""
         return cls(
-            email=str(email).strip().lower() if is_usable else "",
+            email=canonical_address(address) if is_verified and is_address(address) else "",
             name=name[:200] if isinstance(name, str) else "",
             groups=frozenset(read_groups(claims, settings.OIDC_GROUPS_CLAIM)),
         )

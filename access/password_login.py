@@ -16,6 +16,7 @@ from apps_config.models import Account, App, Credential
 from apps_config.services import issue_access_token
 from availability.models import Resource
 from availability.resources_by_email import with_email
+from common.email_address import canonical_address
 from common.errors import Invalid, SecondFactorRequired, Unauthenticated, Unavailable
 from common.hashing_slots import hashing_slot
 
@@ -69,7 +70,7 @@ def find_account(email: str, app_slug: str | None) -> Account | None:
     apps = App.objects.open()
     if app_slug is not None:
         apps = apps.filter(slug=app_slug)
-    accounts = Account.objects.filter(email=email.lower(), is_active=True)
+    accounts = Account.objects.filter(email=canonical_address(email), is_active=True)
     return accounts.filter(memberships__app__in=apps).first()
 
 
@@ -107,7 +108,7 @@ def issue_token(person: Person, network: str, *, now: datetime) -> tuple[Credent
     which has ended all earlier keys.
     """
     account_id = person.pk if isinstance(person, Account) else None
-    with transaction.atomic(), change_actor(account_id, (person.email or "").lower()):
+    with transaction.atomic(), change_actor(account_id, person.email or ""):
         rows = type(person)._default_manager.select_for_update(no_key=True)
         if rows.filter(pk=person.pk, password=person.password).first() is None:
             raise Unauthenticated

@@ -24,6 +24,7 @@ from apps_config.models import (
     digest_secret,
 )
 from common.batching import delete_in_batches
+from common.email_address import canonical_address
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
 from common.instants import to_aware
 from common.rate_limit import (
@@ -230,7 +231,7 @@ _SQLITE_TYPES = (
 def _is_valid(row: _Row, user: str, now: datetime) -> bool:
     holder = row.account_email or row.resource_email or ""
     return (
-        user.lower() == holder.lower()
+        (user == holder or canonical_address(user) == canonical_address(holder))
         and row.revoked_at is None
         and (row.expires_at is None or row.expires_at > now)
         and row.account_active is not False

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps_config.history import ChangeHistory
+from common.email_address import canonical_address, check_address
 from common.ids import TenantIdField, home_of_id, new_id
 from common.updated_at import UpdatedAtField
 
@@ -21,7 +22,7 @@ SECRET_LENGTH = 43  # 32 random bytes in base64url
 
 class AccountManager(BaseUserManager["Account"]):
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Account":
-        account = self.model(email=email.strip().lower(), **fields)
+        account = self.model(email=canonical_address(email.strip()), **fields)
         account.set_password(password)
         account.save(using=self._db)
         return account
@@ -30,14 +31,14 @@ class AccountManager(BaseUserManager["Account"]):
         return self.create_user(email, password, is_staff=True, is_superuser=True, **fields)
 
     def get_by_natural_key(self, email: str | None) -> "Account":
-        return self.get(email=(email or "").strip().lower())
+        return self.get(email=canonical_address((email or "").strip()))
 
 
 class Account(AbstractBaseUser, PermissionsMixin):
-    """A person who logs in with an e-mail address (stored in lower case)."""
+    """A person who logs in with an e-mail address (stored in its canonical form)."""
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
-    email = models.EmailField(unique=True)
+    email = models.EmailField(unique=True, validators=[check_address])
     name = models.CharField(max_length=200, blank=True)
     is_staff = models.BooleanField(default=False)
     is_active = models.BooleanField(default=True)
@@ -184,7 +185,7 @@ class Invitation(models.Model):
 
     id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="invitations")
-    email = models.EmailField()
+    email = models.EmailField(help_text="in its canonical form")
     role = models.CharField(max_length=6, choices=[(role, role) for role in Membership.ROLES])
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(help_text="when the latest e-mail was requested")

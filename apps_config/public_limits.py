@@ -17,11 +17,13 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
+from django.core.exceptions import ValidationError
 from django.db.models import Sum
 from django.http import HttpRequest
 
 from apps_config.models import App, RequestCount
 from common.batching import delete_in_batches
+from common.email_address import canonical_address, canonical_pattern, limit_key
 from common.errors import Forbidden, RateLimited, ignore_database_outage
 from common.instants import to_datetime
 from common.rate_limit import RefusedKeys, digest_key, forwarded_by_unknown_proxy
@@ -203,19 +205,25 @@ def _use_of(app: App, kind: str, subject: str, expires_at: datetime) -> dict[str
 
 # --- Blocked customers ----------------------------------------------------------------------------
 def check_not_blocked(app: App, emails: Collection[str]) -> None:
-    """Raise CustomerBlocked if an address matches a pattern such as `*@spam.example`."""
+    """Raise CustomerBlocked if an address, with or without its `+tag`, matches a pattern such as
+    `*@spam.example`. A pattern without `*` is an address: it blocks its mailbox.
+    """
     patterns = app.settings.get(BLOCKED_CUSTOMERS)
+    forms = {form for email in emails for form in (canonical_address(email), limit_key(email))}
     for pattern in patterns if isinstance(patterns, list) else ():
-        if any(_matches(email, pattern) for email in emails):
+        if isinstance(pattern, str) and _matches_any(forms, pattern):
             raise CustomerBlocked
 
 
-def _matches(email: str, pattern: Any) -> bool:
+def _matches_any(forms: Collection[str], pattern: str) -> bool:
     """`*` stands for any text; nothing else is special."""
-    if not isinstance(pattern, str):
+    if "*" not in pattern:
+        return limit_key(pattern) in forms
+    try:
+        escaped = canonical_pattern(pattern).replace("[", "[[]").replace("?", "[?]")
+    except ValidationError:  # of an older release
         return False
-    escaped = pattern.lower().replace("[", "[[]").replace("?", "[?]")
-    return fnmatchcase(email.lower(), escaped)
+    return any(fnmatchcase(form, escaped) for form in forms)
 
 
 # --- What the dashboard shows ---------------------------------------------------------------------

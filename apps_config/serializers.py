@@ -34,6 +34,7 @@ from common.api.fields import (
     ZoneField,
     array_as_object,
 )
+from common.email_address import canonical_pattern
 
 COLOR = re.compile(r"#[0-9a-f]{6}")
 YEAR = 365 * 86_400
@@ -259,12 +260,12 @@ class AppSettingsSerializer(ObjectSerializer):
         " challenge lifts this limit.",
     )
     blocked_customers = ListOf(
-        OneLineField(254),
+        OneLineField(254, validators=[canonical_pattern]),
         1000,
         required=False,
         allow_null=True,
         help_text="E-mail addresses that can't book with public keys: 403. `*` stands for any"
-        " text, as in `*@spam.example`.",
+        " text, as in `*@spam.example`. A `+tag` of a customer's address does not count.",
     )
     public_challenge = serializers.ChoiceField(
         App.CHALLENGES,

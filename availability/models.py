@@ -9,11 +9,11 @@ from django.contrib.postgres.fields import DateTimeRangeField
 from django.contrib.postgres.lookups import Overlap
 from django.db import connection, models
 from django.db.models.fields.json import KeyTransform
-from django.db.models.functions import Lower
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.core.constraints import CONSTRAINT_NAMES
+from common.email_columns import CanonicalAddressField
 from common.ids import TenantIdField
 from common.updated_at import UpdatedAtField
 
@@ -57,6 +57,7 @@ class Resource(Owned):
     first_name = models.CharField(max_length=200, blank=True)
     last_name = models.CharField(max_length=200, blank=True)
     email = models.EmailField(null=True, blank=True)  # noqa: DJ001 - null: several have none
+    address = CanonicalAddressField(null=True)
     image = models.CharField(max_length=2048, blank=True)
     timezone = models.CharField(max_length=64, help_text="an IANA zone, such as Europe/Berlin")
     schedule = models.ForeignKey(
@@ -88,15 +89,14 @@ class Resource(Owned):
     shown_calendars: Sequence["Calendar"]
 
     objects = ResourceQuerySet.as_manager()
-    history = ChangeHistory(leave_out=["updated_at", "password", "longest_buffer"])
+    history = ChangeHistory(leave_out=["updated_at", "password", "longest_buffer", "address"])
 
     class Meta(Owned.Meta):
         abstract = False
         constraints = [
             models.UniqueConstraint(
-                "app",
-                Lower("email"),
-                condition=models.Q(deleted_at=None, email__isnull=False),
+                fields=["app", "address"],
+                condition=models.Q(deleted_at=None, address__isnull=False),
                 name="resource_email_once",
             ),
         ]

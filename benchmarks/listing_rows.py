@@ -72,14 +72,15 @@ SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
 FROM (SELECT {EACH}) AS each_one
 """,
     "bookings_customer": f"""
-INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, phone, voip, timezone,
-    meta)
+INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, address, limit_key,
+    phone, voip, timezone, meta)
 SELECT {CUSTOMER_ID}, %(app)s::uuid, {BOOKING_ID}, 0,
-    CASE kind WHEN 10 THEN 'Rare Person' ELSE 'Customer' END,
-    CASE kind WHEN 10 THEN 'rare' || i || '@example.net' WHEN 0 THEN 'shared@example.org'
-        ELSE 'customer' || i || '@example.com' END,
+    CASE kind WHEN 10 THEN 'Rare Person' ELSE 'Customer' END, email, email, email,
     CASE kind WHEN 10 THEN '+1 555 ' ELSE '+49 40 ' END || i, '', '', '{{}}'
-FROM (SELECT {EACH}) AS each_one
+FROM (SELECT {EACH}) AS each_one, LATERAL (
+    SELECT CASE kind WHEN 10 THEN 'rare' || i || '@example.net' WHEN 0 THEN 'shared@example.org'
+        ELSE 'customer' || i || '@example.com' END AS email
+) AS named
 """,
     "notifications_delivery": f"""
 INSERT INTO notifications_delivery (id, app_id, booking_id, webhook_id, number, type, kind,
@@ -100,7 +101,7 @@ FROM (SELECT i, kind, n, {SENT_AT} AS made_at
 COUNTS = (
     """
 INSERT INTO bookings_appcustomer (app_id, address, bookings, first_booking_at, last_booking_at)
-SELECT booking.app_id, upper(customer.email), count(*), -- each has one customer
+SELECT booking.app_id, customer.address, count(*), -- each has one customer
     min(booking.created_at), max(booking.created_at)
 FROM bookings_customer AS customer JOIN bookings_booking AS booking
     ON booking.id = customer.booking_id

@@ -45,12 +45,13 @@ SELECT ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid,
 FROM generate_series(%(first)s::int, %(last)s::int) AS i
 """,
     "customers": """
-INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, phone, voip, timezone,
-    meta)
+INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, address, limit_key,
+    phone, voip, timezone, meta)
 SELECT ('00000000-0000-7000-a000-' || lpad(to_hex(i), 12, '0'))::uuid, %(app)s::uuid,
     ('00000000-0000-7000-9000-' || lpad(to_hex(i), 12, '0'))::uuid, 0, 'Customer ' || i,
-    'customer' || i || '@example.com', '+49 40 ' || i, '', '', '{}'
-FROM generate_series(%(first)s::int, %(last)s::int) AS i
+    email, email, email, '+49 40 ' || i, '', '', '{}'
+FROM generate_series(%(first)s::int, %(last)s::int) AS i,
+    LATERAL (SELECT 'customer' || i || '@example.com' AS email) AS named
 """,
     "changes": """
 INSERT INTO bookings_statechange (uuid, app_id, booking_id, from_state, to_state, action, actor,

@@ -31,6 +31,7 @@ from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
 from bookings.privacy import Person
+from common.email_address import limit_key
 from common.instants import to_datetime
 from common.keyed_digests import keyed_digest
 from common.sql import insert_rows
@@ -52,7 +53,7 @@ def request_link(app: App, email: str, *, network: str, now: datetime) -> None:
     `network`: of the client. Raises LimitReached.
     """
     # Requests for links have the limit of the app's bookings, but not their count.
-    subjects = [(PER_ADDRESS, network), (BOOKING_LINKS, email.lower()), (PER_APP, "links")]
+    subjects = [(PER_ADDRESS, network), (BOOKING_LINKS, limit_key(email)), (PER_APP, "links")]
     try:
         count_subjects(app, subjects, now)
     except LimitReached as refusal:

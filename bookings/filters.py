@@ -18,7 +18,12 @@ from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
 from common.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
 from common.api.query import BOOLEANS, SearchTerm
-from common.api.search_conditions import Condition, exact_id, text_with_wildcards
+from common.api.search_conditions import (
+    Condition,
+    address_with_wildcards,
+    exact_id,
+    text_with_wildcards,
+)
 from common.errors import Invalid
 
 
@@ -54,8 +59,8 @@ class BookingFilter(GroupFilter):
     customer_email = django_filters.CharFilter(method="filter_customer_email")
 
     def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
-        """Filter by a customer's address, ignoring case."""
-        return rows.filter(_by_customer("email")(SearchTerm(name, value, False, False)))
+        """Filter by a customer's address, however it is typed."""
+        return rows.filter(by_address(SearchTerm(name, value, False, False)))
 
 
 FILTER_NAMES = tuple(BookingFilter.base_filters)
@@ -79,15 +84,17 @@ def _by_completed(term: SearchTerm) -> Q:
     return Q(completed=BOOLEANS[term.value])
 
 
-def _by_customer(column: str) -> Condition:
+def _by_customer(matches: Condition) -> Condition:
     """Match any customer of the booking; a subquery, so that no booking appears twice."""
-    text = text_with_wildcards(column)
 
     def condition(term: SearchTerm) -> Q:
-        customers = Customer.objects.filter(text(term))
+        customers = Customer.objects.filter(matches(term))
         return Q(id__in=customers.values("booking_id"))
 
     return condition
+
+
+by_address = _by_customer(address_with_wildcards("email"))
 
 
 class MetaText(Func):
@@ -145,9 +152,9 @@ SEARCH: Mapping[str, Condition] = {
     "graph": _one_of("graph", GRAPHS),
     "state": _one_of("state", STATES),
     "completed": _by_completed,
-    "customer.name": _by_customer("name"),
-    "customer.email": _by_customer("email"),
-    "customer.phone": _by_customer("phone"),
+    "customer.name": _by_customer(text_with_wildcards("name")),
+    "customer.email": by_address,
+    "customer.phone": _by_customer(text_with_wildcards("phone")),
 }
 META = "meta."
 SEARCH_FIELDS = frozenset({*SEARCH, META})

@@ -6,10 +6,10 @@ from typing import Any
 
 from django.db import models
 from django.db.models import Value
-from django.db.models.functions import Upper
 
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
+from common.email_columns import CanonicalAddressField, LimitKeyField
 from common.ids import TenantIdField
 
 
@@ -255,7 +255,9 @@ class Customer(models.Model):
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="customers")
     position = models.PositiveSmallIntegerField(default=0)
     name = models.CharField(max_length=200)
-    email = models.EmailField()
+    email = models.EmailField(help_text="as typed; e-mails go there")
+    address = CanonicalAddressField()
+    limit_key = LimitKeyField()
     phone = models.CharField(max_length=200, blank=True)
     voip = models.CharField(max_length=200, blank=True)
     timezone = models.CharField(max_length=64, blank=True)
@@ -266,8 +268,8 @@ class Customer(models.Model):
         verbose_name_plural = "customers of bookings"
         ordering = ["position", "id"]
         indexes = [
-            # Case-insensitive lookups compare in upper case.
-            models.Index(Upper("email"), name="customer_email"),
+            models.Index(fields=["address"], name="customer_address"),
+            models.Index(fields=["limit_key"], name="customer_limit_key"),
         ]
 
     def __str__(self) -> str:
@@ -330,7 +332,7 @@ class BookingTally(models.Model):
 
 
 class AppCustomer(models.Model):
-    """A customer of an app: one row per e-mail address, kept by triggers (migration 0015).
+    """A customer of an app: one row per e-mail address, kept by triggers (migration 0023a).
 
     Counts the bookings that are not deleted; erased customers have no address, so no row.
     """
@@ -339,7 +341,7 @@ class AppCustomer(models.Model):
     app = models.ForeignKey(
         App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
-    address = models.CharField(max_length=254, help_text="in upper case")
+    address = models.CharField(max_length=254, help_text="`Customer.address`")
     bookings = models.PositiveIntegerField()
     first_booking_at = models.DateTimeField()
     last_booking_at = models.DateTimeField()
@@ -359,7 +361,7 @@ class AppCustomer(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.address.lower()
+        return self.address
 
 
 class UnverifiedBooking(models.Model):
@@ -374,7 +376,8 @@ class UnverifiedBooking(models.Model):
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     group = models.ForeignKey(Booking, models.CASCADE, null=True, blank=True, related_name="+")
-    email = models.EmailField(blank=True, help_text="in lower case")
+    email = models.EmailField(blank=True, help_text="as typed; the code goes there")
+    limit_key = LimitKeyField(blank=True)
     body = models.JSONField(default=dict, help_text="of POST /bookings")
     zone = models.CharField(max_length=64, help_text="of wall times in the body")
     codes_tried = models.PositiveSmallIntegerField(default=0)
@@ -387,7 +390,7 @@ class UnverifiedBooking(models.Model):
         indexes = [
             # Every public booking counts those of its address.
             models.Index(
-                fields=["app", "email"],
+                fields=["app", "limit_key"],
                 condition=models.Q(ended_at=None),
                 name="unverified_open",
             ),

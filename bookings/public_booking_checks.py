@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db.models import Count
-from rest_framework.serializers import ValidationError
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -30,7 +29,8 @@ from apps_config.public_limits import (
 )
 from bookings.models import Customer, UnverifiedBooking
 from common.altcha import make_challenge, read_solution
-from common.api.fields import EmailField, array_as_object
+from common.api.fields import array_as_object
+from common.email_address import canonical_address, is_address, limit_key
 from common.errors import Invalid, Refusal
 from common.keyed_digests import keyed_digest
 from common.sql import wait_for_turn
@@ -38,7 +38,6 @@ from common.sql import wait_for_turn
 MAX_EMAILS = 5  # more customers are refused anyway
 # Bookings of one address that wait for a code, at the turn of an hour.
 MAX_HELD = 2 * LIMITS[CODES].default
-EMAIL_FIELD = EmailField()
 CHALLENGE_LASTS = timedelta(minutes=10)
 ALTCHA = "altcha"
 
@@ -67,7 +66,7 @@ def check_public_request(
     """
     check_not_blocked(app, request.emails)
     if not request.is_proved:
-        subjects = [(PER_APP, ""), *((PER_EMAIL, email) for email in request.emails)]
+        subjects = [(PER_APP, ""), *((PER_EMAIL, key) for key in _limit_keys(request))]
         check_subjects(app, [*subjects, (HOLDS, "")] if holds else subjects, now)
 
 
@@ -77,12 +76,16 @@ def count_public_booking(app: App, request: PublicRequest, *, now: datetime) -> 
     Call it last, since it locks the addresses: a transaction that then waited for a row could meet
     one that holds the row and waits for an address. Raises LimitReached.
     """
-    emails = sorted(request.emails)
-    for email in emails:
-        wait_for_turn(f"bookings {app.id} {email}")
+    keys = _limit_keys(request)
+    for key in keys:
+        wait_for_turn(f"bookings {app.id} {key}")
     if not request.is_proved:
-        count_subjects(app, [(PER_EMAIL, email) for email in emails], now)
-    check_open_bookings(app, emails, now=now)
+        count_subjects(app, [(PER_EMAIL, key) for key in keys], now)
+    check_open_bookings(app, keys, now=now)
+
+
+def _limit_keys(request: PublicRequest) -> list[str]:
+    return sorted(set(map(limit_key, request.emails)))
 
 
 def count_public_hold(app: App, request: PublicRequest, *, now: datetime) -> None:
@@ -92,36 +95,28 @@ def count_public_hold(app: App, request: PublicRequest, *, now: datetime) -> Non
 
 
 def read_emails(body: Any) -> set[str]:
-    """The customers' valid addresses in lower case, in a body that is not yet validated."""
+    """The customers' valid addresses in canonical form, in a body that is not yet validated."""
     body = array_as_object(body)
     given = body if isinstance(body, Mapping) else {}
     customers = given.get("customers")
     people = [given.get("customer"), *(customers if isinstance(customers, list) else ())]
     texts = [person.get("email") for person in people if isinstance(person, Mapping)]
-    return {text.strip().lower() for text in map(_valid_email, texts[:MAX_EMAILS]) if text}
+    return {canonical_address(text) for text in texts[:MAX_EMAILS] if is_address(text)}
 
 
-def _valid_email(text: Any) -> str:
-    """The address, or ""."""
-    try:
-        return str(EMAIL_FIELD.run_validation(text))
-    except ValidationError:
-        return ""
-
-
-def check_open_bookings(app: App, emails: Collection[str], *, now: datetime) -> None:
-    """Raise LimitReached if an address has too many upcoming bookings, with the one just written.
+def check_open_bookings(app: App, limit_keys: Collection[str], *, now: datetime) -> None:
+    """Raise LimitReached if a customer has too many upcoming bookings, with the one just written.
 
     Retry-After does not depend on them: a stranger must not learn when somebody has a booking.
     """
     limit = limit_of(app, OPEN_PER_EMAIL)
-    for email in emails if limit else ():
-        # By the index on the address; the app of a customer has no index.
-        rows = Customer.objects.filter(app=app, email__iexact=email, booking__deleted_at=None)
+    for key in limit_keys if limit else ():
+        # By the index on the limit key; the app of a customer has no index.
+        rows = Customer.objects.filter(app=app, limit_key=key, booking__deleted_at=None)
         rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
         number = rows.aggregate(bookings=Count("booking", distinct=True))["bookings"]
         if number + MAX_HELD > limit:
-            held = UnverifiedBooking.objects.filter(app=app, email=email, ended_at=None)
+            held = UnverifiedBooking.objects.filter(app=app, limit_key=key, ended_at=None)
             number += held.filter(expires_at__gt=now).count()
         if number > limit:
             raise LimitReached(OPEN_PER_EMAIL, HOUR)

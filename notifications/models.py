@@ -8,6 +8,7 @@ from django.db import models
 from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
+from common.email_address import MAX_LENGTH
 from common.ids import TenantIdField
 from common.observability.log_format import current_request_id
 from common.observability.tracing import current_trace_parent
@@ -318,7 +319,7 @@ class Suppression(models.Model):
     )
 
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
-    email = models.EmailField(help_text="in lower case")
+    address = models.CharField(max_length=MAX_LENGTH, help_text="in its canonical form")
     reason = models.CharField(max_length=12, choices=REASONS)
     detail = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField()
@@ -328,11 +329,11 @@ class Suppression(models.Model):
         verbose_name_plural = "suppressed addresses"
         ordering = ["-created_at", "-id"]
         constraints = [
-            models.UniqueConstraint(fields=["app", "email", "reason"], name="suppression_once"),
+            models.UniqueConstraint(fields=["app", "address", "reason"], name="suppression_once"),
         ]
 
     def __str__(self) -> str:
-        return self.email
+        return self.address
 
 
 class Attempt(models.Model):

@@ -10,6 +10,7 @@ from django.db.models.functions import Length
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
 from common.api.response_records import Json
 from common.batching import iterate_batches, key_batches
+from common.email_address import canonical_address
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import Attempt, Delivery
 from notifications.records import whole_delivery_record, with_detail_rows
@@ -41,9 +42,10 @@ def _export_record(person: Person, row: Delivery) -> Json:
 
 def _without_others(person: Person, payload: dict[str, Any]) -> dict[str, Any]:
     """Return the stored record of a booking without its other customers."""
-    email = person.email.lower()
     theirs = [
-        customer for customer in payload.get("customers", []) if customer["email"].lower() == email
+        customer
+        for customer in payload.get("customers", [])
+        if canonical_address(customer["email"]) == person.address
     ]
     attributes = payload.get("attributes", {}) | {"customer": next(iter(theirs), None)}
     return payload | {"customers": theirs, "attributes": attributes}

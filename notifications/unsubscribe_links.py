@@ -37,4 +37,4 @@ def check_unsubscribe_link(customer: Customer | None, signature: str, *, now: da
 
 
 def _subject(customer: Customer) -> str:
-    return f"{customer.pk} {customer.email.lower()}"
+    return f"{customer.pk} {customer.address}"

@@ -90,13 +90,13 @@ def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterato
 def _customer_rows(request: HttpRequest, term: str) -> QuerySet[Customer]:
     seen = scope_of(request).rows("app")
     rows = search_customers(term).filter(seen, booking__deleted_at=None).order_by()
-    return rows.only("name", "email", "app", "booking")[:MAX_MATCHES]
+    return rows.only("name", "email", "address", "app", "booking")[:MAX_MATCHES]
 
 
 def _customers(request: HttpRequest, found: list[Customer]) -> Iterator[SearchResult]:
     if not found or not _may_see(request, AppCustomer):
         return
-    names = {(row.app_id, row.email.upper()): row for row in found}
+    names = {(row.app_id, row.address): row for row in found}
     rows = AppCustomer.objects.filter(
         app__in={app for app, _ in names}, address__in={address for _, address in names}
     )
@@ -104,10 +104,9 @@ def _customers(request: HttpRequest, found: list[Customer]) -> Iterator[SearchRe
         snapshot = names.get((person.app_id, person.address))
         if snapshot:
             link = reverse("admin:bookings_appcustomer_change", args=[person.pk])
-            email = person.address.lower()
             yield SearchResult(
-                snapshot.name or email,
-                gettext("Customer, %(email)s") % {"email": email},
+                snapshot.name or snapshot.email,
+                gettext("Customer, %(email)s") % {"email": snapshot.email},
                 link,
                 "group",
             )

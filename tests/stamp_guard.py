@@ -33,7 +33,7 @@ UNSTAMPED = {
     "apps_config_credential": {"last_used_at"},
     "availability_calendar": {"synced_at", "app_id"},
     "availability_event": {"exclusive", "unit", "app_id"},
-    "availability_resource": {"longest_buffer"},
+    "availability_resource": {"longest_buffer", "address"},
     "notifications_delivery": {"change_uuid"},
     "notifications_webhook": {
         *("secret", "previous_secret", "previous_until", "failures", "failing_since"),

@@ -6,7 +6,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('availability', '0023_frequent_analyze'),
+        ('availability', '0024_resource_address'),
     ]
 
     operations = [

@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("bookings", "0021_frequent_analyze")]
+    dependencies = [("bookings", "0023b_index_customer_address")]
 
     operations = [
         migrations.AddField(

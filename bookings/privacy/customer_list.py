@@ -1,21 +1,31 @@
 """The list of an app's customers: one entry per address, with counts."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from types import SimpleNamespace
 
-from django.db.models import Count, F, QuerySet
-from django.db.models.functions import Upper
+from django.core.exceptions import ValidationError
+from django.db.models import Count, F, Q, QuerySet
 
 from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.records import PersonRecord
 from common.api.query import SearchTerm
 from common.api.response_records import Json
-from common.api.search_conditions import Condition, text_with_wildcards
+from common.api.search_conditions import Condition, address_with_wildcards, text_with_wildcards
+from common.email_address import canonical_pattern
+
+
+def _by_address(term: SearchTerm) -> Q:
+    """Match the canonical address; the text of a wildcard is compared with it in that form too."""
+    with suppress(ValidationError):
+        term = term._replace(value=canonical_pattern(term.value))
+    return address_with_wildcards("address")(term)
+
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
-    "email": text_with_wildcards("address"),
+    "email": _by_address,
     "name": text_with_wildcards("name"),
     "phone": text_with_wildcards("phone"),
 }
@@ -44,10 +54,10 @@ def search_customers(
             people = people.filter(CUSTOMER_SEARCH[term.field](term))
             continue
         matching = snapshots.filter(CUSTOMER_SEARCH[term.field](term))
-        people = people.filter(address__in=matching.values("shown_address"))
+        people = people.filter(address__in=matching.values("address"))
     if changes is not None:
         changed = snapshots.filter(booking__in=changes)
-        people = people.filter(address__in=changed.values("shown_address"))
+        people = people.filter(address__in=changed.values("address"))
     return people
 
 
@@ -74,9 +84,8 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
 
 
 def _all_snapshots(app: App) -> QuerySet:
-    rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
-    # The index on the address is in upper case.
-    return rows.order_by().annotate(shown_address=Upper("email"))
+    rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None)
+    return rows.exclude(address="").order_by()
 
 
 def _snapshots_of(people: Sequence[AppCustomer]) -> QuerySet:
@@ -85,10 +94,9 @@ def _snapshots_of(people: Sequence[AppCustomer]) -> QuerySet:
     Compares the app of the snapshots: they have no index by app. With the app of the bookings,
     PostgreSQL reads all bookings of an app that has grown since the last ANALYZE.
     """
-    rows = Customer.objects.annotate(shown_address=Upper("email")).order_by()
-    return rows.filter(
+    return Customer.objects.order_by().filter(
         app=people[0].app_id,
-        shown_address__in=[person.address for person in people],
+        address__in=[person.address for person in people],
         booking__deleted_at=None,
     )
 
@@ -98,11 +106,11 @@ def _latest(snapshots: QuerySet, people: Sequence[AppCustomer]) -> dict[str, Cus
     moments = {person.last_booking_at for person in people}
     rows = snapshots.filter(booking__created_at__in=moments)
     rows = rows.annotate(made_at=F("booking__created_at")).order_by("made_at", "id")
-    return {row.shown_address: row for row in rows}
+    return {row.address: row for row in rows}
 
 
 def _upcoming(snapshots: QuerySet, now: datetime) -> dict[str, int]:
     """Return the number of open bookings that have not ended, of addresses that have any."""
     rows = snapshots.filter(booking__event__end__gt=now, booking__completed=False)
-    counts = rows.values_list("shown_address").annotate(count=Count("booking", distinct=True))
+    counts = rows.values_list("address").annotate(count=Count("booking", distinct=True))
     return dict(counts)

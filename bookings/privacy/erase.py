@@ -22,13 +22,14 @@ from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
 from common.batching import key_batches, update_json_columns
+from common.email_address import canonical_address
 from common.updated_at import transaction_start
 
 BATCH = 100  # bookings
 NOTHING = Redactor(())
 BOOKINGS, LOG_ENTRIES = "bookings", "log_entries"
 EMPTY_CUSTOMER: Mapping[str, Any] = {
-    **dict.fromkeys(("name", "email", "phone", "voip", "timezone"), ""),
+    **dict.fromkeys(("name", "email", "address", "limit_key", "phone", "voip", "timezone"), ""),
     "meta": {},
 }
 
@@ -187,8 +188,8 @@ def _empty_logs(erasure: Erasure, theirs: Mapping[uuid.UUID, list[Customer]]) ->
     for line in StateChange.objects.filter(booking__in=erasure.bookings):
         is_bare = line.booking_id in erasure.bare
         message = "" if is_bare else erasure.marks[line.booking_id].cut(line.message)
-        addresses = {customer.email.lower() for customer in theirs.get(line.booking_id, ())}
-        actor = "" if line.actor.lower() in addresses else line.actor
+        addresses = {customer.address for customer in theirs.get(line.booking_id, ())}
+        actor = "" if canonical_address(line.actor) in addresses else line.actor
         if (message, actor) != (line.message, line.actor):
             changes[line.pk] = {"message": message, "actor": actor}
     update_json_columns(StateChange, changes)

@@ -1,4 +1,4 @@
-"""A person: an e-mail address in an app, ignoring case."""
+"""A person: an e-mail address in an app, however it is typed."""
 
 import uuid
 from functools import reduce
@@ -12,8 +12,7 @@ from apps_config.models import App
 from availability.models import Event
 from bookings.models import Booking, Customer
 from bookings.privacy.text_redactor import Redactor
-from common.api.query import SearchTerm
-from common.api.search_conditions import text_with_wildcards
+from common.email_address import canonical_address
 
 EVENT_TEXTS = ("what", "where", "description")
 
@@ -22,13 +21,16 @@ class Person(NamedTuple):
     app: App
     email: str
 
+    @property
+    def address(self) -> str:
+        return canonical_address(self.email)
+
     def is_of(self, customer: Customer) -> bool:
-        return customer.email.lower() == self.email.lower()
+        return customer.address == self.address
 
     def customers(self) -> QuerySet[Customer]:
         """The customer rows of the person in all bookings, including deleted ones."""
-        is_theirs = text_with_wildcards("email")(SearchTerm("email", self.email, False, False))
-        return Customer.objects.filter(is_theirs, app=self.app)
+        return Customer.objects.filter(app=self.app, address=self.address)
 
     def booking_ids(self) -> set[uuid.UUID]:
         return set(self.customers().values_list("booking", flat=True))
@@ -44,9 +46,13 @@ class Person(NamedTuple):
             invited=Cast("participants", TextField()),
             booked=Subquery(bookings.values("id")[:1]),
         )
-        holds = [Q(**{f"{name}__icontains": self.email}) for name in (*EVENT_TEXTS, "invited")]
+        holds = [
+            Q(**{f"{name}__icontains": form})
+            for name in (*EVENT_TEXTS, "invited")
+            for form in {self.email, self.address}
+        ]
         return rows.filter(reduce(or_, holds))
 
     @property
     def marks(self) -> Redactor:
-        return Redactor([self.email])
+        return Redactor([self.email, self.address])

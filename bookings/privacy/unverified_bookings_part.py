@@ -7,21 +7,24 @@ from datetime import datetime
 from bookings.models import UnverifiedBooking
 from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, Record, personal_data_parts
-from bookings.services import end_hold
+from bookings.services import empty_rows, end_hold
 from common.batching import iterate_batches
+from common.email_address import canonical_address
 from common.instants import format_stamp
 
 SLICE = 100
 
 
 def unverified_of(person: Person) -> Iterator[UnverifiedBooking]:
-    """Yield the unverified bookings that contain the person's address.
+    """Yield the unverified bookings of the person, and those that contain their address.
 
     Reads all unverified bookings of the app. There are few: they are deleted after a day.
     """
     rows = UnverifiedBooking.objects.filter(app=person.app, ended_at=None)
     for found in iterate_batches(rows, SLICE):
-        yield from (row for row in found if person.marks.are_in([row.email, row.body]))
+        for row in found:
+            if canonical_address(row.email) == person.address or person.marks.are_in(row.body):
+                yield row
 
 
 def export_unverified(person: Person, booking_ids: Collection[uuid.UUID]) -> Iterator[Record]:
@@ -40,7 +43,7 @@ def erase_unverified(person: Person, now: datetime) -> int:
     ids = [row.id for row in unverified_of(person)]
     for row_id in ids:
         end_hold(person.app, row_id, now=now)
-    UnverifiedBooking.objects.filter(id__in=ids).update(ended_at=now, email="", body={})
+    empty_rows(UnverifiedBooking.objects.filter(id__in=ids), now=now)
     return len(ids)
 
 

@@ -33,6 +33,7 @@ from bookings.services.transitions import (
 from bookings.services.verification import (
     check_code,
     code_of,
+    empty_rows,
     end_hold,
     find_unverified,
     hold_until_verified,
@@ -65,6 +66,7 @@ __all__ = [
     "create_seat",
     "create_series",
     "customer_may_move",
+    "empty_rows",
     "end_hold",
     "end_links",
     "expire_bookings",

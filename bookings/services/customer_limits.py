@@ -1,8 +1,7 @@
-"""Limits of one customer's bookings in a project, counted by e-mail address.
+"""Limits of one customer's bookings in a project, counted by mailbox (`limit_key`).
 
-The bookings are counted after their rows are written and before the transaction ends. The triggers
-of AppCustomer lock the row of each address, so transactions of one customer count one after the
-other.
+The bookings are counted after their rows are written and before the transaction ends. A lock lets
+transactions of one customer count one after the other.
 """
 
 import uuid
@@ -11,24 +10,25 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
+from django.db import connection
 from django.db.models import Case, QuerySet, When
-from django.db.models.functions import Upper
 
 from availability.booking_policies import limit_setting
 from availability.core.zones import local_day
 from availability.models import Hold, Project
 from bookings.graphs import ENDED_EARLY
-from bookings.models import AppCustomer, Booking, Customer, UnverifiedBooking
+from bookings.models import Booking, Customer, UnverifiedBooking
 from bookings.services.errors import PolicyViolated
+from common.email_address import limit_key
 
 PER_DAY, OPEN = "max_per_customer_per_day", "max_open_per_customer"
 TWO_DAYS = timedelta(days=2)  # more than a local day and the distance of two zones
 
 
 class _CustomerBooking(NamedTuple):
-    """A booking of an address, or one that waits for its code; `day`: of its start, local."""
+    """A booking of a mailbox, or one that waits for its code; `day`: of its start, local."""
 
-    address: str
+    limit_key: str
     id: uuid.UUID
     day: date
 
@@ -44,10 +44,10 @@ def check_new_bookings(
 
     Raises PolicyViolated.
     """
-    addresses = {email.upper() for email in emails if email}
-    if project and addresses:
-        _check_open_bookings(project, addresses, now)
-        _check_bookings_per_day(project, addresses, _starts_by_id(bookings), now)
+    keys = {limit_key(email) for email in emails if email}
+    if project and keys:
+        _check_open_bookings(project, keys, now)
+        _check_bookings_per_day(project, keys, _starts_by_id(bookings), now)
 
 
 def check_moved_bookings(
@@ -55,15 +55,13 @@ def check_moved_bookings(
 ) -> None:
     """Check the daily limit for bookings of `project` whose events have moved.
 
-    Locks the customers, as the triggers do for a new booking. Raises PolicyViolated.
+    Raises PolicyViolated.
     """
     if project is None or limit_setting(project, PER_DAY) is None:
         return
-    customers = Customer.objects.filter(booking__in=bookings).exclude(email="").order_by()
-    addresses = set(customers.values_list(Upper("email"), flat=True))
-    people = AppCustomer.objects.filter(app=project.app_id, address__in=addresses)
-    list(people.select_for_update(no_key=True).order_by("address"))
-    _check_bookings_per_day(project, addresses, _starts_by_id(bookings), now)
+    customers = Customer.objects.filter(booking__in=bookings).exclude(limit_key="").order_by()
+    keys = set(customers.values_list("limit_key", flat=True))
+    _check_bookings_per_day(project, keys, _starts_by_id(bookings), now)
 
 
 def check_unverified_booking(row: UnverifiedBooking, *, now: datetime) -> None:
@@ -72,30 +70,46 @@ def check_unverified_booking(row: UnverifiedBooking, *, now: datetime) -> None:
     Raises PolicyViolated.
     """
     event = row.group.event if row.group else Hold.objects.get(id=row.id)
-    _check_open_bookings(row.project, {row.email.upper()}, now)
-    _check_bookings_per_day(row.project, {row.email.upper()}, {row.id: event.start}, now)
+    _check_open_bookings(row.project, {row.limit_key}, now)
+    _check_bookings_per_day(row.project, {row.limit_key}, {row.id: event.start}, now)
 
 
 def _starts_by_id(bookings: Sequence[Booking]) -> dict[uuid.UUID, datetime]:
     return {booking.id: booking.event.start for booking in bookings}
 
 
-def _check_open_bookings(project: Project, addresses: Collection[str], now: datetime) -> None:
+def _lock_customers(project: Project, keys: Collection[str]) -> None:
+    """Wait for the transactions that count the same customers' bookings.
+
+    Not the rows of AppCustomer: two addresses of one mailbox have two of them.
+    """
+    if connection.vendor == "postgresql":  # SQLite's transaction is already exclusive
+        with connection.cursor() as cursor:
+            # In one order, so that two transactions do not wait for each other.
+            for key in sorted(keys):
+                cursor.execute(_TURN_LOCK, [f"customer {project.id} {key}"])
+
+
+_TURN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+
+
+def _check_open_bookings(project: Project, keys: Collection[str], now: datetime) -> None:
     most = limit_setting(project, OPEN)
     if most is None:
         return
-    rows = _customer_rows(project, addresses)
+    _lock_customers(project, keys)
+    rows = _customer_rows(project, keys)
     rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
-    found = rows.values_list("address", "booking").distinct()
-    counts = Counter(address for address, _ in found)
-    counts.update(row.email.upper() for row in _unverified_bookings(project, addresses, now))
+    found = rows.values_list("limit_key", "booking").distinct()
+    counts = Counter(key for key, _ in found)
+    counts.update(row.limit_key for row in _unverified_bookings(project, keys, now))
     if any(count > most for count in counts.values()):
         raise PolicyViolated(OPEN, most)
 
 
 def _check_bookings_per_day(
     project: Project,
-    addresses: Collection[str],
+    keys: Collection[str],
     starts: dict[uuid.UUID, datetime],
     now: datetime,
 ) -> None:
@@ -103,60 +117,60 @@ def _check_bookings_per_day(
     most = limit_setting(project, PER_DAY)
     if most is None:
         return
+    _lock_customers(project, keys)
     around = min(starts.values()) - TWO_DAYS, max(starts.values()) + TWO_DAYS
     entries = {
-        *_booked_entries(project, addresses, around),
-        *_unverified_entries(project, addresses, now),
+        *_booked_entries(project, keys, around),
+        *_unverified_entries(project, keys, now),
     }
-    counts = Counter((entry.address, entry.day) for entry in entries)
+    counts = Counter((entry.limit_key, entry.day) for entry in entries)
     ours = [entry for entry in entries if entry.id in starts]
-    if any(counts[entry.address, entry.day] > most for entry in ours):
+    if any(counts[entry.limit_key, entry.day] > most for entry in ours):
         raise PolicyViolated(PER_DAY, most)
 
 
 def _booked_entries(
-    project: Project, addresses: Collection[str], around: tuple[datetime, datetime]
+    project: Project, keys: Collection[str], around: tuple[datetime, datetime]
 ) -> Iterator[_CustomerBooking]:
-    rows = _customer_rows(project, addresses).exclude(booking__state__in=ENDED_EARLY)
+    rows = _customer_rows(project, keys).exclude(booking__state__in=ENDED_EARLY)
     rows = rows.filter(booking__event__start__range=around)
     columns = ("booking", "booking__event__start", "booking__event__resource__timezone")
-    for address, booking, start, zone in rows.values_list("address", *columns):
-        yield _CustomerBooking(address, booking, _local_day(start, zone))
+    for key, booking, start, zone in rows.values_list("limit_key", *columns):
+        yield _CustomerBooking(key, booking, _local_day(start, zone))
 
 
 def _unverified_entries(
-    project: Project, addresses: Collection[str], now: datetime
+    project: Project, keys: Collection[str], now: datetime
 ) -> Iterator[_CustomerBooking]:
-    rows = {row.id: row for row in _unverified_bookings(project, addresses, now)}
+    rows = {row.id: row for row in _unverified_bookings(project, keys, now)}
     if not rows:
         return
     holds = Hold.objects.filter(id__in=rows)
     for row_id, start, zone in holds.values_list("id", "start", "resource__timezone"):
-        yield _CustomerBooking(rows[row_id].email.upper(), row_id, _local_day(start, zone))
+        yield _CustomerBooking(rows[row_id].limit_key, row_id, _local_day(start, zone))
     for row in rows.values():
         if row.group:
             day = _local_day(row.group.event.start, row.group.event.resource.timezone)
-            yield _CustomerBooking(row.email.upper(), row.id, day)
+            yield _CustomerBooking(row.limit_key, row.id, day)
 
 
-def _customer_rows(project: Project, addresses: Collection[str]) -> QuerySet:
-    """Return the customers with these addresses, by the index on the address.
+def _customer_rows(project: Project, keys: Collection[str]) -> QuerySet:
+    """Return the customers with these limit keys, by their index.
 
     A CASE compares the project, as no index serves it: otherwise PostgreSQL reads all bookings
     of a project that has grown since the last ANALYZE.
     """
     is_of_project = Case(When(booking__project=project, then=True), default=False)
-    rows = Customer.objects.alias(is_of_project=is_of_project).annotate(address=Upper("email"))
+    rows = Customer.objects.alias(is_of_project=is_of_project)
     return rows.order_by().filter(
-        app=project.app_id, address__in=addresses, is_of_project=True, booking__deleted_at=None
+        app=project.app_id, limit_key__in=keys, is_of_project=True, booking__deleted_at=None
     )
 
 
 def _unverified_bookings(
-    project: Project, addresses: Collection[str], now: datetime
+    project: Project, keys: Collection[str], now: datetime
 ) -> QuerySet[UnverifiedBooking]:
-    emails = [address.lower() for address in addresses]
-    rows = UnverifiedBooking.objects.filter(app=project.app_id, email__in=emails, ended_at=None)
+    rows = UnverifiedBooking.objects.filter(app=project.app_id, limit_key__in=keys, ended_at=None)
     rows = rows.filter(project=project, expires_at__gt=now)
     return rows.select_related("group__event__resource")
 

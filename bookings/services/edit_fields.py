@@ -18,6 +18,7 @@ from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
 from bookings.services.where_placeholders import fill_placeholders
 from common.api.merge_patch import merge_free
+from common.email_address import canonical_address
 from common.errors import InUse, Invalid
 from common.sql import update_rows
 from common.updated_at import transaction_start
@@ -138,12 +139,12 @@ class _Edit:
         changed = {name: value for name, value in wanted.items() if value != getattr(row, name)}
         if not changed:
             return
-        if "email" in changed and changed["email"].lower() != row.email.lower():
+        if "email" in changed and canonical_address(changed["email"]) != row.address:
             self.readdressed.add(row.id)
             self.former_addresses.append(row.email)
         for name, value in changed.items():
             setattr(row, name, value)
-        row.save(update_fields=list(changed))
+        row.save(update_fields=[*changed, "address", "limit_key"])
         self.names |= {f"customer {name}" for name in changed}
 
     def change_event_texts(self, given: Mapping[str, str]) -> None:

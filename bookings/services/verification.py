@@ -28,6 +28,7 @@ from bookings.services.hold import NewHold, hold_time
 from bookings.services.transition_log import Actor
 from common.batching import delete_in_batches
 from common.calls_outside_transaction import with_calls_outside_transaction
+from common.email_address import limit_key
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
@@ -69,12 +70,12 @@ def hold_until_verified(
     for a fourth code in an hour and above the limits of public callers; PolicyViolated for a limit
     of the customer's bookings.
     """
-    email = new.customers[0]["email"].lower()
+    email = new.customers[0]["email"]
     project = target.project
     if project is None:
         raise ValueError("only a project verifies addresses")
     with transaction.atomic():
-        count_subjects(target.app, [(CODES, email)], now)
+        count_subjects(target.app, [(CODES, limit_key(email))], now)
         row = UnverifiedBooking(
             id=_hold(new, target, client_address, now),
             app=target.app,
@@ -192,7 +193,7 @@ def end_hold(app: App, row_id: uuid.UUID, *, now: datetime) -> bool:
 
 def empty_rows(rows: QuerySet[UnverifiedBooking], *, now: datetime) -> int:
     """End the rows and remove the customers' input; return the number of rows."""
-    return rows.update(ended_at=now, email="", body={})
+    return rows.update(ended_at=now, email="", limit_key="", body={})
 
 
 def purge_unverified(*, now: datetime) -> Iterator[int]:

@@ -115,7 +115,7 @@ class BookingsView(BookingScopedView):
                 )
             },
             "customer_email": text_response(
-                "Only bookings of a customer with this e-mail address, in upper or lower case.",
+                "Only bookings of a customer with this e-mail address, however it is typed.",
                 examples=["marty@example.com"],
             ),
             "start": BOUND,

@@ -31,7 +31,7 @@ class CustomersView(TenantView):
 
     @describe_endpoint(
         summary="List customers",
-        description="One entry per e-mail address, ignoring upper and lower case, ordered by the"
+        description="One entry per e-mail address, however it is typed, ordered by the"
         " last booking and then by the address. Name, phone and time zone are those of the"
         " newest booking. If one booking of a person matches, the entry counts all bookings"
         " of this person. Deleted bookings and erased customers do not count.",
@@ -71,7 +71,7 @@ class CustomerExportView(TenantView):
         response=data_object(PersonExportRecord),
         query={
             "email": text_response(
-                "Upper or lower case.",
+                "In any letter case; the domain in Unicode or in ASCII.",
                 format="email",
                 required=True,
                 examples=["marty@example.com"],

@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
 import orjson
-from django.core.validators import EmailValidator
 from django.utils.encoding import punycode
 from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.durations import MAX_DAYS, DurationError, duration_in_words, elapsed_seconds
+from common.email_address import MAX_LENGTH, check_address
 from common.instants import ZONES, InstantError, format_instant, parse_instant
 from common.net.ssrf import NOT_IN_URL, url_problem
 from common.shipped_languages import find_shipped, shipped_languages
@@ -81,13 +81,20 @@ class TextField(StringField):
     forbidden = CONTROL
 
 
-@extend_schema_field({"type": "string", "format": "email", "examples": ["ada@example.com"]})
+@extend_schema_field(
+    {
+        "type": "string",
+        "format": "email",
+        "description": "ASCII before the @, a domain of IDNA 2008 after it.",
+        "examples": ["ada@example.com"],
+    }
+)
 class EmailField(OneLineField):
-    """One address, at most 254 characters (RFC 5321)."""
+    """One address, as typed (`common.email_address` has the form for comparisons)."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(max_length=254, **kwargs)
-        self.validators.append(EmailValidator("Must be an e-mail address."))
+        super().__init__(max_length=MAX_LENGTH, **kwargs)
+        self.validators.append(check_address)
 
 
 @extend_schema_field(

@@ -10,6 +10,7 @@ from django.db.models.expressions import RawSQL
 
 from common.api.fields import CANONICAL_ID
 from common.api.query import SearchTerm
+from common.email_address import canonical_address
 from common.errors import Invalid
 
 Condition = Callable[[SearchTerm], Q]
@@ -34,6 +35,20 @@ def text_with_wildcards(column: str) -> Condition:
             return Q(**{f"{column}__iregex": _regex(term)})
         lookup = _LOOKUPS[term.wildcard_left, term.wildcard_right]
         return Q(**{f"{column}__{lookup}": term.value})
+
+    return condition
+
+
+def address_with_wildcards(text: str, address: str = "address") -> Condition:
+    """Match an e-mail address: with a `*` its text, as `text_with_wildcards`; without one the
+    address itself, in its canonical form. text, address: the columns.
+    """
+    matches_text = text_with_wildcards(text)
+
+    def condition(term: SearchTerm) -> Q:
+        if term.wildcard_left or term.wildcard_right:
+            return matches_text(term)
+        return Q(**{address: canonical_address(term.value)})
 
     return condition
 
@@ -81,7 +96,7 @@ def filter_by_search(
 
 RESOURCE_SEARCH = {
     "name": text_with_wildcards("name"),
-    "email": text_with_wildcards("email"),
+    "email": address_with_wildcards("email"),
     "tags": any_list_item_with_wildcards('"availability_resource"."tags"'),
 }
 SCHEDULE_SEARCH = {"name": text_with_wildcards("name")}

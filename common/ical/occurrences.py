@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from icalendar import Component
 
+from common.email_address import canonical_address
 from common.ical.components import (
     UnreadableCalendar,
     all_values,
@@ -97,7 +98,7 @@ def read_object(
     """
     calendars = read_components(text)
     try:
-        return _read(calendars, zone, window, latest or window[1], address.casefold())
+        return _read(calendars, zone, window, latest or window[1], canonical_address(address))
     except UnreadableCalendar:
         raise
     except Exception as error:  # the libraries raise many types of errors for malformed text
@@ -194,7 +195,7 @@ def _blocks(event: Component, address: str) -> bool:
         return False
     return not any(
         str(attendee.params.get("PARTSTAT", "")).upper() == "DECLINED"
-        and _address_of(attendee).casefold() == address
+        and canonical_address(attendee_address(attendee)) == address
         for attendee in all_values(event, "ATTENDEE")
         if address
     )
@@ -213,13 +214,13 @@ def _participants(event: Component) -> Iterator[str]:
     """Yield the attendees' addresses, each once, at most MAX_PARTICIPANTS."""
     named: dict[str, str] = {}
     for attendee in all_values(event, "ATTENDEE"):
-        address = _address_of(attendee)
+        address = attendee_address(attendee)
         if len(address) <= MAX_ADDRESS and ADDRESS.fullmatch(address):
-            named.setdefault(address.casefold(), address)
+            named.setdefault(canonical_address(address), address)
     yield from list(named.values())[:MAX_PARTICIPANTS]
 
 
-def _address_of(attendee: object) -> str:
+def attendee_address(attendee: object) -> str:
     """Return the address of a `mailto:` URI; of other URIs, the EMAIL parameter or ""."""
     scheme, _, address = str(attendee).partition(":")
     if scheme.casefold() == "mailto":

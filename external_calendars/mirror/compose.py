@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 
 from icalendar import Calendar, Component, Event, vCalAddress
 
-from common.ical.occurrences import UnreadableCalendar
+from common.email_address import canonical_address
+from common.ical.occurrences import UnreadableCalendar, attendee_address
 from notifications.mail.invitations import PRODUCT, Guest, ical_address, ical_time
 
 # Properties that make the event recur, or that end it otherwise than DTEND.
@@ -25,7 +26,7 @@ class ForeignObject(Exception):
 class MirroredEvent:
     """A booking's event. start, end: aware, or dates for all-day events, the end exclusive.
 
-    guests: the attendees. known: lower-case addresses of all customers the booking ever had.
+    guests: the attendees. known: canonical addresses of all customers the booking ever had.
     Attendees in `known` that are no longer in `guests` are removed; other attendees are the owner's
     own.
     """
@@ -222,7 +223,7 @@ def _put(event: Component, name: str, value: Any) -> None:
 def _invite(event: Component, entry: MirroredEvent) -> bool:
     """Add and remove attendees, keep the replies of the others; return whether anything changed."""
     there = _attendees(event)
-    wanted = {guest.address.lower(): guest for guest in entry.guests}
+    wanted = {canonical_address(guest.address): guest for guest in entry.guests}
     stay = [
         each_attendee
         for each_attendee in there
@@ -258,8 +259,8 @@ def _attendee(guest: Guest) -> vCalAddress:
 
 
 def _address(attendee: Any) -> str:
-    return str(attendee).strip().lower().removeprefix("mailto:")
+    return canonical_address(attendee_address(attendee))
 
 
-def lowercase_addresses(addresses: Iterable[str]) -> frozenset[str]:
-    return frozenset(address.lower() for address in addresses if address)
+def canonical_addresses(addresses: Iterable[str]) -> frozenset[str]:
+    return frozenset(canonical_address(address) for address in addresses if address)

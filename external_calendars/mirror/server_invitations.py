@@ -70,4 +70,4 @@ class MirroredEntries:
         row = self.written.get((booking.event_id, connection.calendar_id))
         if row is None or row.written_at is None:
             return connection.last_write_invited
-        return row.invitations.get(customer.email.lower()) in INVITED
+        return row.invitations.get(customer.address) in INVITED

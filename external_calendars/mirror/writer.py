@@ -22,15 +22,16 @@ from availability.models import Calendar, Event
 from bookings.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.models import Booking, Customer, StateChange
 from bookings.trusted_texts import customer_name, trusted_text
+from common.email_address import canonical_address, is_address
 from common.ical.occurrences import UnreadableCalendar
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
     ForeignObject,
     MirroredEvent,
+    canonical_addresses,
     compose_event,
     has_uid,
-    lowercase_addresses,
     read_invitations,
     replace_event_keeping_sequence,
     update_event,
@@ -49,7 +50,6 @@ from external_calendars.providers.base import (
     RemoteObject,
 )
 from notifications.mail.compose import contact_lines
-from notifications.mail.envelope import is_address
 from notifications.mail.invitations import Guest
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.models import Delivery
@@ -153,7 +153,7 @@ class CalendarWrites:
             description=_description(booking, event, customers, guests),
             organizer=organizer,
             guests=guests,
-            known=lowercase_addresses(
+            known=canonical_addresses(
                 [*(guest.email for guest in everybody), *row.content.get("former", ())]
             ),
         )
@@ -175,14 +175,16 @@ class CalendarWrites:
             address for address in self.addressees.of_owner(app, booking) if is_address(address)
         ]
         own = calendar.connection.user_addresses
-        known = lowercase_addresses(owners)
-        organizers = [address for address in own if address.lower() in known] or own or owners
+        known = canonical_addresses(owners)
+        organizers = (
+            [address for address in own if canonical_address(address) in known] or own or owners
+        )
         if not event.invite or event.main_id or not organizers:
             return [], None
         people = {
-            customer.email.lower(): customer for customer in customers if is_address(customer.email)
+            customer.address: customer for customer in customers if is_address(customer.email)
         }
-        hosts = known | lowercase_addresses(own)
+        hosts = known | canonical_addresses(own)
         allowed = set(self.addressees.allowed(app, people)) - hosts
         guests = [
             Guest(customer_name(person.booking, person), person.email)
@@ -420,7 +422,7 @@ class _MirrorWrite:
         """Return the object with what the server says about its invitations."""
         if not entry.guests:
             return StoredObject(there.href, there.etag)
-        guests = lowercase_addresses(guest.address for guest in entry.guests)
+        guests = canonical_addresses(guest.address for guest in entry.guests)
         return StoredObject(there.href, there.etag, read_invitations(there.text, self.uid, guests))
 
     def remove(self) -> StoredObject:

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from apps_config.models import Invitation
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
+from common.email_address import canonical_address
 from notifications.invitation_links import INVITATION_MAIL
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.suppressions import is_address_failure, suppress
@@ -59,7 +60,7 @@ def record_bounce(content: bytes, *, now: datetime) -> list[str]:
     delivery = rows.first()
     if delivery is None:
         return ["Ignored: the report refers to no e-mail of this service."]
-    sent_to = {address.lower() for address in addresses_of(delivery)}
+    sent_to = {canonical_address(address) for address in addresses_of(delivery)}
     return [_record(delivery, recipient, sent_to, now) for recipient in bounce.failed]
 
 
@@ -67,7 +68,7 @@ def _record(
     delivery: Delivery, recipient: FailedRecipient, sent_to: set[str], now: datetime
 ) -> str:
     address = recipient.address
-    if address.lower() not in sent_to:
+    if canonical_address(address) not in sent_to:
         return f"Ignored: the e-mail was not sent to {address}."
     if not recipient.is_permanent:
         return f"Ignored: {address} has failed for now ({recipient.status})."

@@ -49,6 +49,7 @@ from bookings.models import Booking, Customer
 from bookings.services import customer_may_move
 from bookings.trusted_texts import customer_name, trusted_text
 from common.api.fields import NOT_IN_URL, is_web_address
+from common.email_address import is_address
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import (
     CalendarEntry,
@@ -58,7 +59,7 @@ from notifications.mail.calendar_links import (
     outlook_url,
 )
 from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
-from notifications.mail.envelope import Sender, is_address, new_message
+from notifications.mail.envelope import Sender, new_message
 from notifications.mail.html_layout import (
     BUTTON,
     DARK_BUTTON,

@@ -9,16 +9,12 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
-from django.core.validators import EmailValidator
-from django.utils.encoding import punycode
 
 from apps_config.models import App
 from bookings.formatting import to_one_line
-from common.api.fields import CONTROL_OR_BREAK
+from common.email_address import ascii_address, is_address
 from notifications.mail.mime import Mail
 
-_check_address = EmailValidator()
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
 
 
@@ -63,31 +59,9 @@ def service_host() -> str:
     return urlsplit(settings.PUBLIC_URL).hostname or "localhost"
 
 
-def is_address(text: object) -> bool:
-    """Whether it is one plain address: no name, no list, no line break."""
-    return isinstance(text, str) and _is_address(text)
-
-
-@lru_cache(maxsize=1024)  # a mail asks several times
-def _is_address(text: str) -> bool:
-    if CONTROL_OR_BREAK.search(text):
-        return False
-    try:
-        _check_address(text)
-        return ascii_address(text).isascii()
-    except (ValidationError, UnicodeError):
-        return False
-
-
 def without_addresses(text: str) -> str:
     """Replace e-mail addresses: mail servers quote them in their answers."""
     return _ADDRESS.sub("[address]", text) if "@" in text else text
-
-
-def ascii_address(address: str) -> str:
-    """`a@bücher.example` -> `a@xn--bcher-kva.example`. Raises UnicodeError."""
-    local, at, domain = address.rpartition("@")
-    return f"{local}{at}{punycode(domain)}"
 
 
 def without_encoded_words(text: str) -> str:
@@ -112,8 +86,9 @@ def new_message(
         subject=without_encoded_words(words.subject),
         body=words.text,
         from_email=formataddr((without_encoded_words(sender.name), sender.address)),
-        to=list(to),
-        reply_to=[sender.reply_to] if sender.reply_to else None,
+        # Django and smtplib would convert a domain by IDNA 2003, to that of somebody else.
+        to=[ascii_address(address) for address in to],
+        reply_to=[ascii_address(sender.reply_to)] if sender.reply_to else None,
         headers={
             "Message-ID": f"<{delivery_id}@{sender.domain}>",
             "X-Delivery-Id": str(delivery_id),

@@ -10,7 +10,8 @@ from django.utils import timezone
 from icalendar import vCalAddress, vText
 from icalendar.parser import Contentline
 
-from notifications.mail.envelope import is_address, service_host
+from common.email_address import ascii_address, is_address
+from notifications.mail.envelope import service_host
 
 ALARM_BEFORE = "-PT30M"
 PRODUCT = "-//Scheduling and booking service//EN"
@@ -146,7 +147,7 @@ def ical_time(value: datetime | date) -> datetime | date:
 
 def ical_address(guest: Guest, **parameters: str) -> vCalAddress:
     """Return the value of an ORGANIZER or ATTENDEE."""
-    address = vCalAddress(f"mailto:{guest.address}")
+    address = vCalAddress(f"mailto:{ascii_address(guest.address)}")
     if guest.name:
         address.params["CN"] = vText(guest.name)
     for name, value in parameters.items():

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 
 from apps_config.models import App, Membership
 from bookings.models import Booking
+from common.email_address import canonical_address
 
 
 class Recipients:
@@ -32,5 +33,5 @@ class Recipients:
         found = [address for address in addresses if address]
         if app.mode != App.TEST:
             return found
-        members = {email.lower() for app_id, _, email in self._members if app_id == app.id}
-        return [address for address in found if address.lower() in members]
+        members = {email for app_id, _, email in self._members if app_id == app.id}
+        return [address for address in found if canonical_address(address) in members]

@@ -7,6 +7,7 @@ from datetime import datetime
 from apps_config.models import App
 from bookings.privacy import Person
 from common.api.response_records import Json
+from common.email_address import canonical_address
 from common.instants import format_stamp
 from common.sql import database_now
 from notifications.models import Suppression
@@ -16,14 +17,14 @@ class Suppressions:
     """The suppressions of some apps' addresses, read at once."""
 
     def __init__(self, app_ids: Collection[uuid.UUID], addresses: Collection[str]) -> None:
-        lowered = {address.lower() for address in addresses if address}
-        rows = Suppression.objects.filter(app__in=app_ids, email__in=lowered)
-        found = rows.values_list("app", "email", "reason", "detail") if lowered else ()
-        self._reasons = {(app, email, reason): detail for app, email, reason, detail in found}
+        wanted = {canonical_address(address) for address in addresses if address}
+        rows = Suppression.objects.filter(app__in=app_ids, address__in=wanted)
+        found = rows.values_list("app", "address", "reason", "detail") if wanted else ()
+        self._reasons = {(app, address, reason): detail for app, address, reason, detail in found}
 
     def reason(self, app: App, address: str, *, is_reminder: bool) -> str:
         """Why the address gets no e-mail; "" if it gets it."""
-        key = (app.id, address.lower())
+        key = (app.id, canonical_address(address))
         if (*key, Suppression.BOUNCED) in self._reasons:
             detail = self._reasons[*key, Suppression.BOUNCED]
             return f"E-mails to this address bounced: {detail}".rstrip(": ")
@@ -36,7 +37,7 @@ def suppress(app: App, email: str, reason: str, *, now: datetime, detail: str = 
     """Send no more e-mails (or reminders) of the app to the address. Repeats change nothing."""
     Suppression.objects.get_or_create(
         app=app,
-        email=email.lower(),
+        address=canonical_address(email),
         reason=reason,
         defaults={"detail": detail[:300], "created_at": now},
     )
@@ -61,7 +62,7 @@ def suppress_bounced(app: App, details: Mapping[str, str]) -> None:
 # --- Personal data --------------------------------------------------------------------------------
 def suppressions_of(person: Person) -> Iterator[Suppression]:
     """At most one for each reason."""
-    rows = Suppression.objects.filter(app=person.app, email=person.email.lower())
+    rows = Suppression.objects.filter(app=person.app, address=person.address)
     return iter(rows.order_by("id"))
 
 
@@ -75,5 +76,5 @@ def export_suppressions(person: Person, booking_ids: Collection[uuid.UUID]) -> I
 
 
 def erase_suppressions(person: Person, now: datetime) -> int:
-    rows = Suppression.objects.filter(app=person.app, email=person.email.lower())
+    rows = Suppression.objects.filter(app=person.app, address=person.address)
     return rows.delete()[0]

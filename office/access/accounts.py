@@ -1,6 +1,7 @@
 """The admin of accounts, for platform staff."""
 
 from allauth.mfa.models import Authenticator
+from django import forms
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
@@ -14,8 +15,11 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from access.sessions import list_new_session
 from apps_config.models import Account
+from common.api.fields import EmailField
+from common.email_address import canonical_address
 from common.errors import InUse
 from office.access.account_password_links import PasswordLinks
+from office.base.api_forms import check_value
 from office.base.model_admin import ConfirmedDeletion
 from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
 
@@ -24,10 +28,21 @@ NAMED = 10  # accounts named on the confirmation page
 admin.site.unregister(Group)  # permissions come from memberships
 
 
-class NewAccountForm(UserCreationForm):
+class AddressForm(forms.ModelForm):
+    """Stores the canonical form of the e-mail address."""
+
+    def clean_email(self) -> str:
+        return canonical_address(check_value(EmailField(), self.cleaned_data["email"]))
+
+
+class NewAccountForm(AddressForm, UserCreationForm):
     class Meta:
         model = Account
         fields = ("email",)
+
+
+class AccountForm(AddressForm, UserChangeForm):
+    pass
 
 
 @admin.register(Account)
@@ -43,7 +58,7 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
         (_("Rights"), {"fields": ("is_active", "is_staff", "is_superuser", "groups")}),
         (_("Dates"), {"fields": ("last_login", "created_at")}),
     )
-    form = UserChangeForm
+    form = AccountForm
     add_form = NewAccountForm
     change_password_form = AdminPasswordChangeForm
     change_form_outer_before_template = "office/account_links.html"

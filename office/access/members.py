@@ -21,9 +21,10 @@ from access.invitations import invite_member, resend_invitation, revoke_invitati
 from apps_config.models import App, Membership
 from apps_config.services import change_role, remove_member
 from bookings.formatting import day_and_time, short_day_words, time_words
-from common.api.fields import CONTROL_OR_BREAK
+from common.api.fields import EmailField
 from common.errors import Refusal
 from office.access.fresh_log_in import require_fresh_log_in
+from office.base.api_forms import check_value
 from office.base.labels import LabelledWords
 from office.base.model_admin import AppFilter, ReadOnlyAdmin
 from office.base.model_admin_pages import ExtraPage, find_row, is_confirmed
@@ -71,9 +72,7 @@ class InviteForm(forms.Form):
     role = forms.ChoiceField(choices=list(ROLE_WORDS.items()))
 
     def clean_email(self) -> str:
-        if CONTROL_OR_BREAK.search(self.cleaned_data["email"]):
-            raise forms.ValidationError(gettext("Enter a valid email address."))
-        return self.cleaned_data["email"]
+        return check_value(EmailField(), self.cleaned_data["email"])
 
 
 @admin.register(Membership)

@@ -15,7 +15,6 @@ from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from rest_framework import serializers
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
     UnfoldAdminIntegerFieldWidget,
@@ -41,13 +40,13 @@ from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.branding import branding_of
 from bookings.formatting import activate_language_of
 from bookings.html_page_base import LINK_WORDS
-from common.api.fields import OneLineField
+from common.api.fields import EmailField, OneLineField
 from common.images import small_logo
 from common.zone_names import current_zone_name
 from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
 from office.app_settings.archive_app import ArchivingAdmin
-from office.base.api_forms import CheckedForm, choice_field, switch_field
+from office.base.api_forms import CheckedForm, check_value, choice_field, switch_field
 from office.base.event_notification_forms import EventNotificationInline
 from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
 from office.base.labels import language_names, sends_emails, yes_or_no
@@ -426,6 +425,9 @@ class AppForm(CheckedForm, forms.ModelForm):
     def clean_name(self) -> str:
         return check_value(OneLineField(200), self.cleaned_data["name"])
 
+    def clean_invited_email(self) -> str:
+        return check_value(EmailField(allow_blank=True), self.cleaned_data["invited_email"])
+
     def clean(self) -> dict[str, Any]:
         """Check the settings with the API's serializer."""
         super().clean()
@@ -458,14 +460,6 @@ class AppForm(CheckedForm, forms.ModelForm):
             elif name in SETTINGS and name in given:
                 found[name] = given[name] or None
         return found
-
-
-def check_value(field: serializers.Field, value: Any) -> Any:
-    """The value, if a field of the API takes it. Raises forms.ValidationError."""
-    try:
-        return field.run_validation(value)
-    except serializers.ValidationError as error:
-        raise forms.ValidationError([str(fault) for fault in error.detail]) from error
 
 
 def save_logo(app: App, given: Mapping[str, Any]) -> App:

@@ -15,6 +15,15 @@ from office.base.lazy_text import LazyText
 from office.base.service_sentence_translations import translate_sentence
 
 
+def check_value(field: serializers.Field, value: Any) -> Any:
+    """Return the value, if a field of the API accepts it. Raises forms.ValidationError."""
+    try:
+        return field.run_validation(value)
+    except serializers.ValidationError as error:
+        faults = [translate_sentence(str(fault)) for fault in error.detail]
+        raise forms.ValidationError(faults) from error
+
+
 class JsonField(forms.JSONField):
     """JSON, parsed as by the API; errors name their position."""
 

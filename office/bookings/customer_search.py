@@ -5,6 +5,7 @@ import re
 from django.db.models import Q, QuerySet
 
 from bookings.models import Customer
+from common.email_address import canonical_address
 
 
 def search_customers(term: str) -> QuerySet[Customer]:
@@ -16,7 +17,8 @@ def search_customers(term: str) -> QuerySet[Customer]:
     if "\0" in term:
         return customers.none()
     if "@" in term:
-        return customers.filter(email__istartswith=term)
+        # A whole address finds its person, however the domain was typed.
+        return customers.filter(Q(email__istartswith=term) | Q(address=canonical_address(term)))
     if re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
         # As typed, or by its last digits: people write numbers in many ways.
         return customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits_pattern(term)))

@@ -9,7 +9,6 @@ from django.contrib import admin, messages
 from django.contrib.admin.views.main import ORDER_VAR
 from django.core.exceptions import PermissionDenied
 from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Upper
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -50,9 +49,10 @@ MAIL_PROBLEMS = {
 
 
 class CustomerFacts(NamedTuple):
-    """What the bookings and suppressions of an address say."""
+    """What the bookings and suppressions of an address say. name, email: of the last booking."""
 
     name: str = ""
+    email: str = ""
     last: datetime | None = None  # the latest that has begun
     next: datetime | None = None
     no_shows: int = 0
@@ -66,22 +66,22 @@ def fetch_customer_facts(people: Sequence[AppCustomer], now: datetime) -> dict[i
     snapshots = _customer_rows(people)
     has_ended = Q(booking__event__start__lte=now) & ~Q(booking__state__in=CALLED_OFF)
     to_come = Q(booking__event__end__gt=now, booking__completed=False)
-    of_bookings = snapshots.values("app_id", "shown_address").annotate(
+    of_bookings = snapshots.values("app_id", "address").annotate(
         last=Max("booking__event__start", filter=has_ended),
         next=Min("booking__event__start", filter=to_come),
         no_shows=Count("booking", filter=Q(booking__outcome="no_show"), distinct=True),
     )
-    counted = {(row["app_id"], row["shown_address"]): row for row in of_bookings}
+    counted = {(row["app_id"], row["address"]): row for row in of_bookings}
     moments = {person.last_booking_at for person in people}
     latest = snapshots.filter(booking__created_at__in=moments).order_by("id")
-    names = {(row.app_id, row.shown_address): row.name for row in latest}
+    typed = {(row.app_id, row.address): (row.name, row.email) for row in latest}
     problems = _mail_problems(people)
     found = {}
     for person in people:
         key = (person.app_id, person.address)
         row: Mapping[str, Any] = counted.get(key, {})
         found[person.pk] = CustomerFacts(
-            names.get(key, ""),
+            *typed.get(key, ("", person.address)),
             row.get("last"),
             row.get("next"),
             row.get("no_shows", 0),
@@ -91,10 +91,9 @@ def fetch_customer_facts(people: Sequence[AppCustomer], now: datetime) -> dict[i
 
 
 def _customer_rows(people: Sequence[AppCustomer]) -> QuerySet[Any]:
-    """Return the bookings' customers with these addresses; the index is in upper case."""
-    rows = Customer.objects.annotate(shown_address=Upper("email")).order_by()
-    return rows.filter(
-        shown_address__in={person.address for person in people},
+    """Return the bookings' customers with these addresses."""
+    return Customer.objects.order_by().filter(
+        address__in={person.address for person in people},
         app__in={person.app_id for person in people},
         booking__deleted_at=None,
     )
@@ -103,11 +102,11 @@ def _customer_rows(people: Sequence[AppCustomer]) -> QuerySet[Any]:
 def _mail_problems(people: Sequence[AppCustomer]) -> dict[tuple[Any, str], str]:
     rows = Suppression.objects.filter(
         app__in={person.app_id for person in people},
-        email__in={person.address.lower() for person in people},
+        address__in={person.address for person in people},
     )
     found: dict[tuple[Any, str], list[str]] = {}
     for row in rows.order_by("reason"):
-        found.setdefault((row.app_id, row.email.upper()), []).append(str(MAIL_PROBLEMS[row.reason]))
+        found.setdefault((row.app_id, row.address), []).append(str(MAIL_PROBLEMS[row.reason]))
     return {key: ", ".join(words) for key, words in found.items()}
 
 
@@ -121,7 +120,7 @@ def _chosen_app(request: HttpRequest) -> uuid.UUID | None:
 class AddressFilter(ChoiceFilter):
     """Customers of the newest rows of `matching`, as many as a list shows.
 
-    app_path: lookup from these rows, which have an `email`, to their app.
+    app_path: lookup from these rows, which have an `address`, to their app.
     """
 
     app_path: ClassVar[str]
@@ -140,7 +139,7 @@ class AddressFilter(ChoiceFilter):
             rows = rows.filter(**{self.app_path: chosen})
         # For each row one step of the index; a join reads all customers.
         person = AppCustomer.objects.filter(
-            app=OuterRef(self.app_path), address=Upper(OuterRef("email"))
+            app=OuterRef(self.app_path), address=OuterRef("address")
         ).order_by()
         people = rows.annotate(person=Subquery(person.values("pk"))).values("person")
         return queryset.filter(in_values("pk", people[: CappedPaginator.MOST]))
@@ -212,17 +211,17 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
     ) -> tuple[QuerySet[AppCustomer], bool]:
         if not search_term.strip():
             return queryset, False
-        theirs = search_customers(search_term).annotate(shown_address=Upper("email"))
-        matching = theirs.filter(app=OuterRef("app"), shown_address=OuterRef("address"))
+        theirs = search_customers(search_term)
+        matching = theirs.filter(app=OuterRef("app"), address=OuterRef("address"))
         return queryset.filter(Exists(matching.order_by())), False
 
     @display(description=_("name"))
     def name(self, person: Any) -> str:
-        return person.facts.name or person.address.lower()
+        return person.facts.name or person.facts.email
 
     @display(description=_("e-mail"), ordering="address")
-    def email(self, person: AppCustomer) -> str:
-        return person.address.lower()
+    def email(self, person: Any) -> str:
+        return person.facts.email
 
     # Translators: column with the time of a customer's last booking.
     @display(description=pgettext_lazy("booking", "last"))
@@ -262,7 +261,8 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
         return is_allowed(request, "bookings.delete_customer", self.app_id_of_row(person))
 
     def row_title(self, row: AppCustomer) -> str:
-        return fetch_customer_facts([row], timezone.now())[row.pk].name or row.address.lower()
+        facts = fetch_customer_facts([row], timezone.now())[row.pk]
+        return facts.name or facts.email
 
     @method_decorator(require_safe)
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -273,15 +273,15 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
         is_to_come = Q(event__end__gt=now) & ~Q(state__in=CALLED_OFF)
         past = bookings.exclude(is_to_come).order_by("-event__start", "-id")[:MAX_SHOWN]
         to_come = bookings.filter(is_to_come).order_by("event__start", "id")[:MAX_SHOWN]
-        title = facts.name or person.address.lower()
-        query = urlencode({"q": person.address.lower()})
+        title = facts.name or facts.email
+        query = urlencode({"q": facts.email})
         return self.show_page(
             request,
             "office/customer.html",
             title=title,
             original=TitledRow(person, title),
             person=person,
-            email=person.address.lower(),
+            email=facts.email,
             facts=facts,
             snapshot=snapshot,
             zone=current_zone_name(snapshot.timezone) if snapshot else "",
@@ -297,7 +297,8 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
     def export(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         """Return what the API's export of a person returns, as a file."""
         person = self.find(request, object_id)
-        pieces = write_export(Person(person.app, person.address.lower()), zone=office_zone(request))
+        facts = fetch_customer_facts([person], timezone.now())[person.pk]
+        pieces = write_export(Person(person.app, facts.email), zone=office_zone(request))
         return StreamingHttpResponse(
             pieces,
             content_type="application/json",
@@ -309,14 +310,14 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
         person = self.find(request, object_id)
         if not self.has_erase_permission(request, person):
             raise PermissionDenied
-        now, email = timezone.now(), person.address.lower()
+        now = timezone.now()
+        facts = fetch_customer_facts([person], now)[person.pk]
         if request.method == "POST":
-            counts = erase_person(app=person.app, email=email, now=now)
+            counts = erase_person(app=person.app, email=facts.email, now=now)
             self.log_change(request, person.app, "Erased a customer.")
             messages.success(request, _("Erased. Changed bookings: %(bookings)s.") % counts)
             return HttpResponseRedirect(self.list_url())
-        facts = fetch_customer_facts([person], now)[person.pk]
-        name = facts.name or email
+        name = facts.name or facts.email
         without_name = _("Bookings without a name from now on: %(count)s")
         lines = [without_name % {"count": person.bookings}]
         if facts.next:
@@ -332,7 +333,7 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
                 "Names, addresses, numbers and messages of %(name)s (%(email)s) are deleted from"
                 " bookings, e-mails and calls. This can't be undone."
             )
-            % {"name": name, "email": email},
+            % {"name": name, "email": facts.email},
             button=_("Erase %(name)s") % {"name": name},
             lines=lines,
         )
@@ -360,15 +361,13 @@ def _booking_lines(bookings: Iterable[Booking]) -> list[dict[str, Any]]:
 
 
 def customer_links(customers: Iterable[Customer]) -> dict[str, str]:
-    """Return the addresses of the persons' pages by e-mail address, of customers of one app."""
-    emails = {row.email: row for row in customers if row.email}
-    if not emails:
+    """Return the URLs of the persons' pages by canonical address, of customers of one app."""
+    addresses = {row.address: row for row in customers if row.address}
+    if not addresses:
         return {}
-    addresses = {email.upper(): email for email in emails}
     rows = AppCustomer.objects.filter(
-        app__in={row.app_id for row in emails.values()}, address__in=addresses
+        app__in={row.app_id for row in addresses.values()}, address__in=addresses
     )
     return {
-        addresses[row.address]: reverse("admin:bookings_appcustomer_change", args=[row.pk])
-        for row in rows
+        row.address: reverse("admin:bookings_appcustomer_change", args=[row.pk]) for row in rows
     }

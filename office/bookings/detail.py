@@ -127,7 +127,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
             customers=[
                 (
                     customer,
-                    links.get(customer.email, ""),
+                    links.get(customer.address, ""),
                     current_zone_name(customer.timezone),
                     custom_values(customer.meta),
                 )

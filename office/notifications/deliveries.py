@@ -23,6 +23,7 @@ from unfold.decorators import display
 from availability.models import Calendar
 from bookings.graphs import INITIALIZED
 from bookings.models import Customer
+from common.email_address import canonical_address
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
 from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
@@ -431,7 +432,7 @@ def search_deliveries(term: str) -> Q:
     if term.startswith("@"):
         customers = Customer.objects.filter(email__iendswith=term)
     else:
-        customers = Customer.objects.filter(email__iexact=term)
+        customers = Customer.objects.filter(address=canonical_address(term))
     return Q(booking_id__in=customers.values("booking_id"))
 
 

@@ -21,9 +21,13 @@ class SuppressionAdmin(OfficeAdmin[Suppression]):
     list_display = ("email", "reason", "detail", "app", "since")
     list_filter = ("reason", ("app", AppFilter))
     list_select_related = ("app",)
-    search_fields = ("email", "detail")
+    search_fields = ("address", "detail")
     ordering = ("-id",)
     actions = ("send_again",)
+
+    @display(description=_("e-mail"), ordering="address")
+    def email(self, row: Suppression) -> str:
+        return row.address
 
     @display(description=_("since"), ordering="created_at")
     def since(self, row: Suppression) -> str:
@@ -31,7 +35,7 @@ class SuppressionAdmin(OfficeAdmin[Suppression]):
 
     @action(description=_("Send e-mails again"), permissions=["delete"])
     def send_again(self, request: HttpRequest, rows: QuerySet[Suppression]) -> None:
-        emails = list(rows.values_list("email", flat=True))
+        addresses = list(rows.values_list("address", flat=True))
         rows.delete()
         sentence = gettext("E-mails are sent again to: %(addresses)s.")
-        messages.success(request, sentence % {"addresses": ", ".join(emails)})
+        messages.success(request, sentence % {"addresses": ", ".join(addresses)})

@@ -18,6 +18,7 @@ from availability.core.constraints import (
     render_constraint,
 )
 from availability.models import Project, Resource, Schedule
+from availability.resources_by_email import with_email
 from availability.serializers.resources import (
     NewResourceSerializer,
     NewScheduleSerializer,
@@ -175,7 +176,7 @@ class ResourceForm(OpeningHoursForm):
         email = self.cleaned_data["email"]
         app_id = self.instance.app_id or getattr(self.cleaned_data.get("app"), "pk", None)
         others = Resource.objects.filter(app=app_id, deleted_at=None).exclude(pk=self.instance.pk)
-        if email and others.filter(email__iexact=email).exists():
+        if email and with_email(others, email).exists():
             raise forms.ValidationError(gettext("Another resource has this e-mail address."))
         return email
 

@@ -42,9 +42,9 @@ def test_create_app(db: None, words: list[str], expected: tuple[str, str, str]) 
 
 
 def test_create_app_with_an_owner(db: None) -> None:
-    account = Account.objects.create_user("ada@example.com")
+    account = Account.objects.create_user("ada@xn--mller-kva.de")
 
-    run("create_app", "harbour", "--owner", " Ada@Example.com")
+    run("create_app", "harbour", "--owner", " Ada@Müller.de")
 
     assert list(Membership.objects.values_list("app__slug", "account", "role")) == [
         ("harbour", account.id, "owner")

@@ -163,6 +163,16 @@ def test_refusals_are_counted_by_reason(make_tenant: Any) -> None:
         ("?@y.example", "x@y.example", False),
         ("[ab]@y.example", "a@y.example", False),
         ("*", "a@example.com", True),
+        ("*@spam.example", "a+b@spam.example", True),
+        ("anna@spam.example", "Anna+0@spam.example", True),
+        ("anna+0@spam.example", "anna+1@spam.example", True),
+        ("an.na@gmail.com", "anna+1@googlemail.com", True),
+        ("anna@spam.example", "annabel@spam.example", False),
+        ("anna+*@spam.example", "anna@spam.example", False),
+        ("*@müller.de", "a@xn--mller-kva.de", True),
+        ("*@xn--mller-kva.de", "A@MÜLLER.de", True),
+        ("*@gmail.com", "a@gmaıl.com", False),
+        ("*@ſpam.example", "a@spam.example", False),  # of an older release
         (7, "7", False),
         (None, "a@example.com", False),
     ],
@@ -373,6 +383,43 @@ def test_open_bookings_of_one_address(tenant: Tenant, project: str) -> None:
         "3600",
     )
     assert (other.status, book(widget, project, 15, customer=loud).status) == (201, 201)
+
+
+@pytest.mark.parametrize("limit", [PER_EMAIL, "public_open_bookings_per_email"])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("u@straße.de", "u@straße.de"),
+        ("u@müller.de", "U@xn--Mller-kva.de"),
+        ("anna+0@example.com", "anna+1@example.com"),
+        ("an.na@gmail.com", "anna@googlemail.com"),
+    ],
+)
+def test_spellings_and_tags_of_an_address_are_counted_together(
+    tenant: Tenant, project: str, limit: str, first: str, second: str
+) -> None:
+    with_limits(tenant, **{limit: 1})
+    widget = tenant.widget()
+
+    made, refused, other = (
+        book(widget, project, hour, customer={"name": "U", "email": email})
+        for hour, email in ((9, first), (11, second), (13, "other@example.com"))
+    )
+
+    assert [made.status, refused.status, other.status] == [201, 429, 201]
+
+
+def test_a_look_alike_of_a_blocked_address_is_refused(tenant: Tenant, project: str) -> None:
+    with_limits(tenant, blocked_customers=["*@spam.example"])
+    customer = {"name": "A", "email": "a@ſpam.example"}
+
+    refused = book(tenant.widget(), project, customer=customer)
+
+    assert (refused.status, refused.json["errors"]) == (
+        422,
+        {"customer.email": ["Must have a valid domain after the @."]},
+    )
+    assert tenant.get("/deliveries").json["total"] == 0
 
 
 def test_all_customers_are_counted(tenant: Tenant, project: str) -> None:

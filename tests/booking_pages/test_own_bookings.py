@@ -348,6 +348,53 @@ def test_its_links_move_and_cancel(shop: Tenant, mailoutbox: list[Any]) -> None:
     assert shop.get(f"/bookings/{booking['id']}").data["state"] == "cancelled_by_customer"
 
 
+def test_the_owner_of_a_domain_that_looks_alike_gets_none_of_the_bookings(
+    shop: Tenant, mailoutbox: list[Any]
+) -> None:
+    """PostgreSQL: UPPER('ı') = 'I'. The stranger owns xn--gmal-nza.com, and books twice."""
+    victims = book(shop, TEN, email="victim@gmail.com", name="Victim")["id"]
+    page, project = shop.widget(), str(shop.app.projects.get().id)
+    customer = {"name": "Stranger", "email": "victim@gmaıl.com"}
+    own = [
+        page.post("/bookings", {"project_id": project, **times, "customer": customer}).data["id"]
+        for times in (NINE, {key: value.replace("24T", "25T") for key, value in TEN.items()})
+    ]
+
+    stranger = Visitor(shop)
+    stranger.ask("victim@gmaıl.com")
+    send_mails()
+    stranger.post(link_in(mailoutbox[-1], stranger.home))
+    seen = stranger.get().html
+    cancelled = {
+        str(id_): Client().post(html.unescape(link), "", FORM).status_code
+        for id_ in Booking.objects.values_list("id", flat=True)
+        for link in re.findall(rf'href="([^"]*{id_}/external_action/cancel[^"]*)"', seen)
+    }
+    export = b"".join(stranger.client.get(f"{stranger.home}/export")).decode()
+
+    assert cancelled == dict.fromkeys(own, 200)
+    assert shop.get(f"/bookings/{victims}").data["state"] == "confirmed"
+    assert (victims in seen, victims in export) == (False, False)
+    assert {row["id"] for row in json.loads(export)["data"]["bookings"]} == set(own)
+    assert stranger.get(f"/bookings/{victims}").status == 404
+    assert mailoutbox[-1].to == ["victim@xn--gmal-nza.com"]
+
+
+def test_the_spellings_of_a_domain_are_one_person(shop: Tenant, mailoutbox: list[Any]) -> None:
+    first = book(shop, email="marty@müller.de")
+    second = book(shop, TEN, email="Marty@XN--mller-kva.de")
+    visitor = Visitor(shop)
+
+    visitor.ask("marty@MÜLLER.de")
+    send_mails()
+    visitor.post(link_in(mailoutbox[-1], visitor.home))
+    page = visitor.get().html
+
+    assert mailoutbox[-1].to == ["Marty@XN--mller-kva.de"]
+    assert (first["id"] in page, second["id"] in page) == (True, True)
+    assert "Bookings of Marty@XN--mller-kva.de" in page
+
+
 def test_what_cannot_be_moved_has_no_link(shop: Tenant, mailoutbox: list[Any]) -> None:
     shop.put(f"/projects/{shop.app.projects.get().id}", {"settings": {"max_reschedules": 0}})
     book(shop)

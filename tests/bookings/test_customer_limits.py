@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from django.db import connections, transaction
-from django.db.models import QuerySet
 
 from availability.models import Project
 from bookings.models import Booking
+from bookings.services import customer_limits
 from bookings.services.verification import code_of
 from tests.bookings.booking_drafts import MARTY, NINE, act, span
 from tests.waiters import wait_for_a_waiter
@@ -58,6 +58,54 @@ def test_so_many_bookings_a_day_for_a_customer(tenant: Tenant) -> None:
     assert refusal(same) == by_policy(PER_DAY, 2)
     assert same.json["error"] == "The policy max_per_customer_per_day does not allow this."
     assert Booking.objects.count() == 4
+
+
+@pytest.mark.parametrize("limit", [PER_DAY, OPEN])
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("u@straße.de", "u@straße.de"),
+        ("u@müller.de", "u@müller.de"),
+        ("u@müller.de", "U@MÜLLER.de"),
+        ("u@MÜLLER.de", "u@xn--mller-kva.de"),
+        ("marty+work@example.com", "Marty@example.com"),
+        ("marty@example.com", "marty+a+b@example.com"),
+        ("marty.mc.fly@gmail.com", "martymcfly+1@googlemail.com"),
+    ],
+)
+def test_spellings_and_tags_of_an_address_are_one_customer(
+    tenant: Tenant, limit: str, first: str, second: str
+) -> None:
+    desk = Desk(tenant, {limit: 1})
+    made = desk.book(NINE, {"name": "U", "email": first})
+
+    again = desk.book(span("12:00", "13:00"), {"name": "U", "email": second})
+
+    assert (made.status, refusal(again)) == (201, by_policy(limit, 1))
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("u@straße.de", "u@strasse.de"),
+        ("victim@gmail.com", "victim@gmaıl.com"),
+        ("marty.mcfly@example.com", "martymcfly@example.com"),
+    ],
+)
+def test_addresses_that_look_alike_are_two_customers(
+    tenant: Tenant, first: str, second: str
+) -> None:
+    desk = Desk(tenant, {PER_DAY: 1, OPEN: 1})
+    times = (NINE, span("12:00", "13:00"))
+
+    made = [
+        desk.book(given, {"name": "U", "email": email})
+        for given, email in zip(times, (first, second), strict=True)
+    ]
+
+    assert [answer.status for answer in made] == [201, 201]
+    emails = [row["email"] for row in tenant.get("/customers").data]
+    assert sorted(emails) == sorted([first, second])
 
 
 def test_so_many_open_bookings_for_a_customer(tenant: Tenant) -> None:
@@ -186,7 +234,7 @@ def test_a_move_waits_for_another_of_the_same_customer(
             connections.close_all()
 
     if not is_locked:
-        monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **options: rows)
+        monkeypatch.setattr(customer_limits, "_lock_customers", lambda project, keys: None)
     with ThreadPoolExecutor(1) as pool, transaction.atomic():
         moved = move(first)
         other = pool.submit(move_in_thread, second)

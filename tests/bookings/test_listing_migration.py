@@ -19,6 +19,7 @@ pytestmark = [
 ]
 
 LISTS = import_module("bookings.migrations.0016_listing_tallies")
+PEOPLE = import_module("bookings.migrations.0023a_fill_customer_address")
 
 
 def numbers() -> tuple[list[Any], list[Any]]:
@@ -36,7 +37,8 @@ def run_migration() -> None:
         added = AddListingTally(LISTS.BOOKINGS)
         added.remove(None, editor)
         added.add(None, editor)
-        LISTS.fill_customers(None, editor)
+        PEOPLE.count_customers(None, editor)
+        AddListingTally(PEOPLE.CUSTOMERS).add(None, editor)
 
 
 def book(tenant: Tenant, resource: Any, email: str) -> Any:
@@ -53,7 +55,7 @@ def test_the_rows_from_before_are_counted(tenant: Tenant) -> None:
     Booking.objects.filter(id=made[2]["id"]).update(deleted_at=NOW)
     before = numbers()
     # As if the previous release had written them, and a trigger had counted one of the bookings.
-    AppCustomer.objects.filter(address="ANN@EXAMPLE.COM").update(bookings=1)
+    AppCustomer.objects.filter(address="ann@example.com").update(bookings=1)
     ListingTally.objects.filter(listing=ListingTally.BOOKINGS).update(count=7)
 
     run_migration()
@@ -72,10 +74,12 @@ def test_rows_that_are_written_meanwhile_are_counted_once(
     count = LISTS.BOOKINGS.__class__.count_rows
 
     def count_after_writes(self: Any, vendor: str) -> str:
+        if self != LISTS.BOOKINGS:
+            return count(self, vendor)
         book(tenant, resources[3], "bob@example.com")
         Booking.objects.filter(id=made[0]["id"]).update(state="cancelled")
         Booking.objects.filter(id=made[1]["id"]).update(deleted_at=NOW)
-        Customer.objects.filter(booking=made[2]["id"]).update(email="cyd@example.com")
+        Customer.objects.filter(booking=made[2]["id"]).update(address="cyd@example.com")
         return count(self, vendor)
 
     monkeypatch.setattr(LISTS.BOOKINGS.__class__, "count_rows", count_after_writes)
@@ -90,4 +94,4 @@ def test_rows_that_are_written_meanwhile_are_counted_once(
         "confirmed": 2,
     }
     people = AppCustomer.objects.order_by("address").values_list("address", "bookings")
-    assert list(people) == [("ANN@EXAMPLE.COM", 1), ("BOB@EXAMPLE.COM", 1), ("CYD@EXAMPLE.COM", 1)]
+    assert list(people) == [("ann@example.com", 1), ("bob@example.com", 1), ("cyd@example.com", 1)]

@@ -342,6 +342,46 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
     assert erase(tenant) == NOTHING
 
 
+@pytest.mark.parametrize("spelling", ["u@müller.de", "U@MÜLLER.de", "u@XN--mller-kva.de"])
+def test_a_person_is_found_by_all_spellings_of_the_domain(
+    tenant: Tenant, ada: Any, spelling: str
+) -> None:
+    typed = ["u@müller.de", "U@xn--mller-kva.de"]
+    for day, email in zip(("2026-11-23", "2026-11-24"), typed, strict=True):
+        times = span("09:00", "10:00", day)
+        tenant.book(resource_id=ada["id"], customer={"name": "U", "email": email}, **times)
+
+    exported = tenant.get(f"/customers/export?email={spelling}").data["bookings"]
+    by_filter = tenant.get(f"/bookings?customer_email={spelling}").data
+    by_search = tenant.get(f"/bookings?search=customer.email:{spelling}").data
+    people = tenant.get(f"/customers?search=email:{spelling}").data
+    by_domain = tenant.get(f"/customers?search=email:*{spelling.lower()[1:]}").data
+    counts = erase(tenant, spelling)
+
+    assert [len(found) for found in (exported, by_filter, by_search)] == [2, 2, 2]
+    assert [(person["email"], person["bookings"]) for person in people] == [(typed[1], 2)]
+    assert by_domain == people
+    assert (counts["bookings"], traces("müller", "mller")) == (2, [])
+
+
+def test_people_whose_addresses_look_alike_are_two(tenant: Tenant, ada: Any) -> None:
+    """PostgreSQL: UPPER('ı') = 'I'."""
+    emails = ("victim@gmail.com", "victim@gmaıl.com")
+    for day, email in zip(("2026-11-23", "2026-11-24"), emails, strict=True):
+        times = span("09:00", "10:00", day)
+        tenant.book(resource_id=ada["id"], customer={"name": "V", "email": email}, **times)
+
+    exports = [tenant.get(f"/customers/export?email={email}").data for email in emails]
+    filtered = [tenant.get(f"/bookings?customer_email={email}").data for email in emails]
+    people = [tenant.get(f"/customers?search=email:{email}").data for email in emails]
+    erase(tenant, emails[1])
+
+    assert [len(found["bookings"]) for found in exports] == [1, 1]
+    assert [len(found) for found in filtered] == [1, 1]
+    assert [[person["email"] for person in rows] for rows in people] == [[each] for each in emails]
+    assert [row["email"] for row in tenant.get("/customers").data] == [emails[0]]
+
+
 def test_times_and_states_stay(tenant: Tenant, ada: Any, clock: Any) -> None:
     booking = book(tenant, ada, customer=WHOLE_MARTY, meta={"ward": 5}, description="My back")
     act(tenant, booking, "cancel", {"cancel": {"message": "Ill"}})
@@ -598,7 +638,7 @@ def test_every_text_column_is_looked_at() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
         Booking: {"graph", "state", "meta", "policies", "outcome", "untrusted_texts"},
-        Customer: {"name", "email", "phone", "voip", "timezone", "meta"},
+        Customer: {"name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
             *("what", "where", "description", "participants", "rsvp", "provider_id"),

@@ -83,11 +83,11 @@ CUSTOMERS = """
 SELECT app_id, address, bookings, first_booking_at, last_booking_at FROM bookings_appcustomer
 """
 COUNTED_CUSTOMERS = """
-SELECT booking.app_id, upper(customer.email), count(DISTINCT booking.id),
+SELECT booking.app_id, customer.address, count(DISTINCT booking.id),
     min(booking.created_at), max(booking.created_at)
 FROM bookings_customer AS customer JOIN bookings_booking AS booking
     ON booking.id = customer.booking_id
-WHERE customer.email <> '' AND booking.deleted_at IS NULL GROUP BY 1, 2
+WHERE customer.address <> '' AND booking.deleted_at IS NULL GROUP BY 1, 2
 """
 
 

@@ -90,7 +90,7 @@ def test_no_code_is_mailed_to_an_address_that_bounced(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     Suppression.objects.create(
-        app=tenant.app, email=MARTY["email"], reason="bounced", detail="5.1.1", created_at=NOW
+        app=tenant.app, address=MARTY["email"], reason="bounced", detail="5.1.1", created_at=NOW
     )
     book(widget, project)
     (row,) = Delivery.objects.all()

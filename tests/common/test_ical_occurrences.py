@@ -327,6 +327,7 @@ def test_a_day_that_was_skipped() -> None:
         (["ATTENDEE;PARTSTAT=DECLINED;EMAIL=ada@example.com:urn:uuid:1"], False),
         (["ATTENDEE;PARTSTAT=ACCEPTED:mailto:ada@example.com"], True),
         (["ATTENDEE;PARTSTAT=DECLINED:mailto:bob@example.com"], True),
+        (["ATTENDEE;PARTSTAT=DECLINED:mailto:ada@example.com\u212a"], True),
     ],
 )
 def test_what_blocks(lines: list[str], busy: bool) -> None:

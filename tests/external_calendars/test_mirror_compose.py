@@ -161,6 +161,19 @@ def test_guests_come_and_go() -> None:
     assert shown(none).guests == []
 
 
+def test_guests_are_the_same_however_their_domain_is_typed() -> None:
+    """A provider that maps domains by IDNA 2003 would invite somebody at strasse.de."""
+    guest, known = Guest("U", "u@straße.de"), frozenset({"u@xn--strae-oqa.de"})
+    made = compose_event(entry(guests=[guest], known=known))
+    there = made.replace("u@xn--strae-oqa.de", "U@STRAßE.de")
+
+    again = update_event(there, entry(guests=[guest], known=known))
+    gone = update_event(there, entry(guests=[], known=known))
+
+    assert shown(made).guests == ["u@xn--strae-oqa.de"]
+    assert (again, gone is not None and shown(gone).guests) == (None, [])
+
+
 def test_what_was_made_to_repeat_is_one_event_again() -> None:
     exception = "BEGIN:VEVENT\r\nUID:{}\r\nRECURRENCE-ID:20261124T080000Z\r\nSUMMARY:Else\r\n"
     exception += "DTSTART:20261124T090000Z\r\nEND:VEVENT\r\n"

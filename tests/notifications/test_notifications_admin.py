@@ -61,7 +61,10 @@ def fill(tenant: Tenant, rows: int) -> None:
         EmailTemplate.objects.create(app=tenant.app, slug=SLUGS[number], subject="x", text="x")
         Endpoint.objects.create(address=f"https://{tenant.app.slug}-{number}.example.com:443")
         Suppression.objects.create(
-            app=tenant.app, email=customer["email"], reason=Suppression.UNSUBSCRIBED, created_at=NOW
+            app=tenant.app,
+            address=customer["email"],
+            reason=Suppression.UNSUBSCRIBED,
+            created_at=NOW,
         )
         Heartbeat.objects.create(name=f"{tenant.app.slug}-{number}", seen_at=NOW)
         TaskRun.objects.create(task=f"{tenant.app.slug}-{number}", started_at=NOW)

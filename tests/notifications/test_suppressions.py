@@ -46,7 +46,7 @@ def ids(kind: str) -> set[str]:
 
 
 def suppressed() -> list[tuple[str, str, str]]:
-    return list(Suppression.objects.order_by("id").values_list("email", "reason", "detail"))
+    return list(Suppression.objects.order_by("id").values_list("address", "reason", "detail"))
 
 
 # --- Unsubscribe ----------------------------------------------------------------------------------
@@ -128,7 +128,7 @@ def test_a_changed_link_is_refused(
 def test_the_link_is_of_no_use_for_another_address(tenant: Tenant, mails: MailSink) -> None:
     mail = send_reminder(tenant, mails)
     assert mail
-    Customer.objects.update(email="doc@example.com")
+    Customer.objects.update(email="doc@example.com", address="doc@example.com")
 
     assert Client().post(link_of(mail)).status_code == 403
 
@@ -211,6 +211,27 @@ def test_a_permanent_failure_stops_all_mails(
         ("customer", "skipped", f"E-mails to this address bounced: {detail}"),
         ("owner", "delivered", ""),
     ]
+
+
+@pytest.mark.parametrize("failed", ["u@xn--strae-oqa.de", "U@XN--STRAE-OQA.DE"])
+def test_a_bounce_counts_for_all_spellings_of_the_domain(
+    tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch, failed: str
+) -> None:
+    """IDNA 2003 would send the e-mail to strasse.de, which is somebody else's."""
+    customer = {"name": "U", "email": "u@straße.de"}
+    book(tenant, customer=customer)
+    run_dispatcher("email")
+    mail = next(mail for mail in mails.mails if mail.to != [MARTY] and "strae" in str(mail.to))
+
+    give(make_bounce(mail.id, failed), monkeypatch)
+    resource = tenant.get("/resources").data[0]["id"]
+    later = tenant.book(**LATER, resource_id=resource, customer=customer).data["id"]
+    run_dispatcher("email")
+
+    assert (mail.to, mail.message["To"]) == (["u@xn--strae-oqa.de"], "u@xn--strae-oqa.de")
+    assert [address for address, *_ in suppressed()] == ["u@xn--strae-oqa.de"]
+    row = Delivery.objects.get(booking=later, recipient="customer")
+    assert row.state == "skipped"
 
 
 def test_a_repeated_bounce_changes_nothing(

@@ -35,7 +35,7 @@ def book(tenant: Tenant, ada: Any, day: str, **given: Any) -> Any:
     return answer.data
 
 
-def person(tenant: Tenant, email: str = "ANN@EXAMPLE.COM") -> AppCustomer:
+def person(tenant: Tenant, email: str = "ann@example.com") -> AppCustomer:
     return AppCustomer.objects.get(app=tenant.app, address=email)
 
 
@@ -69,9 +69,52 @@ def test_a_person_is_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
     rows = shown(enter(tenant, "viewer"))
 
     last, following = "Thu 12 Nov 2026, 09:00 CET", "Tue 1 Dec 2026, 09:00 CET"
-    of_ann = ["Ann Lee", "ann@example.com", last, following, "1", "e-mails bounce", "4"]
+    of_ann = ["Ann Lee", "Ann@example.com", last, following, "1", "e-mails bounce", "4"]
     of_bob = ["Bob", "bob@example.com", "", "Mon 30 Nov 2026, 09:00 CET", "", "", "1"]
     assert sorted(rows) == [of_ann, of_bob]
+
+
+def test_people_whose_addresses_look_alike_are_two_rows(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
+    """PostgreSQL: UPPER('ı') = 'I'."""
+    victim = {"name": "Victim", "email": "victim@gmail.com", "phone": "+49 40 777"}
+    book(tenant, ada, "2026-12-01", customer=victim)
+    for day in ("2026-12-02", "2026-12-03"):
+        stranger = {"name": "Stranger", "email": "victim@gmaıl.com"}
+        book(tenant, ada, day, customer=stranger)
+    client = enter(tenant, Membership.EDITOR)
+    row = person(tenant, "victim@xn--gmal-nza.com")
+
+    rows = shown(client)
+    page = client.get(page_of(row)).content.decode()
+    client.post(page_of(row, "erase"))
+
+    assert sorted([*each[:2], each[-1]] for each in rows) == [
+        ["Stranger", "victim@gmaıl.com", "2"],
+        ["Victim", "victim@gmail.com", "1"],
+    ]
+    assert ("Stranger" in page, "+49 40 777" in page) == (True, False)
+    assert list(Customer.objects.exclude(email="").values_list("name", "phone")) == [
+        ("Victim", "+49 40 777")
+    ]
+
+
+def test_the_spellings_of_a_domain_are_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    for day, email in (("2026-12-01", "u@xn--mller-kva.de"), ("2026-12-02", "U@müller.de")):
+        book(tenant, ada, day, customer={"name": "U", "email": email})
+    suppress(tenant.app, "u@MÜLLER.de", "bounced", now=timezone.now())
+    client = enter(tenant, Membership.EDITOR)
+
+    rows = shown(client)
+    found = [shown(client, q=term) for term in ("u@xn--mller-kva.de", "u@MÜLLER.de")]
+    client.post(page_of(person(tenant, "u@xn--mller-kva.de"), "erase"))
+
+    assert [[*each[:2], *each[-2:]] for each in rows] == [
+        ["U", "U@müller.de", "e-mails bounce", "2"]
+    ]
+    assert found == [rows, rows]
+    assert list(Customer.objects.values_list("email", flat=True)) == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -154,7 +197,7 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
 
     context = page.context
     assert f'href="{page_of(person(tenant))}"' in of_booking.content.decode()
-    assert (context["title"], context["email"]) == ("Ann Lee", "ann@example.com")
+    assert (context["title"], context["email"]) == ("Ann Lee", "Ann@example.com")
     assert [line["who"] for line in context["upcoming"]] == ["Second visit"]
     assert [line["who"] for line in context["history"]] == ["Cancelled visit", "First visit"]
     assert "Erase data" not in page.content.decode()

@@ -52,20 +52,20 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
         "account_id": Account.objects.create(email=f"copy-{n}@example.com").pk
     },
     "Credential": lambda row, n: {"prefix": f"copy-{n}_"},
-    "Resource": lambda row, n: {"email": None},
+    "Resource": lambda row, n: {"email": None, "address": None},
     "Project": lambda row, n: {"slug": f"copy-{n}"},
     "Event": lambda row, n: {"exclusive": False},
     "ProjectResource": lambda row, n: {"resource_id": other(row.resource, email=None).pk},
     "Booking": lambda row, n: {"event_id": other(row.event, exclusive=False).pk},
     "BookingTally": lambda row, n: {"slot": 1000 + n},
-    "AppCustomer": lambda row, n: {"address": f"COPY-{n}@EXAMPLE.COM"},
+    "AppCustomer": lambda row, n: {"address": f"copy-{n}@example.com"},
     "ListingTally": lambda row, n: {"slot": 1000 + n},
     "RequestCount": lambda row, n: {"kind": f"copy-{n}"},
     "Delivery": lambda row, n: {
         "number": 1000 + n,
         "booking_id": row.app.bookings.first().pk,
     },
-    "Suppression": lambda row, n: {"email": f"copy-{n}@example.com"},
+    "Suppression": lambda row, n: {"address": f"copy-{n}@example.com"},
     "Invitation": lambda row, n: {"email": f"copy-{n}@example.com"},
 }
 
@@ -136,7 +136,7 @@ def make_first(model: Any, zebra: Tenant) -> Any:
         "Schedule": lambda: {"app": zebra.app, "name": "Practice hours"},
         "Suppression": lambda: {
             "app": zebra.app,
-            "email": "marty@example.com",
+            "address": "marty@example.com",
             "reason": "bounced",
             "created_at": delivery.due_at,
         },

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from apps_config.models import Account, Credential, Membership
+from apps_config.models import Account, Credential, Invitation, Membership
 from notifications.models import Delivery
 from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.office.staff import member, secret_on, superuser, told
@@ -38,6 +38,54 @@ def number_of(tenant: Tenant, email: str) -> int:
 
 def invitation_in(tenant: Tenant, email: str) -> str:
     return str(tenant.app.invitations.open().get(email=email).pk)
+
+
+@pytest.mark.parametrize(
+    ("email", "sentence"),
+    [
+        ("ıda@example.com", "May have no letters except a to z before the @."),
+        ("ida@ſpam.example", "Must have a valid domain after the @."),
+    ],
+)
+def test_addresses_that_look_alike_are_refused(tenant: Tenant, email: str, sentence: str) -> None:
+    staff = superuser()
+    account = {"email": email, "usable_password": "false"}
+    app = {"slug": "new", "name": "New", "mode": "live", "invited_email": email}
+
+    pages = [
+        post(member(tenant.app, "owner"), tenant, invite="1", email=email, role="viewer"),
+        staff.post(reverse("admin:apps_config_account_add"), account),
+        staff.post(reverse("admin:apps_config_app_add"), app),
+    ]
+
+    assert [sentence in page.content.decode() for page in pages] == [True] * 3
+    assert set(Account.objects.values_list("email", flat=True)) == {
+        "staff@example.com",
+        f"owner@{tenant.app.slug}.example.com",
+    }
+    assert not Invitation.objects.exists()
+
+
+def test_staff_add_an_account_which_logs_in_by_all_spellings(tenant: Tenant) -> None:
+    password = "harbour-lights-7"
+    given = {"email": "Ada@MÜLLER.de", "password1": password, "password2": password}
+    staff = superuser()
+
+    staff.post(reverse("admin:apps_config_account_add"), given | {"usable_password": "true"})
+    again = staff.post(
+        reverse("admin:apps_config_account_add"),
+        {"email": "ada@xn--mller-kva.de", "usable_password": "false"},
+    )
+    account = Account.objects.exclude(email="staff@example.com").get()
+    Membership.objects.create(app=tenant.app, account=account, role="viewer")
+    found = [
+        Client().post(reverse("admin:login"), {"username": email, "password": password}).status_code
+        for email in ("ada@müller.de", "ADA@xn--mller-kva.de")
+    ]
+
+    assert account.email == "ada@xn--mller-kva.de"
+    assert "already exists" in again.content.decode()
+    assert found == [302, 302]
 
 
 def test_an_owner_invites_and_the_same_words_meet_every_address(

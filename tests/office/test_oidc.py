@@ -88,6 +88,16 @@ def test_the_last_owner_stays_whatever_the_groups_say(tenant: Tenant, issuer: Is
     assert (answer.status_code, roles(tenant)) == (302, {"doc@example.com": "owner"})
 
 
+def test_no_account_is_found_by_an_address_that_looks_alike(tenant: Tenant, issuer: Issuer) -> None:
+    """In Python, the lower case of the Kelvin sign is k."""
+    Account.objects.create_user("kim@example.com")
+    issuer.claims |= {"groups": ["partners"], "email": "\u212aim@example.com"}
+
+    answer = log_in(issuer)
+
+    assert (answer.status_code, roles(tenant)) == (403, {})
+
+
 def test_only_a_group_that_settings_name_makes_platform_staff(
     issuer: Issuer, settings: Any
 ) -> None:
@@ -122,6 +132,7 @@ def test_a_known_account_is_found_by_its_verified_address(tenant: Tenant, issuer
         ({"email_verified": False}, "did not confirm your e-mail address"),
         ({"email_verified": "true"}, "did not confirm your e-mail address"),
         ({"email": None}, "did not confirm your e-mail address"),
+        ({"email": "doc@e\u212aample.com"}, "did not confirm your e-mail address"),
         ({"groups": []}, "There is no account for you yet"),
         ({"groups": {"dentists": 1}}, "There is no account for you yet"),
     ],

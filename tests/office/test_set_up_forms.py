@@ -483,6 +483,24 @@ def test_taken_addresses_and_slugs_are_said_at_their_field(
     ]
 
 
+@pytest.mark.parametrize(
+    ("email", "sentence"),
+    [
+        ("ada@MÜLLER.de", "Another resource has this e-mail address."),
+        ("ada@ſpam.example", "Must have a valid domain after the @."),
+        ("ıda@example.com", "May have no letters except a to z before the @."),
+    ],
+)
+def test_the_address_of_a_resource_is_checked(
+    tenant: Tenant, ada: Any, enter: Enter, email: str, sentence: str
+) -> None:
+    tenant.make_resource("Bob", email="Ada@xn--mller-kva.de")
+
+    answer = save(enter(tenant), page_of(ada, "resource"), email=email)
+
+    assert faults(answer) == {"email": [sentence]}
+
+
 def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: Enter) -> None:
     other = Tenant("other")
     client = enter()

@@ -11,6 +11,8 @@ from django.utils import timezone
 from apps_config.models import Account, App, Credential
 from apps_config.services import issue_key
 from availability.models import Resource
+from availability.resources_by_email import with_email
+from common.email_address import canonical_address
 
 Row = TypeVar("Row", bound=Model)
 
@@ -53,14 +55,16 @@ class Command(BaseCommand):
     def _account(self, app: App, email: str | None) -> Account:
         """Return the member with this address, or the app's only member."""
         members = Account.objects.filter(memberships__app=app, is_active=True)
-        return self._only(members, email, "--account")
+        if email:
+            members = members.filter(email=canonical_address(email.strip()))
+        return self._only(members, "--account")
 
     def _resource(self, app: App, email: str | None) -> Resource:
-        return self._only(Resource.objects.for_app(app), email, "--resource")
+        resources = Resource.objects.for_app(app)
+        found = with_email(resources, email.strip()) if email else resources
+        return self._only(found, "--resource")
 
-    def _only(self, rows: QuerySet[Row], email: str | None, option: str) -> Row:
-        if email:
-            rows = rows.filter(email__iexact=email.strip())
+    def _only(self, rows: QuerySet[Row], option: str) -> Row:
         found = list(rows[:2])
         if len(found) != 1:
             raise CommandError(f"{option} must be an e-mail address of this app.")

@@ -7,6 +7,7 @@ from apps_config.models import Account, App
 from apps_config.serializers import NewAppSerializer
 from apps_config.services import create_app
 from common.api.validated_input import read_values_as
+from common.email_address import canonical_address
 from common.errors import Refusal
 
 
@@ -22,7 +23,8 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         owner = None
         if options["owner"]:
-            owner = Account.objects.filter(email=options["owner"].strip().lower()).first()
+            address = canonical_address(options["owner"].strip())
+            owner = Account.objects.filter(email=address).first()
             if owner is None:
                 raise CommandError(f"There is no account {options['owner']}.")
         given = {key: options[key] or options["slug"] for key in ("slug", "name", "mode")}

@@ -10,7 +10,7 @@ WHERE error <> ''
 
 
 class Migration(migrations.Migration):
-    dependencies = [("notifications", "0023_frequent_analyze")]
+    dependencies = [("notifications", "0024_suppression_address")]
 
     operations = [
         migrations.AddField(
