@@ -153,8 +153,10 @@ def test_a_client_has_at_most_a_hundred_connections(proxy: Proxy) -> None:
     """Of nginx, only whole requests count; Caddy has no such limit."""
     with ExitStack() as cleaning:
         for _ in range(100):
-            wire = socket.create_connection(("127.0.0.1", proxy.port), 30, ("127.0.2.1", 0))
-            cleaning.enter_context(closing(wire))
+            wire = cleaning.enter_context(closing(proxy.connect("127.0.2.1")))
+            # Answered by the proxy itself; then the connection may be idle for a minute.
+            wire.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            assert wire.recv(12) == b"HTTP/1.1 404"
         with pytest.raises(OSError):  # noqa: PT011  # a reset, or the end of the handshake
             proxy.connect("127.0.2.1")
 
