@@ -364,7 +364,10 @@ def check_proxies() -> Finding:
     if settings.TRUSTED_PROXIES:
         return Finding(OK, f"TRUSTED_PROXIES={settings.TRUSTED_PROXIES}")
     if saw_unknown_proxy(Q(), database_now()):
-        seen = "a proxy forwards requests, but TRUSTED_PROXIES is 0: limits per address are off"
+        seen = (
+            "a proxy forwards requests, but TRUSTED_PROXIES is 0:"
+            " all customers share the limits of its address"
+        )
         return Finding(FAIL, seen, "Set TRUSTED_PROXIES to the number of proxies.")
     return Finding(OK, "no proxy was seen in 24 hours")
 

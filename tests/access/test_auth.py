@@ -260,10 +260,9 @@ def test_query_and_method_are_strict(db: None) -> None:
 
 # --- How often (wrong passwords: test_log_in_limits.py) -------------------------------------------
 def test_strangers_are_counted_by_their_address(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, settings: Any
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_owner(tenant)
-    settings.RATE_LIMIT_PER_MINUTE = 2
     monkeypatch.setattr("apps_config.authentication.request_rates.limit", 2)
 
     answers = [auth("owner@example.com") for _ in range(3)]

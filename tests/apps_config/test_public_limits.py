@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.db.models import Q
+from django.utils import timezone
 
 from apps_config import idempotency, public_limits
 from apps_config.models import App, RequestCount
@@ -16,7 +18,6 @@ from apps_config.public_limits import (
     LimitReached,
     check_not_blocked,
     check_subjects,
-    count_attempt,
     count_first_use,
     count_refusal,
     count_subjects,
@@ -24,6 +25,7 @@ from apps_config.public_limits import (
     refusals_of_a_day,
 )
 from common.rate_limit import RefusedKeys
+from tests.queries import Queries
 from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -67,15 +69,6 @@ def test_subjects_limits_and_apps_are_counted_apart(make_tenant: Any) -> None:
 
     assert first == [""] * 4
     assert [found.partition(" ")[0] for found in second] == [kind for _, kind, _ in wanted]
-
-
-def test_an_unknown_network_has_no_limit(tenant: Tenant) -> None:
-    app = with_limits(tenant, **{PER_ADDRESS: 1})
-
-    for _ in range(3):
-        count_attempt(app, network="", now=NOW)
-
-    assert not RequestCount.objects.exists()
 
 
 def test_processes_share_the_counts(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -527,12 +520,92 @@ def test_a_repeated_request_is_counted_once(tenant: Tenant, project: str) -> Non
     assert (repeated, book(widget, project, 11).status) == ([201] * 4, 201)
 
 
-def test_behind_an_unknown_proxy_addresses_are_not_limited(tenant: Tenant, project: str) -> None:
-    with_limits(tenant, **{PER_ADDRESS: 1})
+# --- Proxies that are not configured --------------------------------------------------------------
+def attempt_from(tenant: Tenant, client: str, **headers: str) -> int:
+    """The status of an attempt that a peer on this machine sends with X-Forwarded-For."""
+    return tenant.widget().post("/bookings", {}, **{"X-Forwarded-For": client}, **headers).status
+
+
+@pytest.mark.parametrize("varies", [False, True])
+def test_an_own_header_switches_no_limit_off(tenant: Tenant, varies: bool) -> None:
+    """Of a client in a private network, which no proxy forwards."""
+    with_limits(tenant, **{PER_ADDRESS: 20})
+
+    statuses = [attempt_from(tenant, f"8.8.8.{number if varies else 8}") for number in range(30)]
+
+    assert statuses == [403] * 20 + [429] * 10
+    assert public_limits.saw_unknown_proxy(Q(app=tenant.app), NOW) is varies
+
+
+def test_a_proxy_is_learnt_from_two_clients_in_an_hour(
+    tenant: Tenant, make_tenant: Any, clock: Any
+) -> None:
+    other = make_tenant()
+
+    def learn(client: str, of: Tenant = tenant) -> bool:
+        attempt_from(of, client)
+        return public_limits.saw_unknown_proxy(Q(app=of.app), timezone.now())
+
+    learnt = [learn("203.0.113.1"), learn("203.0.113.2", other)]
+    clock.shift(3600)
+    learnt += [learn("203.0.113.2"), learn("203.0.113.2"), learn("203.0.113.1, 10.0.0.1")]
+
+    assert learnt == [False, False, False, False, True]
+    assert not public_limits.saw_unknown_proxy(Q(app=other.app), timezone.now())
+
+
+def test_a_flood_of_headers_stores_two(tenant: Tenant) -> None:
+    for number in range(9):
+        attempt_from(tenant, f"203.0.113.{number}")
+
+    stored = RequestCount.objects.filter(kind=public_limits.FORWARDED)
+    assert stored.count() == 2
+    assert not [row for row in stored if "203.0" in row.subject]
+
+
+def test_two_peers_are_two_clients(tenant: Tenant) -> None:
+    """Each with a header of its own."""
     widget = tenant.widget()
-    forwarded = {"headers": {"X-Forwarded-For": "8.8.8.8"}}
+    for peer in ("10.0.0.5", "10.0.0.6"):
+        widget.client.post(
+            "/v2/bookings",
+            {},
+            "application/json",
+            headers={**widget.headers, "X-Forwarded-For": peer},
+            REMOTE_ADDR=peer,
+        )
 
-    statuses = [book(widget, project, hour, **forwarded).status for hour in (9, 11, 13)]
+    assert not public_limits.saw_unknown_proxy(Q(app=tenant.app), NOW)
 
-    assert statuses == [201] * 3
-    assert public_limits.saw_unknown_proxy(Q(app=tenant.app), NOW)
+
+def test_a_known_proxy_is_no_statement_more(tenant: Tenant, settings: Any) -> None:
+    widget = tenant.widget()
+    forwarded = {"X-Forwarded-For": "203.0.113.1"}
+    widget.post("/bookings", {})
+    with Queries(connection) as plain:
+        widget.post("/bookings", {})
+    settings.TRUSTED_PROXIES = 1
+
+    with Queries(connection) as behind_known_proxy:
+        widget.post("/bookings", {}, **forwarded)
+
+    assert len(behind_known_proxy) == len(plain)
+
+
+def test_holds_are_limited_behind_an_unknown_proxy(tenant: Tenant, project: str) -> None:
+    widget = tenant.widget()
+
+    statuses = [
+        widget.post(
+            "/bookings/reserve",
+            {
+                "project_id": project,
+                "start": f"2026-11-23 {hour:02}:00:00",
+                "end": f"2026-11-23 {hour + 1:02}:00:00",
+            },
+            **{"X-Forwarded-For": f"203.0.113.{hour}"},
+        ).status
+        for hour in range(9, 15)
+    ]
+
+    assert statuses == [201] * 5 + [429]

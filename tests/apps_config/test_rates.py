@@ -8,6 +8,7 @@ from django.db import connection
 
 from apps_config import authentication
 from apps_config.models import FailedLogin
+from common import rate_limit
 from common.rate_limit import RateWindow, RefusedKeys
 from tests.world import NOW, Answer, Caller, Tenant, at
 
@@ -22,9 +23,8 @@ def rates(answer: Answer) -> tuple[int, list[str | None]]:
 
 
 @pytest.fixture
-def set_limit(monkeypatch: pytest.MonkeyPatch, settings: Any) -> Callable[[int], None]:
+def set_limit(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
     def set_to(limit: int) -> None:
-        settings.RATE_LIMIT_PER_MINUTE = limit
         monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))
 
     return set_to
@@ -72,7 +72,7 @@ def test_redis_is_never_asked_inside_a_transaction(
     asked = []
 
     class Shared:
-        def count(self, key: str, window: int) -> int:
+        def count(self, key: str, window: int, hits: int) -> int:
             asked.append([block for block in connection.atomic_blocks if not block._from_testcase])
             return 7
 
@@ -108,6 +108,98 @@ def test_widget_keys_are_counted_for_each_address(
 
     assert [answer.status for answer in answers[:2]] == [422, 422]
     assert [(answer.status, answer.error) for answer in answers[2:]] == [(429, TOO_MANY)] * 2
+
+
+@pytest.mark.parametrize("has_key", [True, False])
+def test_requests_of_one_ipv6_network_are_counted_together(
+    tenant: Tenant, settings: Any, set_limit: Callable[[int], None], has_key: bool
+) -> None:
+    """One customer has 2^64 addresses."""
+    set_limit(30)
+    settings.TRUSTED_PROXIES = 1
+    widget, path = tenant.widget(), "/challenge" if has_key else "/projects/hosted/unknown"
+
+    def ask(address: str) -> int:
+        return widget.get(path, **{"X-Forwarded-For": address}).status
+
+    admitted = 200 if has_key else 404
+    statuses = [ask(f"2001:db8:1:2::{number:x}") for number in range(60)]
+    assert statuses == [admitted] * 30 + [429] * 30
+    assert [ask("2001:db8:1:3::1"), ask("203.0.113.1")] == [admitted] * 2
+
+
+def test_a_mapped_address_is_that_of_its_network(
+    tenant: Tenant, settings: Any, set_limit: Callable[[int], None]
+) -> None:
+    set_limit(1)
+    settings.TRUSTED_PROXIES = 1
+    widget = tenant.widget()
+
+    statuses = [
+        widget.get("/challenge", **{"X-Forwarded-For": address}).status
+        for address in ("192.0.2.1", "::ffff:192.0.2.1", "::FFFF:C000:201", "192.0.2.2")
+    ]
+
+    assert statuses == [200, 429, 429, 200]
+
+
+@pytest.mark.parametrize("is_public", [True, False])
+def test_cpu_time_counts(
+    tenant: Tenant,
+    monkeypatch: pytest.MonkeyPatch,
+    set_limit: Callable[[int], None],
+    is_public: bool,
+) -> None:
+    """Of a request that takes 0.26 s: five hits more. The headers say what is left after it."""
+    set_limit(10)
+    monkeypatch.setattr(rate_limit, "CPU_SECONDS", 0.05)
+    began = iter([0.0, 0.049, 1.0, 1.26, 2.0, 2.26, 3.0, 3.0])
+    monkeypatch.setattr(rate_limit.time, "thread_time", lambda: next(began))
+    caller, path = tenant.widget(), "/projects/hosted/unknown" if is_public else "/challenge"
+
+    answers = [caller.get(path) for _ in range(4)]
+
+    admitted = 404 if is_public else 200
+    assert [rates(answer)[0] for answer in answers] == [admitted] * 3 + [429]
+    assert [answer.headers["X-RateLimit-Remaining"] for answer in answers] == ["9", "3", "0", "0"]
+    assert [answer.headers["RateLimit"] for answer in answers] == [
+        f'"requests";r={left};t=60' for left in (9, 3, 0, 0)
+    ]
+
+
+def test_a_page_counts_its_cpu_time(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, set_limit: Callable[[int], None]
+) -> None:
+    set_limit(10)
+    project = tenant.make_project(tenant.make_resource()["id"])
+    monkeypatch.setattr(rate_limit, "CPU_SECONDS", 0.05)
+    monkeypatch.setattr(rate_limit.time, "thread_time", iter([0.0, 0.11]).__next__)
+
+    response = tenant.client.get(f"/book/{project['slug']}")
+
+    assert (response.status_code, response.headers["X-RateLimit-Remaining"]) == (200, "7")
+
+
+def test_an_ordinary_request_is_one_round_trip(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To the counter of all processes."""
+    asked = []
+
+    class Shared:
+        def count(self, key: str, window: int, hits: int) -> int:
+            asked.append(hits)
+            return 7
+
+    monkeypatch.setattr(rate_limit, "CPU_SECONDS", 0.05)
+    spent = iter([0.0, 0.04, 1.0, 1.2])
+    monkeypatch.setattr(rate_limit.time, "thread_time", lambda: next(spent))
+    monkeypatch.setattr(authentication, "request_rates", RateWindow(9, cast(Any, Shared())))
+
+    tenant.get("/app")
+    tenant.get("/app")
+
+    assert asked == [1, 1, 3]
 
 
 def test_no_limit_no_headers(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
@@ -168,6 +260,19 @@ def test_addresses_are_counted_apart(tenant: Tenant, settings: Any) -> None:
     ]
 
     assert statuses == [429, 401]
+
+
+def test_failures_of_one_ipv6_network_are_counted_together(tenant: Tenant, settings: Any) -> None:
+    settings.TRUSTED_PROXIES = 1
+    stranger = Caller("live_api_key_wrong")
+
+    statuses = [
+        stranger.get("/app", **{"X-Forwarded-For": f"2001:db8:1:2::{number:x}"}).status
+        for number in range(1, 13)
+    ]
+
+    assert statuses == [401] * 10 + [429] * 2
+    assert FailedLogin.objects.get().address == "2001:db8:1:2::/64"
 
 
 def test_processes_share_the_count(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:

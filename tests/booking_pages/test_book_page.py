@@ -193,6 +193,7 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
+        "search_days": 366,
         "own_bookings": f"/book/{tenant.app.slug}/mine",
         "needs_challenge": False,
         "solver": "/static/booking_pages/solve.js",
@@ -503,9 +504,8 @@ def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: A
         Shown(path)
 
 
-def test_strangers_are_counted(tenant: Tenant, settings: Any, monkeypatch: Any) -> None:
+def test_strangers_are_counted(tenant: Tenant, monkeypatch: Any) -> None:
     path = make_page(tenant)
-    settings.RATE_LIMIT_PER_MINUTE = 1
     monkeypatch.setattr(authentication, "request_rates", RateWindow(1))
 
     pages = [Shown(path), Shown(path)]

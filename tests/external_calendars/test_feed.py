@@ -135,10 +135,9 @@ def test_other_queries_are_refused(tenant: Tenant) -> None:
 
 
 def test_an_address_that_asks_too_often_has_to_wait(
-    tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = make_feed(tenant, tenant.make_resource()["calendars"][0]["id"])
-    settings.RATE_LIMIT_PER_MINUTE = 2
     monkeypatch.setattr(authentication, "request_rates", RateWindow(2))
 
     answers = [fetch(path) for _ in range(3)]

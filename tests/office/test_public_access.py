@@ -6,7 +6,7 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from apps_config.public_limits import PER_ADDRESS, count_refusal, count_unknown_proxy
+from apps_config.public_limits import PER_ADDRESS, count_refusal
 from availability.models import Project
 from notifications.mail.suppressions import suppress
 from notifications.models import Suppression
@@ -16,7 +16,7 @@ from tests.office.staff import form_of, member
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
-PROXY = "Limits per network address are off"
+PROXY = "All customers share the limits of one network address"
 
 
 def test_the_dashboard_says_how_many_were_refused_and_why(
@@ -44,21 +44,23 @@ def test_nothing_is_said_where_nothing_was_refused(tenant: Tenant, enter: Enter)
 def test_an_unknown_proxy_is_said_by_dashboard_and_doctor(
     tenant: Tenant, enter: Enter, settings: Any
 ) -> None:
-    before = check_proxies()
-    count_unknown_proxy(tenant.app, now=timezone.now())
+    """One client may have a header of its own; two come through a proxy."""
+    widget, office, said = tenant.widget(), enter(tenant), []
 
-    page, found = enter(tenant).get("/admin/").content.decode(), check_proxies()
+    for client in ("203.0.113.1", "203.0.113.1", "203.0.113.2"):
+        widget.post("/bookings", {}, **{"X-Forwarded-For": client})
+        page = office.get("/admin/").content.decode()
+        said.append((PROXY in page, check_proxies()))
     settings.TRUSTED_PROXIES = 1
 
-    assert PROXY in page
-    assert (before.level, found) == (
-        OK,
-        Finding(
-            FAIL,
-            "a proxy forwards requests, but TRUSTED_PROXIES is 0: limits per address are off",
-            "Set TRUSTED_PROXIES to the number of proxies.",
-        ),
+    unseen = Finding(OK, "no proxy was seen in 24 hours")
+    seen = Finding(
+        FAIL,
+        "a proxy forwards requests, but TRUSTED_PROXIES is 0:"
+        " all customers share the limits of its address",
+        "Set TRUSTED_PROXIES to the number of proxies.",
     )
+    assert said == [(False, unseen), (False, unseen), (True, seen)]
     assert check_proxies() == Finding(OK, "TRUSTED_PROXIES=1")
 
 
