@@ -55,8 +55,8 @@ class PublicRequest(NamedTuple):
     emails: of the customers; is_proved: it has a solved challenge, which lifts some of the limits.
     """
 
-    emails: Collection[str] = ()
-    is_proved: bool = False
+    emails: Collection[str]
+    is_proved: bool
 
 
 def count_public_attempt(app: App, *, network: str, is_proxy_unknown: bool, now: datetime) -> None:
