@@ -139,7 +139,8 @@ def check_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime)
     """Raise LimitReached if a (limit, subject) is used up; counts nothing. One query."""
     wanted = _keys_of(app, subjects, now)
     _raise_if_known(wanted, now)
-    rows = RequestCount.objects.filter(app=app, subject__in=[key.subject for key in wanted])
+    kinds, found = {key.kind for key in wanted}, [key.subject for key in wanted]
+    rows = RequestCount.objects.filter(app=app, kind__in=kinds, subject__in=found)
     counts = dict(rows.filter(expires_at__gt=now).values_list("subject", "count"))
     for key in wanted:
         if counts.get(key.subject, 0) >= key.limit:

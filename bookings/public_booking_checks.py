@@ -52,8 +52,8 @@ class PublicRequest(NamedTuple):
     emails: of the customers; is_proved: it has a solved challenge, which lifts some of the limits.
     """
 
-    emails: Collection[str] = ()
-    is_proved: bool = False
+    emails: Collection[str]
+    is_proved: bool
 
 
 def check_public_request(

@@ -29,9 +29,9 @@ def check_held_share(hold: Hold, target: BookingTarget, *, now: datetime) -> Non
 
     Raises LimitReached, until the first of the other holds expires.
     """
+    # Of two transactions that hold times of a project, the later one sees the other's hold.
+    wait_for_turn(f"held share {hold.project_id or hold.resource_id}")
     day = _local_day(hold)
-    # Of a project that two transactions hold at once, the later one sees the other's hold.
-    wait_for_turn(f"held share {hold.project_id or hold.resource_id} {day[0]}")
     rows = list(_public_holds(hold, day, now))
     others = [row for row in rows if hold.id not in (row.id, row.main_id)]
     if not others:

@@ -20,7 +20,7 @@ from availability.hold_lifecycle import HoldExpired, extend_hold, find_hold, rel
 from availability.models import Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
-from bookings.public_booking_checks import count_public_booking
+from bookings.public_booking_checks import count_public_booking, count_public_hold
 from bookings.services.create import NewBooking
 from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
@@ -102,6 +102,8 @@ def _hold(
     """Hold the time; return the hold's id. A seat needs no hold: its row is counted."""
     if isinstance(new, NewSeat):
         lock_group_with_free_seat(new, target, now)
+        if target.public_request:
+            count_public_hold(target.app, target.public_request, now=now)
         return new_tenant_id(target.app.id)
     if target.holds:
         return extend_hold(target.holds[0], seconds=HELD_SECONDS, now=now).id

@@ -193,7 +193,7 @@ class BookingsView(BookingScopedView):
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
         )
         waits_for_code = self.caller.is_widget and needs_verification(target.project)
-        target.public_request = self.check_public_limits(request, holds=waits_for_code)
+        target.public_request = self.check_public_limits(request)
         if waits_for_code:
             row = hold_until_verified(
                 new,

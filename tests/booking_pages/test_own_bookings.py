@@ -204,6 +204,18 @@ def test_links_are_counted_in_the_public_limits(shop: Tenant) -> None:
     assert Delivery.objects.filter(kind="own_bookings_link").count() == 4
 
 
+def test_links_and_bookings_have_counts_of_their_own(shop: Tenant) -> None:
+    """A flood of requests for links keeps nobody from booking."""
+    shop.set_public_limits(public_bookings_per_app_per_minute=1)
+    project = shop.get("/projects").data[0]["id"]
+    body = {"project_id": project, "customer": {"name": "Ann", "email": "ann@example.com"}}
+
+    links = [Visitor(shop).ask(f"{name}@example.com").status for name in ("ann", "bob")]
+    booking = shop.widget().post("/bookings", {**body, **NINE})
+
+    assert (links, booking.status) == ([200, 429], 201)
+
+
 def test_opening_the_link_changes_nothing_and_its_button_works_once(
     shop: Tenant, mailoutbox: list[Any]
 ) -> None:

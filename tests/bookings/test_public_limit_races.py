@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from threading import Barrier
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -25,8 +26,8 @@ from apps_config.public_limits import (
     count_subjects,
 )
 from bookings import public_booking_checks
-from tests.bookings.booking_drafts import MARTY, NINE, span
-from tests.world import Answer, Caller, Tenant
+from tests.bookings.booking_drafts import MARTY, NINE
+from tests.world import Answer, Tenant
 
 pytestmark = [
     pytest.mark.usefixtures("clock"),
@@ -49,25 +50,29 @@ def race(requests: Sequence[Callable[[], Answer]]) -> Counter[int]:
         return Counter(pool.map(send, requests))
 
 
-def meet_before_the_count(monkeypatch: pytest.MonkeyPatch, wanted: str, clients: int) -> None:
-    """Take no lock and read the wanted counts before they are raised. All have written by then."""
+def meet_between_read_and_count(monkeypatch: pytest.MonkeyPatch, kind: str, clients: int) -> None:
+    """All have read the counts of `kind` before the first one raises them."""
     meeting = Barrier(clients)
 
     def read_and_count(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
-        if wanted in dict(subjects):
+        if kind in dict(subjects):
             check_subjects(app, subjects, now)
             meeting.wait(SECONDS)
         with suppress(LimitReached):
             count_subjects(app, subjects, now)
 
     monkeypatch.setattr(public_booking_checks, "count_subjects", read_and_count)
-    monkeypatch.setattr(public_booking_checks, "wait_for_turn", lambda name: None)
 
 
-def caller_from(tenant: Tenant, address: str) -> Caller:
-    caller = tenant.widget()
-    caller.client.defaults["REMOTE_ADDR"] = address
-    return caller
+def meet_after_the_check_of_open_bookings(monkeypatch: pytest.MonkeyPatch, clients: int) -> None:
+    """All have checked before the first one commits."""
+    meeting, check = Barrier(clients), public_booking_checks.check_open_bookings
+
+    def check_and_meet(*args: Any, **kwargs: Any) -> None:
+        check(*args, **kwargs)
+        meeting.wait(SECONDS)
+
+    monkeypatch.setattr(public_booking_checks, "check_open_bookings", check_and_meet)
 
 
 # --- An e-mail address ----------------------------------------------------------------------------
@@ -113,14 +118,27 @@ def no_tally_of_deliveries() -> Iterator[None]:
         cursor.execute(change.format("ENABLE"))
 
 
-@pytest.mark.usefixtures("no_tally_of_deliveries")
-@pytest.mark.parametrize("limit", [PER_EMAIL, OPEN_PER_EMAIL])
-def test_control_without_lock_one_address_passes_its_limit(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch, limit: str
-) -> None:
-    meet_before_the_count(monkeypatch, PER_EMAIL, clients=2)
+@pytest.fixture
+def no_turns(monkeypatch: pytest.MonkeyPatch, no_tally_of_deliveries: None) -> None:
+    monkeypatch.setattr(public_booking_checks, "wait_for_turn", lambda name: None)
 
-    assert race_of_one_address(tenant, limit) == {201: 1, 202: 1}
+
+@pytest.mark.usefixtures("no_turns")
+def test_control_without_lock_one_address_passes_its_limit_of_a_day(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meet_between_read_and_count(monkeypatch, PER_EMAIL, clients=2)
+
+    assert race_of_one_address(tenant, PER_EMAIL) == {201: 1, 202: 1}
+
+
+@pytest.mark.usefixtures("no_turns")
+def test_control_without_lock_one_address_passes_its_limit_of_open_bookings(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    meet_after_the_check_of_open_bookings(monkeypatch, clients=2)
+
+    assert race_of_one_address(tenant, OPEN_PER_EMAIL) == {201: 1, 202: 1}
 
 
 # --- Holds of a minute ----------------------------------------------------------------------------
@@ -130,17 +148,16 @@ def two_holds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def race_for_holds(tenant: Tenant) -> Counter[int]:
-    """Four addresses hold a day of a resource each: they have no other lock in common."""
-    resources = [tenant.make_resource(name)["id"] for name in ("Ada", "Bob", "Cid", "Dan")]
-    project = tenant.make_project(*resources)["id"]
+    """Four addresses hold a time of a project each: they have no other lock in common."""
 
-    def hold(number: int, resource: str) -> Callable[[], Answer]:
-        caller = caller_from(tenant, f"192.0.2.{number}")
-        time = span("09:00", "10:00", f"2026-11-{23 + number}")
-        body = {"project_id": project, "resource_id": resource, **time}
-        return lambda: caller.post("/bookings/reserve", body)
+    def hold(number: int) -> Callable[[], Answer]:
+        caller = tenant.widget()
+        caller.client.defaults["REMOTE_ADDR"] = f"192.0.2.{number}"
+        resource = tenant.make_resource(f"Resource {number}")["id"]
+        project = tenant.make_project(resource, name=f"Project {number}")["id"]
+        return lambda: caller.post("/bookings/reserve", {"project_id": project, **NINE})
 
-    return race([hold(number, resource) for number, resource in enumerate(resources)])
+    return race([hold(number) for number in range(4)])
 
 
 @pytest.mark.usefixtures("two_holds")
@@ -152,6 +169,6 @@ def test_holds_stay_within_their_limit(tenant: Tenant) -> None:
 def test_control_with_an_early_read_holds_pass_their_limit(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    meet_before_the_count(monkeypatch, HOLDS, clients=4)
+    meet_between_read_and_count(monkeypatch, HOLDS, clients=4)
 
     assert race_for_holds(tenant) == {201: 4}

@@ -12,6 +12,7 @@ from django.db import connections
 
 from apps_config import idempotency
 from apps_config.models import RequestCount
+from apps_config.public_limits import HOLDS, LIMITS
 from availability.models import Hold
 from bookings.models import Booking, UnverifiedBooking
 from bookings.services.verification import WrongCode, check_code, code_of, purge_unverified
@@ -387,6 +388,19 @@ def test_a_seat_is_held(tenant: Tenant, widget: Caller, seat: dict[str, Any]) ->
     assert (free, listed) == ([seat["related"]["owner_booking_id"]], [])
     assert (held.status, full.status, full.json["code"]) == (202, 409, "group_full")
     assert (made.status, made.data["graph"]) == (201, "group_customer")
+
+
+def test_a_held_seat_counts_as_a_hold(
+    widget: Caller, seat: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(LIMITS, HOLDS, LIMITS[HOLDS]._replace(default=1))  # type: ignore[arg-type]
+    held = widget.post("/bookings", seat)
+    widget.delete(f"/bookings/reserve/{held.data['reservation_id']}")
+
+    again = widget.post("/bookings", seat)
+
+    assert (held.status, again.status) == (202, 429)
+    assert UnverifiedBooking.objects.count() == 1
 
 
 def test_keys_of_others_neither_end_nor_verify_a_held_seat(
