@@ -23,6 +23,11 @@ def trusted_text(booking: Booking, name: str) -> str:
     return fallback_title(booking) if name == "what" else ""
 
 
+def has_untrusted_title(booking: Booking) -> bool:
+    """Return whether a public caller wrote `what`."""
+    return "what" in (booking.untrusted_texts or ())
+
+
 def fallback_title(booking: Booking) -> str:
     app = booking.app
     return booking.project.name if booking.project else app.settings.get("from_name") or app.name

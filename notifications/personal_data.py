@@ -8,6 +8,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Length
 
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
+from bookings.trusted_texts import has_untrusted_title
 from common.api.response_records import Json
 from common.batching import iterate_batches, key_batches
 from common.email_address import canonical_address
@@ -17,7 +18,7 @@ from notifications.records import whole_delivery_record, with_detail_rows
 
 SLICE = 100
 ERASED = "The customer's data was erased."
-# Facts with free text. WRITTEN: facts that are removed if no customer of the booking remains.
+# Facts with free text. WRITTEN: those that always go if no customer of the booking remains.
 TEXTS = ("what", "where", "message", "subject", "url")
 WRITTEN = ("where", "message")
 
@@ -130,7 +131,10 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
     if has_left or _is_mail_to(row, erasure):
         row.content = {}
         return before != {}
-    gone = (*(WRITTEN if is_bare else ()), *(("former",) if row.is_final else ()))
+    gone = {
+        *(_written_facts(row, erasure) if is_bare else ()),
+        *(["former"] if row.is_final else ()),
+    }
     marks = erasure.marks[row.booking_id]
     row.content = {
         key: marks.cut(value) if key in TEXTS else value
@@ -138,6 +142,17 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
         if not (value and key in gone)
     }
     return row.content != before
+
+
+def _written_facts(row: Delivery, erasure: Erasure) -> Iterator[str]:
+    """Yield the facts to remove if no customer of the booking remains: a mail without them takes
+    the event's title and the template's subject.
+    """
+    yield from WRITTEN
+    if row.booking_id and has_untrusted_title(erasure.bookings[row.booking_id]):
+        yield "what"
+    if row.content.get("subject") not in erasure.subjects:
+        yield "subject"
 
 
 personal_data_parts.register(PersonalData("deliveries", export_deliveries, erase_deliveries))

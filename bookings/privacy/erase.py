@@ -14,13 +14,14 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps_config.idempotency import redact_answers
-from apps_config.models import App, SecurityEvent
+from apps_config.models import App, AppNotification, SavedFilter, SecurityEvent
 from apps_config.security_events import record_event
-from availability.models import Event
+from availability.models import Event, ProjectNotification
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
+from bookings.trusted_texts import fallback_title, has_untrusted_title
 from common.batching import key_batches, update_json_columns
 from common.email_address import canonical_address
 from common.updated_at import transaction_start
@@ -45,6 +46,7 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     )
     for part in personal_data_parts:
         counts[part.name] += part.erase_person(person, now) if part.erase_person else 0
+    _delete_saved_filters(person)
     named = dict(person.events_with_address().values_list("id", "booked"))
     booking_ids = person.booking_ids() | set(named.values()) - {None}
     # Also redact first: after an interruption the emptied bookings no longer match the address.
@@ -57,6 +59,14 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
             _empty_events_without_booking(ids, person.marks)
     redact_answers(app, about=booking_ids)
     return dict(counts)
+
+
+def _delete_saved_filters(person: Person) -> None:
+    """Delete the filters of staff that name the person."""
+    marks = redactor_of([*person.customers(), Customer(email=person.email)])
+    rows = SavedFilter.objects.filter(app=person.app)
+    named = [row.pk for row in rows if marks.are_in([row.name, row.query])]
+    SavedFilter.objects.filter(pk__in=named).delete()
 
 
 def lock_for_erasure(ids: Iterable[uuid.UUID]) -> None:
@@ -78,7 +88,7 @@ def erase_bookings(
     """
     lock_for_erasure(ids)
     # Read under the lock: contains the writes of whoever held it before.
-    rows = Booking.objects.filter(id__in=ids).select_related("event", "project")
+    rows = Booking.objects.filter(id__in=ids).select_related("event", "project", "app")
     bookings = {booking.id: booking for booking in rows}
     theirs, others = defaultdict(list), set()
     for customer in Customer.objects.filter(booking__in=bookings).exclude(email=""):
@@ -96,6 +106,7 @@ def erase_bookings(
             booking: redactor_of(theirs[booking]) if booking in theirs else marks
             for booking in bookings
         },
+        subjects=_own_subjects(bookings.values()),
         now=now,
     )
     emptied = {*theirs, *_empty_events(erasure)}
@@ -119,6 +130,14 @@ def redactor_of(customers: Iterable[Customer]) -> Redactor:
     )
 
 
+def _own_subjects(bookings: Collection[Booking]) -> set[str]:
+    """Return the subjects of reminders that the bookings' apps and projects set."""
+    of_apps = AppNotification.objects.filter(app__in={row.app_id for row in bookings})
+    projects = {row.project_id for row in bookings} - {None}
+    of_projects = ProjectNotification.objects.filter(project__in=projects)
+    return {row.subject for rows in (of_apps, of_projects) for row in rows}
+
+
 # --- Bookings, events, reminders ------------------------------------------------------------------
 def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
     """Empty the events; return the ids of the changed bookings. A seat's event is its owner's: it
@@ -129,8 +148,7 @@ def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
     changes, emptied = {}, set()
     for event in events.select_for_update(no_key=True).order_by("id"):
         booking = owners[event.main_id or event.id]
-        is_bare = booking.id in erasure.bare
-        defaults = (booking.project.booking if booking.project else {}) if is_bare else None
+        defaults = _default_texts(booking) if booking.id in erasure.bare else None
         values = _emptied_event(event, erasure.marks[booking.id], defaults)
         if values:
             changes[event.id] = values
@@ -139,20 +157,26 @@ def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
     return emptied
 
 
+def _default_texts(booking: Booking) -> dict[str, str]:
+    """Return what replaces the event's texts if no customer is left: the project's place and
+    description. The title stays, unless a public caller typed it.
+    """
+    own = booking.project.booking if booking.project else {}
+    texts = {name: own.get(name, "") for name in ("where", "description")}
+    return texts | ({"what": fallback_title(booking)} if has_untrusted_title(booking) else {})
+
+
 def _emptied_event(
     event: Event, marks: Redactor, defaults: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """Return the columns to change.
 
-    defaults: the project's booking defaults if no customer is left, which then replace the event's
-    place and description; its participants go too.
+    defaults: texts that replace the event's if no customer is left; its participants go too.
     """
-    values = {name: getattr(event, name) for name in EVENT_TEXTS}
+    values = {name: getattr(event, name) for name in EVENT_TEXTS} | dict(defaults or {})
+    values = {name: marks.cut(value) for name, value in values.items()}
     kept = [participant for participant in event.participants if not marks.are_in(participant)]
-    if defaults is not None:
-        kept = []
-        values |= {name: defaults.get(name, "") for name in ("where", "description")}
-    values = {name: marks.cut(value) for name, value in values.items()} | {"participants": kept}
+    values["participants"] = kept if defaults is None else []
     return {name: value for name, value in values.items() if value != getattr(event, name)}
 
 
@@ -177,6 +201,8 @@ def _empty_bookings(erasure: Erasure, emptied: Collection[uuid.UUID]) -> None:
     for row in BookingNotification.objects.filter(booking__in=emptied):
         texts = {"subject": row.subject, "url": row.url}
         left = erasure.marks[row.booking_id].cut(texts)
+        if row.booking_id in erasure.bare and row.subject not in erasure.subjects:
+            left["subject"] = ""
         if left != texts:
             reminders[row.pk] = left
     update_json_columns(BookingNotification, reminders)

@@ -17,13 +17,15 @@ class Erasure(NamedTuple):
     """One batch of an erasure: one transaction, under the locks of its bookings.
 
     bookings: by id. customers: booking id -> ids of the customer rows to empty. bare: ids of
-    bookings without remaining customers. marks: booking id -> redactor for its texts.
+    bookings without remaining customers. marks: booking id -> redactor for its texts. subjects: of
+    the reminders that apps and projects set, which are nobody's data.
     """
 
     bookings: Mapping[uuid.UUID, Booking]
     customers: Mapping[uuid.UUID | None, Collection[uuid.UUID]]
     bare: Collection[uuid.UUID]
     marks: Mapping[uuid.UUID | None, Redactor]
+    subjects: Collection[str]
     now: datetime
 
 

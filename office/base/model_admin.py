@@ -458,7 +458,7 @@ def part_id(title: LazyText) -> str:
 
 
 class RowPageAdmin(OfficeAdmin[Row]):
-    """Shows a row on a page of its own instead of Django's form."""
+    """Shows a row on a page of its own instead of Django's form. Buttons send to other pages."""
 
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Render the page, for an account that may see rows of some app."""
@@ -471,7 +471,7 @@ class RowPageAdmin(OfficeAdmin[Row]):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        if not self.has_view_permission(request):
+        if request.method not in ("GET", "HEAD") or not self.has_view_permission(request):
             raise PermissionDenied
         return self.show_row(request, object_id)
 

@@ -12,11 +12,9 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sub
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
-from django.views.decorators.http import require_safe
 from unfold.decorators import display
 from unfold.views import ChangeList
 
@@ -264,7 +262,6 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
         facts = fetch_customer_facts([row], timezone.now())[row.pk]
         return facts.name or facts.email
 
-    @method_decorator(require_safe)
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         person, now = self.find(request, object_id), timezone.now()
         facts = fetch_customer_facts([person], now)[person.pk]

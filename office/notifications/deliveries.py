@@ -14,10 +14,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Concat
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
-from django.utils.decorators import method_decorator
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_safe
 from unfold.decorators import display
 
 from availability.models import Calendar
@@ -325,7 +323,6 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
         rows = rows.prefetch_related("booking__customers")
         return find_row(rows.prefetch_related("attempts"), object_id)
 
-    @method_decorator(require_safe)
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         delivery = self.find(request, object_id)
         return self.show_page(

@@ -124,9 +124,9 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
         return find_row(apps, wanted)
 
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Show the editor of the row's kind."""
+        """Lead to the editor of the row's kind."""
         row = self.find(request, object_id)
-        return self.edit(request, row.app_id, row.slug)
+        return redirect("admin:notifications_emailtemplate_edit", row.app_id, row.slug)
 
     # --- Editor -----------------------------------------------------------------------------------
     def _find(self, request: HttpRequest, app_id: uuid.UUID, slug: str) -> App:

@@ -1,6 +1,9 @@
 """Addresses that get no e-mails or no reminders: a list, and an action that ends it."""
 
+from collections.abc import Iterable
+
 from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext
@@ -28,6 +31,13 @@ class SuppressionAdmin(OfficeAdmin[Suppression]):
     @display(description=_("e-mail"), ordering="address")
     def email(self, row: Suppression) -> str:
         return row.address
+
+    def log_deletions(
+        self, request: HttpRequest, queryset: Iterable[Suppression]
+    ) -> list[LogEntry]:
+        """Note it at the app: the log keeps a row's name for ever, here a customer's address."""
+        note = "A suppressed address was removed."
+        return [self.log_change(request, row.app, note) for row in queryset]
 
     @display(description=_("since"), ordering="created_at")
     def since(self, row: Suppression) -> str:

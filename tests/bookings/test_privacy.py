@@ -10,14 +10,18 @@ import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.db import IntegrityError, connection, transaction
+from django.urls import reverse
+from django.utils import timezone
 
-from apps_config.models import IdempotencyRecord
+from apps_config.models import Account, IdempotencyRecord, SavedFilter
 from bookings.models import Booking, Customer, StateChange
 from bookings.privacy import Redactor
 from bookings.privacy import erase as erasing
 from bookings.privacy import export as exporting
-from notifications.models import Delivery
+from notifications.mail.suppressions import suppress
+from notifications.models import Delivery, Suppression
 from tests.bookings.booking_drafts import MARTY, NINE, act, span, whole
+from tests.office.conftest import logged_in, member_of
 from tests.queries import Queries
 from tests.world import STAMP, Caller, Tenant, at
 
@@ -289,7 +293,7 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
     """Whatever they wrote, wherever it was kept; not even in answers kept for a second request."""
     reminder = {
         "type": "email",
-        "settings": {"recipient": "customer", "subject": "Until soon, Marty McFly"},
+        "settings": {"recipient": "owner", "subject": "Tomorrow: the flux capacitor"},
         "when": {"type": "before", "unit": "mins", "time": 60},
     }
     call = {
@@ -321,11 +325,14 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
         description="Ask Marty@Example.com",
         participants=["Marty <marty@example.com>", "ann@example.com"],
     )
+    book_in_public(tenant, ada)
+    staff = name_in_the_office(tenant)
     words = (MARTY["email"], MARTY["name"], PHONE, "sip:marty", "elevenish", "secretive", "back")
-    words += ("Lyon", "lorraine", "I am ill", "marty%40", "marty")
+    words += ("Lyon", "lorraine", "I am ill", "marty%40", "marty", "flux", "Hoverboard", "garage")
     assert dump().count("<encrypted>") == 1  # the webhook's secret
     assert {row.partition(":")[0] for row in traces(*words)} == {
         "apps_config_idempotencyrecord",
+        "apps_config_savedfilter",
         "availability_event",
         "bookings_appcustomer",
         "bookings_booking",
@@ -337,8 +344,9 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
 
     counts = erase(tenant, "Marty@EXAMPLE.com")
 
-    assert counts == NOTHING | {"bookings": 1, "log_entries": 1, "deliveries": 8}
+    assert counts == NOTHING | {"bookings": 2, "log_entries": 1, "deliveries": 11}
     assert traces(*words) == []
+    assert [row.name for row in staff.saved_filters.all()] == ["Today"]
     assert erase(tenant) == NOTHING
 
 
@@ -382,6 +390,36 @@ def test_people_whose_addresses_look_alike_are_two(tenant: Tenant, ada: Any) -> 
     assert [row["email"] for row in tenant.get("/customers").data] == [emails[0]]
 
 
+def book_in_public(tenant: Tenant, ada: Any) -> None:
+    """A booking whose title a stranger typed."""
+    project = tenant.make_project(ada["id"], event_notifications=[])
+    texts = {"what": "Hoverboard", "where": "My garage", "description": "In my garage"}
+    body = {**span("14:00", "15:00"), "project_id": project["id"], "customer": MARTY, **texts}
+    made = tenant.widget().post("/bookings", body)
+    assert made.status == 201, made.json
+    owners = Delivery.objects.filter(booking=made.data["id"], recipient="owner", type="email")
+    assert [row.content["what"] for row in owners] == ["Hoverboard"]
+
+
+def name_in_the_office(tenant: Tenant) -> Account:
+    """What staff noted: filters, and an address that gets e-mails again."""
+    staff = member_of(tenant, "editor")
+    queries = {
+        "By address": "q=marty%40example.com",
+        "By name": "tab=upcoming&q=Marty+McFly",
+        "Marty McFly": "state=confirmed",
+        "Today": "day=2026-11-20",
+    }
+    for name, query in queries.items():
+        SavedFilter.objects.create(account=staff, app=tenant.app, name=name, query=query)
+    suppress(tenant.app, MARTY["email"], "bounced", now=timezone.now())
+    row = Suppression.objects.get()
+    page = reverse("admin:notifications_suppression_delete", args=[row.pk])
+    assert logged_in(staff).post(page, {"post": "yes"}).status_code == 302
+    assert not Suppression.objects.exists()
+    return staff
+
+
 def test_times_and_states_stay(tenant: Tenant, ada: Any, clock: Any) -> None:
     booking = book(tenant, ada, customer=WHOLE_MARTY, meta={"ward": 5}, description="My back")
     act(tenant, booking, "cancel", {"cancel": {"message": "Ill"}})
@@ -418,6 +456,43 @@ def test_of_a_project_its_own_words_come_back(tenant: Tenant, ada: Any) -> None:
         "Harbour",
         "Bring a card.",
     ]
+
+
+def test_a_title_of_the_public_becomes_the_projects_name(tenant: Tenant, ada: Any) -> None:
+    reminder = {
+        "type": "email",
+        "settings": {"recipient": "owner", "subject": "Tomorrow"},
+        "when": {"type": "before", "unit": "mins", "time": 60},
+    }
+    project = tenant.make_project(ada["id"], name="Repairs", event_notifications=[reminder])
+    body = {**NINE, "project_id": project["id"], "what": "Hoverboard", "customer": MARTY}
+    booking = tenant.widget().post("/bookings", body).data
+
+    erase(tenant)
+
+    after = whole(tenant, booking)
+    rows = Delivery.objects.filter(booking=booking["id"], recipient="owner").order_by("id")
+    assert after["attributes"]["event_info"]["what"] == "Repairs"
+    assert [one["settings"]["subject"] for one in after["event_notifications"]] == ["Tomorrow"]
+    assert [(row.kind, row.content.get("what"), row.content.get("subject")) for row in rows] == [
+        ("confirmed", None, None),
+        ("reminder", None, "Tomorrow"),
+    ]
+    assert [row.state for row in rows] == ["scheduled", "scheduled"]
+
+
+def test_saved_filters_of_other_people_and_apps_stay(
+    make_tenant: Callable[..., Tenant], tenant: Tenant, ada: Any
+) -> None:
+    book(tenant, ada)
+    other = make_tenant()
+    for one, query in ((tenant, "q=xmarty%40example.com"), (other, "q=marty%40example.com")):
+        staff = member_of(one, "editor")
+        SavedFilter.objects.create(account=staff, app=one.app, name="Mine", query=query)
+
+    erase(tenant)
+
+    assert SavedFilter.objects.count() == 2
 
 
 def test_of_a_shared_booking_the_others_data_stays(tenant: Tenant, ada: Any) -> None:
