@@ -185,7 +185,7 @@ class Invitation(models.Model):
 
     id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="invitations")
-    email = models.EmailField(help_text="in its canonical form")
+    email = models.EmailField()  # in its canonical form
     role = models.CharField(max_length=6, choices=[(role, role) for role in Membership.ROLES])
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(help_text="when the latest e-mail was requested")

@@ -9,6 +9,7 @@ from django.db.models import Value
 
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
+from common.email_address import MAX_LENGTH
 from common.email_columns import CanonicalAddressField, LimitKeyField
 from common.ids import TenantIdField
 
@@ -255,7 +256,7 @@ class Customer(models.Model):
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="customers")
     position = models.PositiveSmallIntegerField(default=0)
     name = models.CharField(max_length=200)
-    email = models.EmailField(help_text="as typed; e-mails go there")
+    email = models.EmailField()  # as typed; e-mails go there
     address = CanonicalAddressField()
     limit_key = LimitKeyField()
     phone = models.CharField(max_length=200, blank=True)
@@ -341,7 +342,7 @@ class AppCustomer(models.Model):
     app = models.ForeignKey(
         App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
     )
-    address = models.CharField(max_length=254, help_text="`Customer.address`")
+    address = models.CharField(max_length=MAX_LENGTH)  # that of its rows of Customer
     bookings = models.PositiveIntegerField()
     first_booking_at = models.DateTimeField()
     last_booking_at = models.DateTimeField()
@@ -376,7 +377,7 @@ class UnverifiedBooking(models.Model):
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     group = models.ForeignKey(Booking, models.CASCADE, null=True, blank=True, related_name="+")
-    email = models.EmailField(blank=True, help_text="as typed; the code goes there")
+    email = models.EmailField(blank=True)
     limit_key = LimitKeyField(blank=True)
     body = models.JSONField(default=dict, help_text="of POST /bookings")
     zone = models.CharField(max_length=64, help_text="of wall times in the body")

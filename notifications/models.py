@@ -319,7 +319,7 @@ class Suppression(models.Model):
     )
 
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
-    address = models.CharField(max_length=MAX_LENGTH, help_text="in its canonical form")
+    address = models.CharField(max_length=MAX_LENGTH)  # in its canonical form
     reason = models.CharField(max_length=12, choices=REASONS)
     detail = models.CharField(max_length=300, blank=True)
     created_at = models.DateTimeField()

@@ -28,10 +28,5 @@ class Migration(migrations.Migration):
             "email",
             models.EmailField(max_length=254, unique=True, validators=[check_address]),
         ),
-        migrations.AlterField(
-            "invitation",
-            "email",
-            models.EmailField(max_length=254, help_text="in its canonical form"),
-        ),
         migrations.RunPython(make_canonical, migrations.RunPython.noop),
     ]

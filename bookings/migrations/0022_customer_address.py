@@ -45,20 +45,13 @@ class Migration(migrations.Migration):
             preserve_default=False,
         ),
         migrations.AlterField(
-            "customer",
-            "email",
-            models.EmailField(max_length=254, help_text="as typed; e-mails go there"),
-        ),
-        migrations.AlterField(
             "unverifiedbooking",
             "email",
-            models.EmailField(
-                max_length=254, blank=True, help_text="as typed; the code goes there"
-            ),
+            models.EmailField(max_length=254, blank=True),
         ),
         migrations.AlterField(
             "appcustomer",
             "address",
-            models.CharField(max_length=254, help_text="`Customer.address`"),
+            models.CharField(max_length=254),
         ),
     ]

@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             "suppression",
             "address",
-            models.CharField(max_length=254, help_text="in its canonical form"),
+            models.CharField(max_length=254),
         ),
         migrations.RunPython(make_canonical, migrations.RunPython.noop),
         migrations.AddConstraint(
