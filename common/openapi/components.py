@@ -300,8 +300,14 @@ ERROR_RESPONSES = {
     ),
     401: error_response(
         401,
-        "Missing or invalid credentials. The body is the same for every cause.",
-        {"unauthenticated": {"error": "Valid credentials are required."}},
+        "Missing or invalid credentials. The body is the same for every cause."
+        " `second_factor_required`, of POST /v2/auth only: the password is right.",
+        {
+            "unauthenticated": {"error": "Valid credentials are required."},
+            "second_factor_required": {
+                "error": "Send a code of the authenticator app, or a recovery code."
+            },
+        },
         CHALLENGE,
     ),
     403: error_response(
@@ -416,7 +422,7 @@ ERROR_RESPONSES = {
     ),
     429: error_response(
         429,
-        "Too many requests, or too many failed log-ins from this address.",
+        "Too many requests, or too many wrong keys or passwords.",
         {"rate_limited": {"error": "Too many requests."}},
         RETRY_AFTER,
         errors=_ERRORS_BY_PLACE
@@ -432,7 +438,7 @@ ERROR_RESPONSES = {
     ),
     503: error_response(
         503,
-        "The database is busy, restarting or down: try again.",
+        "The database is busy, restarting or down, or too many log-ins run: try again.",
         {"unavailable": {"error": "The service is busy, try again."}},
         RETRY_AFTER,
     ),

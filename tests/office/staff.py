@@ -8,8 +8,10 @@ from html.parser import HTMLParser
 from typing import Any
 
 from django.test import Client
+from django.utils import timezone
 
 from apps_config.models import Account, App, Membership
+from office.access.session_age import begin_session
 
 
 def superuser(email: str = "staff@example.com") -> Client:
@@ -36,7 +38,7 @@ def log_in_now(client: Client, account: Account) -> None:
     record = {"method": "password", "at": time.time()}
     session["account_authentication_methods"] = [record]
     session["account_authentication_methods_user"] = str(account.pk)
-    session.save()
+    begin_session(session, now=timezone.now())
 
 
 class _Fields(HTMLParser):

@@ -18,7 +18,7 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from unfold.decorators import action
 
-from apps_config.models import Account, AppNotification, Membership, SavedFilter
+from apps_config.models import Account, AppNotification, Membership, SavedFilter, SecurityEvent
 from availability.models import Calendar, ProjectNotification, ProjectResource
 from bookings.models import Booking
 from external_calendars.credentials import store_credentials
@@ -219,11 +219,13 @@ ROOMS = ("apps_config", "availability", "bookings", "external_calendars", "notif
 
 
 def snapshot() -> dict[str, list[Any]]:
-    """Everything that an app may own, and the platform's rows, as they stand."""
+    """Everything that an app may own, and the platform's rows, as they stand; without the record of
+    what the account does to its own app."""
     return {
         model._meta.label: list(model._default_manager.order_by("pk").values())
         for label in ROOMS
         for model in apps.get_app_config(label).get_models()
+        if model is not SecurityEvent
     }
 
 

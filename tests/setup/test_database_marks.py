@@ -19,6 +19,7 @@ SQL_BY_HAND = {
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
     "common/indexed_values.py": ("office/test_customers_page",),
+    "apps_config/migrations/0013_security_event.py": ("access/test_security_events",),
     "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
     "availability/migrations/0006_external.py": ("bookings/test_guard",),
     "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),

@@ -146,6 +146,11 @@ def test_deploy_check_is_clean_in_the_compose_environment():
         ({"BROKER_URL": "redis://r"}, "Set MESSAGE_BROKER_URL instead of BROKER_URL"),
         ({"TRUST_PROXY": "perhaps"}, "TRUST_PROXY must be true or false"),
         ({"RATE_LIMIT_PER_MINUTE": "many"}, "RATE_LIMIT_PER_MINUTE must be an integer"),
+        (
+            {"PASSWORD_LOGIN": "off", "OIDC_ISSUER": ""},
+            "PASSWORD_LOGIN=off needs OIDC_ISSUER: nobody could log in",
+        ),
+        ({"REQUIRE_SECOND_FACTOR": "all"}, "REQUIRE_SECOND_FACTOR must be one of off, staff"),
     ],
 )
 @pytest.mark.matrix
