@@ -11,17 +11,15 @@ from bookings.models import Booking, Customer
 from external_calendars.models import Connection, WrittenEvent
 from notifications.mail.provider_entries import provider_entries
 
-MAX_REASON = 300  # as its column
 # SCHEDULE-STATUS of an attendee (RFC 6638 3.2.9): pending, sent, delivered; of Xandikos: delivered.
 INVITED = frozenset({"1.0", "1.1", "1.2", "2.0"})
-# Why the server has not invited an attendee.
-REASONS = {
-    "3.7": "it does not accept the e-mail address",
-    "3.8": "this calendar may not invite",
-    "5.1": "it could not deliver the invitation",
-    "5.2": "it knows no way to deliver the invitation",
-    "5.3": "it may not invite this e-mail address",
-}
+# Why the server has not invited an attendee: by the status.
+UNKNOWN, UNDELIVERED = (
+    "it does not accept the e-mail address",
+    "it could not deliver the invitation",
+)
+REASONS = {"3.7": UNKNOWN, "5.1": UNDELIVERED, "5.2": UNDELIVERED}
+REFUSED = "it refused the invitation"
 
 
 def all_invited(invitations: Mapping[str, str]) -> bool:
@@ -29,18 +27,15 @@ def all_invited(invitations: Mapping[str, str]) -> bool:
 
 
 def invitation_problem(invitations: Mapping[str, str]) -> str:
-    """Return a sentence about attendees that the server has not invited, "" without any.
-
-    "The calendar server did not invite 1 of 2 customers: it does not accept the e-mail address
-    (3.7)."
-    """
+    """Return a sentence about attendees that the server has not invited, "" without any."""
     failed = [status for status in invitations.values() if status >= "3"]
     if not failed:
         return ""
-    total = len(invitations)
-    who = "the customer" if total == 1 else f"{len(failed)} of {total} customers"
-    causes = [f"{REASONS.get(status, 'it refused')} ({status})" for status in sorted(set(failed))]
-    return f"The calendar server did not invite {who}: {', '.join(causes)}."[:MAX_REASON]
+    reason = REASONS.get(max(failed), REFUSED)
+    if len(invitations) == 1:
+        return f"The calendar server did not invite the customer: {reason}."
+    count, total = len(failed), len(invitations)
+    return f"The calendar server did not invite {count} of {total} customers: {reason}."
 
 
 @provider_entries.register

@@ -140,6 +140,11 @@ SENTENCES: tuple[str, ...] = (
     noop("The event was changed at the provider during every attempt to write it."),
     noop("The event at the provider can't be read."),
     noop("Another event already uses this address at the provider."),
+    noop("The calendar server did not invite the customer: %(reason)s."),
+    noop("The calendar server did not invite %(count)s of %(total)s customers: %(reason)s."),
+    noop("it does not accept the e-mail address"),
+    noop("it could not deliver the invitation"),
+    noop("it refused the invitation"),
     noop("The calendar is no longer connected."),
     noop("The calendar is read-only."),
     # Deliveries

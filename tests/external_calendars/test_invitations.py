@@ -168,7 +168,7 @@ def test_customer_whom_the_server_refuses_gets_the_file(
     act(tenant, stranger, "cancel")
     send_mails()
 
-    problem = "it does not accept the e-mail address (3.7)"
+    problem = "it does not accept the e-mail address"
     assert copies() == [
         ("written", ""),
         ("written", f"The calendar server did not invite the customer: {problem}."),
@@ -231,8 +231,7 @@ def test_sync_stores_what_the_server_tells_later(tenant: Tenant, home: Collectio
     row = WrittenEvent.objects.get()
     assert (row.state, row.reason, row.invitations) == (
         "written",
-        "The calendar server did not invite the customer: it could not deliver the invitation"
-        " (5.1).",
+        "The calendar server did not invite the customer: it could not deliver the invitation.",
         {ZOE["email"]: "5.1"},
     )
 
@@ -288,12 +287,9 @@ def test_schedule_status_of_an_attendee(attendees: str, invitations: dict[str, s
     [
         ([], ""),
         (["1.0", "1.1", "1.2", "2.0", ""], ""),
-        (["5.3"], "the customer: it may not invite this e-mail address (5.3)"),
-        (
-            ["1.2", "3.7", "5.1", "5.1", "4.4"],
-            "4 of 5 customers: it does not accept the e-mail address (3.7), it refused (4.4),"
-            " it could not deliver the invitation (5.1)",
-        ),
+        (["3.7"], "the customer: it does not accept the e-mail address"),
+        (["5.3"], "the customer: it refused the invitation"),
+        (["1.2", "3.7", "5.1", ""], "2 of 4 customers: it could not deliver the invitation"),
     ],
 )
 def test_problem_names_who_was_not_invited_and_why(statuses: list[str], problem: str) -> None:
