@@ -16,6 +16,7 @@ from notifications.mail import (
     compose_mail,
     compose_own_bookings_mail,
     compose_password_mail,
+    compose_security_mail,
     compose_webhook_notice,
 )
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
@@ -44,9 +45,12 @@ MAILS: dict[str, Callable[[App], EmailMultiAlternatives]] = {
     ),
     "password": lambda app: compose_password_mail(app=app, url=LINK, **SYSTEM),
     "invitation": lambda app: compose_invitation_mail(app=app, role="owner", url=LINK, **SYSTEM),
+    "new key": lambda app: compose_security_mail(
+        app=app, kind="new_key", facts={"actor": "ann", "network": "192.0.2.1"}, **SYSTEM
+    ),
     "webhook": lambda app: compose_webhook_notice(app=app, reason="", url=LINK, **SYSTEM),
 }  # fmt: skip
-HAS_MAIN_BUTTON = ("request", "code", "own bookings", "password", "invitation")
+HAS_MAIN_BUTTON = ("request", "code", "own bookings", "password", "invitation", "new key")
 
 
 def colours(html: str) -> dict[str, Any]:
