@@ -139,7 +139,11 @@ class AvailabilityView(QueryView):
         " `resources` is required. With a widget key, a request can only narrow the project's"
         " offer. 422 on `to` for more than 366 days or 100,000 slots; in `exclusive` and `mutual`,"
         " a slot counts once per resource. In the other modes also 422 if the resources together"
-        " have more than five million starts.",
+        " have more than three million starts. 422 on `constraints` if those of the request repeat"
+        " too often: their windows in the range (a recurring one has one a day) times the number of"
+        " resources, and of ten more for each time zone, may be at most 300,000. With a widget key"
+        " also 422 on `constraints` for more than 20, and on `to` for more than 35 days with more"
+        " than 25,000 days of all resources together.",
         SlotRecord,
     )
     def post(self, request: ApiRequest) -> Response:
@@ -241,7 +245,7 @@ class FindtimeView(QueryView):
         summary="Find common free time",
         description="Deprecated: use POST /v2/availability. With several resources: times when"
         " all are free. At least one of `resource_ids`, `resources`, `calendar_ids` and"
-        " `project_id` is required.",
+        " `project_id` is required. `filters` and range have the limits of POST /v2/availability.",
         request=FindtimeSerializer,
         response=data_list(SpanRecord, WARNINGS),
         request_examples={"two days": FINDTIME_EXAMPLE},

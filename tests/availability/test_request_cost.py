@@ -236,9 +236,13 @@ CASES: dict[str, tuple[Send, int]] = {
     "fifty days of dates": (ask("/availability/dates", "turns", **FIFTY), 200),
     "a month of rules": (ask("/availability/count", "turns", recurring, **MONTH), 200),
     "fifty days of rules": (ask("/availability", "turns", recurring, **FIFTY), 422),
+    "a year of rules": (ask("/availability/count", "packed", recurring), 422),
     "rules that count": (ask_for_few("/availability/count", COUNTED_WEEKS), 200),
     "rules for findtime": (find_time("mutual"), 200),
-    "every minute of 500": (ask_without_project("/availability", timeslot_increments="60 s"), 422),
+    "every minute of 500": (
+        ask_without_project("/availability", timeslot_increments="1 minute"),
+        422,
+    ),
     "every minute of one": (ask_for_most_slots("/availability"), 200),
 }
 PATHS = ("/availability", "/availability/count", "/availability/dates")
