@@ -412,9 +412,7 @@ class ActionBodySerializer(ScopeSerializer):
 
 ACTIONS = frozenset(action for graph in GRAPHS.values() for _, action in graph.steps)
 ACTION_INPUT = {
-    "type": ["object", "array", "null"],
-    "items": {},
-    "maxItems": 0,
+    "type": ["object", "null"],
     "properties": {
         "message": {"type": ["string", "null"], "maxLength": 8000, "pattern": LINES},
     },

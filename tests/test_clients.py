@@ -5,6 +5,7 @@ docs/clients.md says how to make them; here the same commands run against the ru
 
 import base64
 import importlib
+import inspect
 import json
 import shutil
 import subprocess
@@ -21,6 +22,7 @@ from tests.services import Service
 
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com"}
 TIMES = {"start": "2031-02-03T09:00:00+00:00", "end": "2031-02-03T10:00:00+00:00"}
+LATER = {"start": "2031-02-03T12:00:00+00:00", "end": "2031-02-03T13:00:00+00:00"}
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +49,8 @@ def run(*command: str | Path, cwd: Path) -> str:
 def python_client(description: Path, tmp_path: Path) -> Iterator[str]:
     """The name of the generated package, which can be imported."""
     config = tmp_path / "client.yaml"
-    config.write_text("content_type_overrides:\n  text/calendar: application/octet-stream\n")
+    types = "content_type_overrides:\n  text/calendar: application/octet-stream\n"
+    config.write_text(f"{types}post_hooks: []\n")  # which only format the code
     said = run(
         *(sys.executable, "-m", "openapi_python_client", "generate", "--meta", "none"),
         *("--config", config),
@@ -62,10 +65,14 @@ def python_client(description: Path, tmp_path: Path) -> Iterator[str]:
         del sys.modules[name]
 
 
-@pytest.mark.deep
 def test_a_generated_python_client_books(app: LiveApp, python_client: str) -> None:
+    """It also moves and cancels the booking. Bodies are required arguments."""
+
     def load(name: str) -> Any:
         return importlib.import_module(f"{python_client}.{name}")
+
+    def call(name: str, *args: Any, **given: Any) -> Any:
+        return load(f"api.bookings.{name}").sync_detailed(*args, client=client, **given)
 
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
     basic = base64.b64encode(f":{app.key}".encode()).decode()
@@ -74,19 +81,33 @@ def test_a_generated_python_client_books(app: LiveApp, python_client: str) -> No
         {"resource_id": resource["id"], "what": "Check-up", "customer": CUSTOMER, **TIMES}
     )
 
-    with client:  # which closes its connections
-        made = load("api.bookings.create_booking").sync_detailed(client=client, body=body)
-        shown = load("api.bookings.retrieve_booking").sync_detailed(
-            booking_id=made.parsed.data.id, client=client
-        )
-        refused = load("api.bookings.create_booking").sync_detailed(client=client, body=body)
+    times = load("models.reschedule").Reschedule.from_dict(LATER)
+    cancel = load("models.apply_booking_action_action").ApplyBookingActionAction.CANCEL
+    create = inspect.signature(load("api.bookings.create_booking").sync_detailed)
 
-    booking = app.get(f"/v2/bookings/{made.parsed.data.id}").data
+    with client:  # which closes its connections
+        made = call("create_booking", body=body)
+        id_ = made.parsed.data.id
+        shown = call("retrieve_booking", id_)
+        booking = app.get(f"/v2/bookings/{id_}").data
+        refused = call("create_booking", body=body)
+        moved = call("reschedule_booking", id_, body=times)
+        later = app.get(f"/v2/bookings/{id_}").data
+        cancelled = call("apply_booking_action", id_, cancel)
+
     entry = entry_of(booking, made.parsed.to_dict()["data"])
+    answer = load("models.booking_answer").BookingAnswer
+    assert create.parameters["body"].default is inspect.Parameter.empty
+    assert [type(each.parsed) for each in (made, shown, moved, cancelled)] == [answer] * 4
     assert (made.status_code, made.parsed.to_dict()) == (201, {"data": entry})
     assert entry["state"] == "confirmed"
     assert (shown.status_code, shown.parsed.to_dict()) == (200, {"data": booking})
     assert (refused.status_code, refused.parsed.code) == (409, "slot_taken")
+    assert (moved.status_code, moved.parsed.to_dict()) == (
+        200,
+        {"data": {**entry_of(later, entry), **LATER}},
+    )
+    assert (cancelled.status_code, cancelled.parsed.data.state) == (200, "cancelled")
 
 
 def entry_of(booking: Any, names: Iterable[str]) -> dict[str, Any]:
@@ -113,18 +134,22 @@ def typescript_client(description: Path, tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.deep
 def test_a_generated_typescript_client_books(app: LiveApp, typescript_client: Path) -> None:
+    """It also moves and cancels the booking."""
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
 
     said = run("node", "book.js", app.url, app.key, resource["id"], cwd=typescript_client)
 
     told = json.loads(said)
-    booking = app.get(f"/v2/bookings/{told['made']['data']['id']}").data
-    entry = entry_of(booking, told["made"]["data"])
+    shown = told.pop("shown")["data"]
+    updated_at = told["moved"]["data"]["updated_at"]
+    entry = entry_of(shown, told["made"]["data"])
+    later = {"start": "2031-02-04T12:00:00+00:00", "end": "2031-02-04T13:00:00+00:00"}
     assert told == {
         "made": {"data": entry},
-        "shown": {"data": booking},
-        "statuses": [201, 200, 409],
+        "moved": {"data": {**entry, **later, "updated_at": updated_at}},
+        "state": "cancelled",
+        "statuses": [201, 200, 409, 200, 200],
         "code": "slot_taken",
     }
+    assert app.get(f"/v2/bookings/{shown['id']}").data["state"] == "cancelled"

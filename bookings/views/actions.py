@@ -29,6 +29,7 @@ from bookings.serializers import (
 from bookings.services import SCOPES, THIS, apply_action, reschedule_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedView
 from common.api.fields import array_as_object
+from common.api.response_records import register_component
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden, Invalid, NotFound
@@ -40,20 +41,21 @@ NEEDS_SIGNATURE = (
     "Moving this booking requires the `signature` of a link in an e-mail, unless the project's"
     " setting `public_reschedule` is `id`."
 )
-ACTION_BODY = {
-    # Clients that can't write an empty object send an empty array.
-    "type": ["object", "array"],
-    "items": {},
-    "maxItems": 0,
-    "description": "The input is under the action's name. `scope`: the affected bookings of a"
-    " series, only `this` by default. `apply_to_bulked_bookings`: whether the action applies"
-    " to the related bookings of a bulk request, to all or none; true by default.",
-    "properties": {
-        "scope": {"type": ["string", "null"], "enum": [*SCOPES, None]},
-        "apply_to_bulked_bookings": {"type": ["boolean", "null"]},
-        **dict.fromkeys(sorted(ACTIONS), ACTION_INPUT),
+ACTION_BODY = register_component(
+    "schemas",
+    "ActionBody",
+    {
+        "type": "object",
+        "description": "The input is under the action's name. `scope`: the affected bookings of a"
+        " series, only `this` by default. `apply_to_bulked_bookings`: whether the action applies"
+        " to the related bookings of a bulk request, to all or none; true by default.",
+        "properties": {
+            "scope": {"type": ["string", "null"], "enum": [*SCOPES, None]},
+            "apply_to_bulked_bookings": {"type": ["boolean", "null"]},
+            **dict.fromkeys(sorted(ACTIONS), ACTION_INPUT),
+        },
     },
-}
+)
 GRAPH_TABLE = "\n".join(
     ["| graph | state | action | next state |", "|---|---|---|---|"]
     + [
