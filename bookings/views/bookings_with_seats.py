@@ -51,7 +51,7 @@ class GroupBookingsView(GroupScopedView):
         " that have not begun. With `full=true` also groups without a free seat; these have"
         " `full`: true.",
         query={
-            "full": FLAG,
+            "full": FLAG | {"description": "Also groups without a free seat."},
             "start": BOUND,
             "end": BOUND,
             "search": search_of(
