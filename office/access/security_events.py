@@ -7,7 +7,7 @@ from uuid import UUID
 from django.contrib import admin
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
@@ -113,11 +113,11 @@ class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
 
     app_paths = ("app",)
     seen_by = Membership.OWNER
-    list_display = ("shown_kind", "time", "who", "details", "shown_app", "network", "browser")
+    list_display = ("shown_kind", "moment", "who", "details", "origin", "app")
     list_filter = (KindFilter, ("app", AppFilter), ("created_at", DaysFilter))
     list_select_related = ("app", "account")
     search_fields = ("actor", "account__email", "network")
-    fields = ("shown_kind", "time", "who", "details", "shown_app", "network", "user_agent")
+    fields = ("shown_kind", "moment", "who", "details", "app", "network", "user_agent")
     sortable_by = ()
     actions = None
 
@@ -140,7 +140,7 @@ class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
         return LabelledWords(event.kind, str(KIND_WORDS.get(event.kind, event.kind)))
 
     @display(description=_("when"))
-    def time(self, event: SecurityEvent) -> str:
+    def moment(self, event: SecurityEvent) -> str:
         return moment_words(event.created_at)
 
     # Translators: the person, key or command that did something.
@@ -152,13 +152,11 @@ class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
     def details(self, event: SecurityEvent) -> str:
         return detail_words(event)
 
-    @display(description=_("app"))
-    def shown_app(self, event: SecurityEvent) -> str:
-        return str(event.app or "")
-
-    @display(description=_("browser"))
-    def browser(self, event: SecurityEvent) -> str:
-        return name_browser(event.user_agent) if event.user_agent else ""
+    # Translators: the network and browser from which something was done.
+    @display(description=pgettext_lazy("place", "from"))
+    def origin(self, event: SecurityEvent) -> str:
+        browser = name_browser(event.user_agent) if event.user_agent else ""
+        return ", ".join(filter(None, (event.network, browser)))
 
     def row_title(self, row: SecurityEvent) -> str:
-        return f"{self.shown_kind(row).words}, {self.time(row)}"
+        return f"{self.shown_kind(row).words}, {self.moment(row)}"
