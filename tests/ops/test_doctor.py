@@ -45,6 +45,7 @@ NAMES = [
     "webhooks",
     "breakers",
     "e-mail server",
+    "senders",
     "disk",
     "public address",
     "proxies",
