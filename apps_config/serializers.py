@@ -196,7 +196,12 @@ class AppSettingsSerializer(ObjectSerializer):
 
     disable_emails = StrictBooleanField(required=False, allow_null=True)
     from_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
-    from_email = EmailField(required=False, allow_null=True)
+    from_email = EmailField(
+        required=False,
+        allow_null=True,
+        help_text="The sender of e-mails, if the operator allows its domain (`SENDER_DOMAINS`)."
+        " Otherwise e-mails come from the service's address, and replies go to this one.",
+    )
     contact_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
     contact_email = EmailField(required=False, allow_null=True)
     callback = UrlField(required=False, allow_null=True, allow_blank=True)

@@ -28,6 +28,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Q
 from django.utils import timezone
 
+from apps_config.models import App
 from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_event_recomputation import find_shifted
 from availability.calendar_staleness import is_stale
@@ -42,6 +43,7 @@ from external_calendars.sync.health_queries import (
     in_first_sync,
     least_synced,
 )
+from notifications.mail.envelope import is_address, may_send_from
 from notifications.models import Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
@@ -341,6 +343,22 @@ def check_mail_server() -> Finding:
     return Finding(OK, seen)
 
 
+def check_senders() -> Finding:
+    """Name the apps whose sender's address only gets the replies."""
+    rows = App.objects.open().filter(settings__has_key="from_email").order_by("slug")
+    named = [
+        app.slug
+        for app in rows.only("slug", "settings")
+        if is_address(app.settings["from_email"]) and not may_send_from(app.settings["from_email"])
+    ]
+    if named:
+        shown = ", ".join(named[:NAMED]) + (", ..." if named[NAMED:] else "")
+        seen = f"`from_email` is outside of SENDER_DOMAINS and only gets replies: {shown}"
+        fix = "Add domains that authorise the mail server, or change the apps' settings."
+        return Finding(WARN, seen, fix)
+    return Finding(OK, f"SENDER_DOMAINS={','.join(sorted(settings.SENDER_DOMAINS))}")
+
+
 def check_disk() -> Finding:
     free = shutil.disk_usage(settings.VAR_DIR).free
     seen = f"{free / 10**9:.1f} GB free in {settings.VAR_DIR}"
@@ -518,6 +536,7 @@ CHECKS = (
         "Start the mail server, or fix EMAIL_URL. E-mails are retried for three days.",
         needs_database=False,
     ),
+    Check("senders", check_senders, "Check the database."),
     Check("disk", check_disk, "Check the disk of VAR_DIR.", needs_database=False),
     Check("public address", check_public_url, "Fix PUBLIC_URL.", needs_database=False),
     Check("proxies", check_proxies, "Check the database."),

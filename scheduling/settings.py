@@ -5,7 +5,9 @@ Without any variable the service runs on SQLite and a file broker under `var/`.
 
 import hashlib
 import os
+import re
 from collections.abc import Collection
+from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import Any
@@ -105,6 +107,21 @@ def env_ports(name: str, default: str) -> list[int]:
     if not all(word.isascii() and word.isdigit() and 1 <= int(word) <= 65535 for word in words):
         raise ImproperlyConfigured(f"{name} must be ports such as {default}, not {words!r}")
     return [int(word) for word in words]
+
+
+def env_domains(name: str, default: str) -> frozenset[str]:
+    """Read domains such as `example.com,bücher.example`, or `*`, in lower case and ASCII.
+
+    Raises ImproperlyConfigured.
+    """
+    words = env_list(name, default)
+    try:
+        found = frozenset(word.lower().encode("idna").decode() for word in words)
+    except UnicodeError:
+        found = frozenset()
+    if not found or not all(re.fullmatch(r"\*|[a-z0-9-]+(\.[a-z0-9-]+)*", one) for one in found):
+        raise ImproperlyConfigured(f"{name} must be domains such as example.com, not {words!r}")
+    return found
 
 
 def env_address(name: str) -> tuple[str, int] | None:
@@ -670,6 +687,8 @@ if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
 EMAIL_TIMEOUT, EMAIL_COMMAND_TIMEOUT, EMAIL_MESSAGE_TIMEOUT = 10, 30, 120
 EMAIL_DEADLINE = 60 + EMAIL_MESSAGE_TIMEOUT
 DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL") or "bookings@localhost"
+# Apps may send from addresses of these domains, not of their subdomains; `*`: from any address.
+SENDER_DOMAINS = env_domains("SENDER_DOMAINS", parseaddr(DEFAULT_FROM_EMAIL)[1].rpartition("@")[2])
 
 # --- Outbound calls -------------------------------------------------------------------------------
 # Webhooks may call public addresses, and these networks on any port.

@@ -28,7 +28,11 @@ class MailContent(Protocol):
 
 
 class Sender(NamedTuple):
-    """The app's own name and addresses, else the service's."""
+    """The app's own name and addresses, else the service's.
+
+    Mails are from the app's address only if the operator allows its domain: the mail server signs
+    for all apps, and one of them must not write as another. Otherwise replies go to it.
+    """
 
     name: str
     address: str
@@ -38,10 +42,12 @@ class Sender(NamedTuple):
     def of(cls, app: App) -> "Sender":
         own = (app.settings.get("from_email"), app.settings.get("contact_email"))
         from_email, contact_email = (value if is_address(value) else "" for value in own)
+        is_own = bool(from_email) and may_send_from(from_email)
+        address = from_email if is_own else plain_address(settings.DEFAULT_FROM_EMAIL)
         return cls(
             name=to_one_line(str(app.settings.get("from_name") or app.name)),
-            address=ascii_address(from_email or plain_address(settings.DEFAULT_FROM_EMAIL)),
-            reply_to=contact_email,
+            address=ascii_address(address),
+            reply_to=contact_email or ("" if is_own else from_email),
         )
 
     @property
@@ -53,6 +59,12 @@ class Sender(NamedTuple):
 def plain_address(address: str) -> str:
     """`Service <a@example.com>` -> `a@example.com`"""
     return parseaddr(address)[1]
+
+
+def may_send_from(address: str) -> bool:
+    """Return whether apps may send from the address, by SENDER_DOMAINS."""
+    allowed: frozenset[str] = settings.SENDER_DOMAINS
+    return "*" in allowed or ascii_address(address).rpartition("@")[2].lower() in allowed
 
 
 def service_host() -> str:

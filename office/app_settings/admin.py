@@ -218,7 +218,11 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     from_email = text_field(
         _("Sender's address"),
-        _("The mail server must be allowed to send for it. Default: the address of the service."),
+        _(
+            "E-mails are from this address if the operator allows its domain; otherwise they are"
+            " from the address of the service, and replies go to this one. Default: the address of"
+            " the service."
+        ),
         UnfoldAdminEmailInputWidget,
     )
     contact_name = text_field(
@@ -227,7 +231,7 @@ class AppForm(CheckedForm, forms.ModelForm):
     )
     contact_email = text_field(
         _("Contact's address"),
-        _("The reply address of e-mails. Default: none."),
+        _("The reply address of e-mails. Default: the sender's address."),
         UnfoldAdminEmailInputWidget,
     )
     callback = text_field(

@@ -148,6 +148,7 @@ def test_several_recipients_are_these_and_no_others() -> None:
 # --- Headers --------------------------------------------------------------------------------------
 def test_sender_is_the_app(settings: Any) -> None:
     settings.DEFAULT_FROM_EMAIL = "Service <mail@service.example>"
+    settings.SENDER_DOMAINS = frozenset({"harbour.example"})
     own = {
         "from_name": 'Zahnärztin, Dr. "Ada"',
         "from_email": "desk@harbour.example",
@@ -173,7 +174,8 @@ def test_message_id_is_the_same_on_each_try() -> None:
     assert [attempt["Auto-Submitted"] for attempt in tries] == ["auto-generated"] * 2
 
 
-def test_domain_that_is_not_ascii_is_written_in_ascii() -> None:
+def test_domain_that_is_not_ascii_is_written_in_ascii(settings: Any) -> None:
+    settings.SENDER_DOMAINS = frozenset({"xn--bcher-kva.example"})
     app = make_app(from_email="a@bücher.example")
 
     read = sent(compose_mail(make_letter("confirmed_customer", app=app)))

@@ -47,6 +47,7 @@ NAMES = [
     "webhooks",
     "breakers",
     "e-mail server",
+    "senders",
     "disk",
     "public address",
     "proxies",
