@@ -102,7 +102,7 @@ class Booking(Owned):
         null=True, blank=True, help_text="when it times out, while a payment is awaited"
     )
     reschedules = models.PositiveSmallIntegerField(default=0)
-    link_version = models.PositiveSmallIntegerField(
+    link_version = models.SmallIntegerField(
         default=0, db_default=0, editable=False, help_text="raised to end the links of its e-mails"
     )
     meta = models.JSONField(default=dict, blank=True)
