@@ -1,13 +1,12 @@
 """Sessions of the back office: list and end."""
 
 from collections import Counter
-from http import HTTPStatus
 
 from allauth.usersessions.models import UserSession
 from django.contrib.sessions.models import Session
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest
 from django.utils import timezone
 
 from apps_config.models import Account, SecurityEvent
@@ -33,7 +32,6 @@ def end_sessions(rows: QuerySet[UserSession]) -> int:
     return len(accounts)
 
 
-def list_new_session(request: HttpRequest, response: HttpResponse) -> None:
+def list_new_session(request: HttpRequest) -> None:
     """List the session again after a change of a password: Django has given it another key."""
-    if response.status_code == HTTPStatus.FOUND:
-        UserSession.objects.create_from_request(request)
+    UserSession.objects.create_from_request(request)

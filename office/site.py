@@ -14,11 +14,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.sites import UnfoldAdminSite
 
-from access.sessions import list_new_session
 from office import urls
 from office.access.account_password_links import ChoosePasswordView
 from office.access.fresh_log_in import View, with_second_factor
 from office.access.log_in import LogInView
+from office.access.own_password import OwnPasswordView
 from office.base.dates import office_zone
 from office.base.scope import scope_of
 from office.bookings.tabs import booking_tabs
@@ -116,9 +116,9 @@ class OfficeSite(UnfoldAdminSite):
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        response = super().password_change(request, extra_context)
-        list_new_session(request, response)
-        return response
+        request.current_app = self.name
+        context = {**self.each_context(request), **(extra_context or {})}
+        return cast(HttpResponse, OwnPasswordView.as_view(extra_context=context)(request))
 
     def index(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

@@ -1,5 +1,7 @@
 """The admin of accounts, for platform staff."""
 
+from http import HTTPStatus
+
 from allauth.mfa.models import Authenticator
 from django import forms
 from django.contrib import admin, messages
@@ -83,7 +85,8 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
         self, request: HttpRequest, id: str, form_url: str = ""
     ) -> HttpResponse:
         response = super().user_change_password(request, id, form_url)
-        list_new_session(request, response)
+        if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
+            list_new_session(request)
         return response
 
     def has_reset_permission(self, request: HttpRequest) -> bool:

@@ -46,6 +46,7 @@ from apps_config.security_events import record_event
 from common.encryption import decrypt_text, encrypt_text
 from common.errors import RateLimited
 from common.rate_limit import client_address, customer_network
+from office.access.own_password import check_own_password
 from office.access.session_age import begin_session
 from office.base.lazy_text import LazyText
 
@@ -79,6 +80,10 @@ class AccountAdapter(DefaultAccountAdapter):
             if request.user.is_authenticated:
                 record_event(SecurityEvent.LOG_OUT, account_id=request.user.pk)
             super().logout(request)
+
+    def reauthenticate(self, user: Account, password: str) -> bool:
+        """Whether the password, asked again before a change, is right. Raises ValidationError."""
+        return check_own_password(self.request, user, password)
 
     def is_open_for_signup(self, request: HttpRequest) -> bool:
         return False

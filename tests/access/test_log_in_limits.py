@@ -353,3 +353,38 @@ def test_concurrent_failures_meet_the_limits_exactly(
     found = [Counter(of_account), Counter(of_network)]
     expected = [{401: 10, 429: 30}, {401: 30, 429: 10}] if limit else [{401: 40}, {401: 40}]
     assert found == expected
+
+
+# --- The password, asked again --------------------------------------------------------------------
+PAGES = {
+    "/admin/account/confirm/": "password",
+    "/admin/password_change/": "old_password",
+}
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_a_stolen_session_guesses_no_password(doc: Account, path: str) -> None:
+    thief, field = Client(), PAGES[path]
+    thief.force_login(doc)
+    others = {"new_password1": "another password", "new_password2": "another password"}
+
+    pages = [thief.post(path, {field: "wrong", **others}).content.decode() for _ in range(11)]
+    right = thief.post(path, {field: PASSWORD, **others})
+
+    assert ["You can try again in 1 minute." in page for page in pages] == [False] * 10 + [True]
+    assert right.status_code == 200
+    assert try_log_in("api", 99, DOC, PASSWORD).status_code == 429
+    assert Account.objects.get().check_password(PASSWORD) is True
+    assert SecurityEvent.objects.get(kind="log_in_failed").count == 10
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_the_right_password_passes(doc: Account, path: str) -> None:
+    client, field = Client(), PAGES[path]
+    client.force_login(doc)
+    others = {"new_password1": "another password", "new_password2": "another password"}
+
+    answer = client.post(path, {field: PASSWORD, **others})
+
+    assert answer.status_code == 302
+    assert not FailedLogin.objects.filter(count__gt=0).exists()
