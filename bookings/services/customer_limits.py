@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
-from django.db import connection
 from django.db.models import Case, QuerySet, When
 
 from availability.booking_policies import limit_setting
@@ -20,6 +19,7 @@ from bookings.graphs import ENDED_EARLY
 from bookings.models import Booking, Customer, UnverifiedBooking
 from bookings.services.errors import PolicyViolated
 from common.email_address import limit_key
+from common.sql import wait_for_turn
 
 PER_DAY, OPEN = "max_per_customer_per_day", "max_open_per_customer"
 TWO_DAYS = timedelta(days=2)  # more than a local day and the distance of two zones
@@ -83,14 +83,8 @@ def _lock_customers(project: Project, keys: Collection[str]) -> None:
 
     Not the rows of AppCustomer: two addresses of one mailbox have two of them.
     """
-    if connection.vendor == "postgresql":  # SQLite's transaction is already exclusive
-        with connection.cursor() as cursor:
-            # In one order, so that two transactions do not wait for each other.
-            for key in sorted(keys):
-                cursor.execute(_TURN_LOCK, [f"customer {project.id} {key}"])
-
-
-_TURN_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))"
+    for key in sorted(keys):  # in one order, so that two transactions do not wait for each other
+        wait_for_turn(f"customer {project.id} {key}")
 
 
 def _check_open_bookings(project: Project, keys: Collection[str], now: datetime) -> None:

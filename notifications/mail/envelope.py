@@ -12,7 +12,7 @@ from django.conf import settings
 
 from apps_config.models import App
 from bookings.formatting import to_one_line
-from common.email_address import ascii_address, is_address
+from common.email_address import ascii_address, canonical_address, is_address
 from notifications.mail.mime import Mail
 
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
@@ -64,7 +64,7 @@ def plain_address(address: str) -> str:
 def may_send_from(address: str) -> bool:
     """Return whether apps may send from the address, by SENDER_DOMAINS."""
     allowed: frozenset[str] = settings.SENDER_DOMAINS
-    return "*" in allowed or ascii_address(address).rpartition("@")[2].lower() in allowed
+    return "*" in allowed or canonical_address(address).rpartition("@")[2] in allowed
 
 
 def service_host() -> str:

@@ -63,6 +63,10 @@ SQL_BY_HAND = {
         "bookings/test_random_operations",
     ),
     "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
+    "bookings/migrations/0023a_fill_customer_address.py": (
+        "bookings/test_address_migrations",
+        "bookings/test_listing_pages",
+    ),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
     "common/direct_and_replica_connections.py": (),
