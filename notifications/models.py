@@ -349,7 +349,10 @@ class Attempt(models.Model):
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()
     outcome = models.CharField(
-        max_length=11, choices=[(outcome, outcome) for outcome in OUTCOMES], default=OK
+        max_length=11,
+        choices=[(outcome, outcome) for outcome in OUTCOMES],
+        default=OK,
+        db_default=OK,
     )
     response_code = models.PositiveSmallIntegerField(null=True, blank=True)
     seconds = models.FloatField()
