@@ -351,7 +351,7 @@ class MailsAndCalls:
             kind=row.kind,
             facts=row.content,
         )
-        return partial(send_mail, message)
+        return partial(send_mail, message, app)
 
     def _own_bookings_mail(self, row: Delivery, app: App) -> SendCall:
         booking = self.bookings.get(row.booking_id)
