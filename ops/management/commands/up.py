@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import ipaddress
 import json
+import logging
 import os
 import shutil
 import socket
@@ -116,6 +117,7 @@ def claimed_folder(folder: Path) -> Iterator[IO[str]]:
 def prepare_database(*, demo: bool) -> None:
     call_command("migrate", verbosity=0, interactive=False)
     if demo:
+        logging.getLogger("security").setLevel(logging.WARNING)  # new keys of a demo are no news
         call_command("seed_demo", quiet=True)
     connections.close_all()
 
