@@ -168,13 +168,16 @@ def feed_text(calendar: Calendar, now: datetime) -> str:
     Written line by line: icalendar's objects take ten times as long, its folding alone twice.
     """
     rows = feed_events(calendar, now).values_list(*FeedEvent._fields)
-    entries = [FeedEvent._make(row) for row in rows]
+    entries: Iterable[FeedEvent] = map(FeedEvent._make, rows)
     if calendar.feed.details:
-        contacts = read_contacts({entry.main_id or entry.id for entry in entries})
-        entries = [
-            with_contacts(entry, contacts.get(entry.main_id or entry.id, ())) for entry in entries
-        ]
+        entries = with_customers(list(entries))
     return "".join(_lines(calendar.name, entries))
+
+
+def with_customers(entries: Sequence[FeedEvent]) -> Iterator[FeedEvent]:
+    contacts = read_contacts({entry.main_id or entry.id for entry in entries})
+    for entry in entries:
+        yield with_contacts(entry, contacts.get(entry.main_id or entry.id, ()))
 
 
 def read_contacts(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[tuple[str, str]]]:
