@@ -128,8 +128,9 @@ IN_QUERY = {
 }
 SEARCHED = ("resource.id", "calendar.id", "project.id", "owner_booking.id")
 WITHOUT_ID_IN_QUERY = {
-    *("completed", "end", "graph", "include", "limit", "orderBy", "outcome", "page", "redirect"),
-    *("search", "signature", "sortedBy", "start", "state", "token", "type", "updated_since"),
+    *("completed", "end", "full", "graph", "include", "limit", "orderBy", "outcome", "page"),
+    *("redirect", "search", "signature", "sortedBy", "start", "state", "token", "type"),
+    "updated_since",
 }
 # The apps of an account, whatever the header says: an account in two apps works in both.
 APPS_OF_ACCOUNT = "/v2/apps"

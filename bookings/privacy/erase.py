@@ -63,7 +63,8 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
 
 def _delete_saved_filters(person: Person) -> None:
     """Delete the filters of staff that name the person."""
-    marks = redactor_of([*person.customers(), Customer(email=person.email)])
+    addresses = {person.email, person.address}
+    marks = redactor_of([*person.customers(), *(Customer(email=one) for one in addresses)])
     rows = SavedFilter.objects.filter(app=person.app)
     named = [row.pk for row in rows if marks.are_in([row.name, row.query])]
     SavedFilter.objects.filter(pk__in=named).delete()

@@ -722,9 +722,9 @@ def test_every_text_column_is_looked_at() -> None:
             *("type", "kind", "recipient", "content", "body", "endpoint", "state", "reason"),
             *("request_id", "trace_parent"),
         },
-        apps.get_model("notifications.Attempt"): {"error", "excerpt"},
+        apps.get_model("notifications.Attempt"): {"outcome", "error", "excerpt"},
         apps.get_model("external_calendars.WrittenEvent"): {
-            *("uid", "href", "etag", "state", "reason"),
+            *("uid", "href", "etag", "state", "reason", "invitations"),
         },
         apps.get_model("external_calendars.ExternalObject"): {
             *("href", "uid", "etag", "text", "problem"),
