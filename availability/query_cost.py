@@ -14,8 +14,8 @@ MAX_PUBLIC_RULES = 20
 # resources together may have. 25,000 take about 0.1 s.
 MONTH = 35
 MAX_PUBLIC_DAYS = 25_000
-# Windows of the request's rules times resources. To expand a rule for a time zone takes as long as
-# to apply it to ten resources. 300,000 take about 0.1 s.
+# Windows of the request's rules times resources; to expand a rule for a time zone takes as long as
+# to apply it to ten of them. 300,000 take about 0.1 s.
 MAX_RULE_WORK = 300_000
 ZONE_IN_RESOURCES = 10
 
@@ -46,14 +46,14 @@ def check_cost(query: AvailabilityQuery) -> None:
     """
     if not query.resources:
         return
-    start, end = query.whole_span
     most = public_days(len(query.resources))
-    if query.bounds and (end - start) // DAY > most:
+    longest = max(end - start for start, end in query.spans.values())
+    if query.bounds and longest // DAY > most:
         text = f"At most {most} days at once for so many resources: request a shorter range."
         raise Invalid.at("to", text)
     resources = len(query.resources) + ZONE_IN_RESOURCES * len(query.spans)
-    is_asked = any(query.terms.extra)
-    if is_asked and count_windows(query.terms.extra, start, end) * resources > MAX_RULE_WORK:
+    windows = count_windows(query.terms.extra, *query.whole_span)
+    if any(query.terms.extra) and windows * resources > MAX_RULE_WORK:
         text = (
             "Repeat too often for so many resources: send fewer constraints, or request a shorter"
             " range."

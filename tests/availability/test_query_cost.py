@@ -244,6 +244,16 @@ def test_days_by_the_number_of_resources() -> None:
     ]
 
 
+def test_a_year_fits_in_zones_a_day_apart(tenant: Tenant) -> None:
+    """Their local days begin up to 26 hours apart."""
+    zones = ("Pacific/Kiritimati", "Pacific/Pago_Pago")
+    ids = [tenant.make_resource(zone, zone)["id"] for zone in zones]
+    project = tenant.make_project(*ids, availability={"to": "366 days"})["id"]
+    year = {"project_id": project, "from": "tomorrow", "to": "365 days"}
+
+    assert tenant.widget().post("/availability/dates", year).status == 200
+
+
 def test_a_query_without_resources_costs_nothing(tenant: Tenant) -> None:
     project = tenant.make_project(availability={"to": "366 days"})["id"]
     widget = tenant.widget()
