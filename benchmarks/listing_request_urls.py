@@ -155,6 +155,7 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
             **updated,
             "start": hours,
             "end": hours,
+            **_parameters({"full": "true"}),
             **_searches({"project.id": ids["project"], "resource.id": ids["resource"]}),
         },
         "/v2/calendars": {"": {}, **updated, **_searches({"resource.id": ids["resource"]})},

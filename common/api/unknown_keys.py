@@ -54,11 +54,14 @@ def _keys_inside(field: serializers.Field, value: Any, path: str) -> Iterator[st
 def without_equal_keys(paths: Sequence[str], body: Any, shown: Any) -> list[str]:
     """Return the paths without those that GET shows with the same value.
 
-    Raises Invalid if GET shows another value, which the endpoint can't change.
+    Raises Invalid if GET shows another value, which the endpoint can't change. `updated_at` differs
+    whenever somebody else has changed the object since.
     """
     pairs = {path: (_value_at(body, path), _value_at(shown, path)) for path in paths}
     changed = [
-        path for path, (given, kept) in pairs.items() if kept is not MISSING and given != kept
+        path
+        for path, (given, kept) in pairs.items()
+        if kept is not MISSING and given != kept and path != "updated_at"
     ]
     if changed:
         raise Invalid({path: ["Can't be changed here."] for path in changed})

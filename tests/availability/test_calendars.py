@@ -210,7 +210,6 @@ def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, li
         ({"name": "B"}, {"name": "B"}),
         ({"description": None}, {"description": ""}),
         ({"backgroundcolor": "red"}, {"backgroundcolor": "red"}),
-        ({"resource_id": str(uuid.uuid4()), "provider": "x"}, {}),
     ],
 )
 def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:

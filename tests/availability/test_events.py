@@ -532,7 +532,6 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
                 "end": "2026-11-26T00:00:00+01:00",
             },
         ),
-        ({"calendar_id": str(uuid.uuid4()), "provider_id": "x"}, {}),
     ],
 )
 def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:

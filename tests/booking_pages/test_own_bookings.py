@@ -426,7 +426,7 @@ def test_queries_do_not_grow_with_the_bookings(
         Booking.objects.filter(id=moved["id"]).update(reschedules=20)
     visitor = Visitor(shop).log_in(mailoutbox)
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(7):
         page = visitor.get()
 
     assert len(page.words("p", "hint")) == count

@@ -45,7 +45,9 @@ class Job(NamedTuple):
 
 def run_operations(job: Job, service: Service) -> Counter[str]:
     """How often each outcome came: `book ok`, `move slot_taken`."""
-    env = {**service.env, "DJANGO_SETTINGS_MODULE": "scheduling.settings"}
+    # `open_local_door` has the host of Django's test client.
+    hosts = {"ALLOWED_HOSTS": "testserver"}
+    env = {**service.env, "DJANGO_SETTINGS_MODULE": "scheduling.settings", **hosts}
     return Counter(run_program(["-c", START], job, seconds=3600, env=env))
 
 

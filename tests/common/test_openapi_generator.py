@@ -69,6 +69,7 @@ def test_described_operation_whole(document):
             for name in (
                 "Service-Request-Id",
                 "Service-TestMode",
+                "Service-Ignored",
                 "RateLimit",
                 "RateLimit-Policy",
                 "X-RateLimit-Limit",

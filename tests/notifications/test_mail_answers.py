@@ -37,7 +37,7 @@ def outcome_of(recipient: str) -> tuple[Any, ...]:
 
 
 def suppressed() -> list[tuple[str, str, str]]:
-    return list(Suppression.objects.order_by("id").values_list("email", "reason", "detail"))
+    return list(Suppression.objects.order_by("id").values_list("address", "reason", "detail"))
 
 
 # --- Refused addresses ----------------------------------------------------------------------------

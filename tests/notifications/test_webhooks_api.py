@@ -62,7 +62,6 @@ def test_a_webhook_is_kept_as_it_was_sent(tenant: Tenant) -> None:
         "expected_response_code": "202",
         "active": False,
         "description": "A display",
-        "unknown": "is ignored",
     }
 
     made = tenant.post("/webhooks", given).data
@@ -108,7 +107,6 @@ def test_all_webhooks_are_listed_the_newest_first(
         ({"description": "x" * 8000}, {"description": "x" * 8000}),
         ({"description": "a\nb"}, {"description": "a\nb"}),
         ({"description": None}, {}),
-        ({"id": UNKNOWN_ID, "secret": "x", "disabled_reason": "x", "created_at": "x"}, {}),
     ],
 )
 def test_a_change_is_partial(tenant: Tenant, webhook: Any, given: Any, changed: Any) -> None:
@@ -403,7 +401,7 @@ def test_the_secret_is_in_no_other_answer_and_in_no_log(
     answers = [
         tenant.get("/webhooks"),
         tenant.get(path),
-        tenant.put(path, {"secret": None}),
+        tenant.put(path, {"active": True}),
         tenant.post(f"{path}/test"),
         tenant.get(f"{path}/deliveries"),
         tenant.get("/deliveries"),

@@ -321,7 +321,7 @@ def test_the_number_of_queries_is_constant(
     assert len(queries) == QUERIES, [query["sql"][:200] for query in queries]
 
 
-QUERIES = 11
+QUERIES = 12
 PAGE_QUERIES = 11
 
 

@@ -273,7 +273,7 @@ class TestPicture:
         assert len(queries) == QUERIES, [query["sql"][:150] for query in queries]
 
 
-QUERIES = 11
+QUERIES = 12
 
 
 # --- Whose ----------------------------------------------------------------------------------------
@@ -776,7 +776,7 @@ class TestSchedules:
             answer = draw(editor, schedule_id=practice["id"], hours=["10-12"] * 7, rows=[])
 
         assert answer.json()["data"]["outside"]["count"] == count
-        assert len(queries) == 13, [query["sql"][:150] for query in queries]
+        assert len(queries) == 14, [query["sql"][:150] for query in queries]
 
 
 # --- In a browser ---------------------------------------------------------------------------------

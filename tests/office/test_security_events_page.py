@@ -254,7 +254,7 @@ def test_sessions_that_others_end(doc: Account) -> None:
 
 
 def test_a_link_to_choose_a_password(doc: Account) -> None:
-    superuser().post(f"/admin/accounts/{doc.pk}/password-link/")
+    superuser().post(f"/admin/apps_config/account/{doc.pk}/password-link/")
 
     assert ("password_link_made", "staff@example.com", {}) in kinds()
 
@@ -269,6 +269,7 @@ def test_without_passwords_the_page_has_no_form(doc: Account, settings: Any) -> 
     body = {"email": "doc@example.com", "password": PASSWORD}
     api = Client().post("/v2/auth", body, content_type="application/json")
 
+    link = f"/admin/apps_config/account/{doc.pk}/password-link/"
     assert 'type="password"' not in page
     assert ("passkey_login" in page, "/admin/oidc/" in page) == (True, True)
     assert (posted.status_code, api.status_code, api.json()["code"]) == (
@@ -276,7 +277,7 @@ def test_without_passwords_the_page_has_no_form(doc: Account, settings: Any) -> 
         401,
         "unauthenticated",
     )
-    assert superuser().post(f"/admin/accounts/{doc.pk}/password-link/").status_code == 403
+    assert superuser().post(link).status_code == 403
 
 
 def test_without_passwords_resources_still_log_in(tenant: Tenant, settings: Any) -> None:

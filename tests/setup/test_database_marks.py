@@ -38,6 +38,7 @@ SQL_BY_HAND = {
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_tracing",),
     "ops/metrics.py": ("ops/test_metrics",),
+    "notifications/migrations/0025_attempt_outcome.py": ("bookings/test_guard",),
     "notifications/migrations/0016_check_open_lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/leases.py": (
