@@ -235,7 +235,7 @@ def test_password_is_chosen(browser: Browser, app: LiveApp, width: int, scheme: 
 
 def test_button_leads_on_to_the_apps_own_page(browser: Browser, app: LiveApp) -> None:
     """The page's policy holds for where a form is redirected to as well."""
-    target = f"http://booking.localhost:{app.service.port}/docs"
+    target = f"http://localhost:{app.service.port}/docs"
     app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"redirect_urls": [target]}})
     page = open_page(browser, f"{link_of(app)}&redirect={target}?from=mail", 390, "light")
 
