@@ -53,7 +53,8 @@ def find_slots_to_offer(
     earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
     began = int(since.timestamp())
-    last = min(horizon, began + public_days(len(rules.resources)) * DAY)
+    days = public_days(len(rules.resources))
+    last = min(horizon, max(began, earliest) + days * DAY)
     nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
     first = _find_first(rules, since, last, count=1) if began < last else []
     if not first:
