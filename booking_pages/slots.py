@@ -52,8 +52,9 @@ def find_slots_to_offer(
     horizon = max((span.end for span in rules.bookable_spans.values()), default=0)
     earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
-    began = max(int(since.timestamp()), earliest)
-    last = min(horizon, began + public_days(len(rules.resources)) * DAY)
+    began = int(since.timestamp())
+    days = public_days(len(rules.resources))
+    last = min(horizon, max(began, earliest) + days * DAY)
     nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
     first = _find_first(rules, began, last, count=1) if began < last else []
     if not first:

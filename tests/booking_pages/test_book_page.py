@@ -16,7 +16,7 @@ from apps_config.services import archive_app
 from availability.models import Project
 from common.rate_limit import RateWindow
 from common.zone_names import current_browser_zones
-from tests.world import Answer, Tenant
+from tests.world import Answer, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -534,6 +534,20 @@ def links_of(page: Shown, name: str) -> list[tuple[str, str, bool]]:
     """(text, address, whether it is chosen) of each link of that class."""
     found = re.findall(rf'<a class="{name}" href="([^"]*)"([^>]*)>(.*?)</a>', page.html, re.S)
     return [(text, html.unescape(link), "aria-current" in rest) for link, rest, text in found]
+
+
+def test_a_project_that_opens_in_years_is_offered(tenant: Tenant) -> None:
+    """The page looks a year ahead from there, not from now."""
+    window = {"from": "2031-03-03 00:00:00", "to": "2031-03-24 00:00:00"}
+    page = Shown(make_page(tenant, availability={"length": "30 minutes", **window}))
+
+    offer = page.for_script["offer"]
+    first = at("2031-03-02 23:00").timestamp()  # midnight in Berlin
+    assert (offer["slots"][0], offer["until"], offer["horizon"]) == (
+        [first + 9 * 3600, first + 9.5 * 3600],
+        first + 21 * 86_400,
+        first + 21 * 86_400,
+    )
 
 
 def test_a_length_is_chosen_in_the_address(tenant: Tenant) -> None:
