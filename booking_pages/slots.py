@@ -56,7 +56,7 @@ def find_slots_to_offer(
     days = public_days(len(rules.resources))
     last = min(horizon, max(began, earliest) + days * DAY)
     nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
-    first = _find_first(rules, began, last, count=1) if began < last else []
+    first = _find_first(rules, since, last, count=1) if began < last else []
     if not first:
         return nothing
     until = min(_end_of_window(first, zone_name), horizon)
@@ -64,7 +64,7 @@ def find_slots_to_offer(
     # A slot may end after the window; a free interval without a length anywhere.
     end = last if length is None else min(until + length, horizon)
     until = min(until, end)
-    slots = _find_first(rules, began, end, count=MAX_SLOTS)
+    slots = _find_first(rules, since, end, count=MAX_SLOTS)
     if len(slots) == MAX_SLOTS:
         until = min(until, slots[-1][0])
     return nothing._replace(
@@ -72,9 +72,9 @@ def find_slots_to_offer(
     )
 
 
-def _find_first(rules: AvailabilityQuery, start: int, end: int, *, count: int) -> list[Slot]:
-    """Return the first `count` free slots from `start` to `end`."""
-    earliest, latest = format_instant(to_datetime(start)), format_instant(to_datetime(end))
+def _find_first(rules: AvailabilityQuery, since: datetime, end: int, *, count: int) -> list[Slot]:
+    """Return the first `count` free slots from `since` to `end`."""
+    earliest, latest = format_instant(since), format_instant(to_datetime(end))
     terms = replace(rules.terms, earliest=earliest, latest=latest)
     # Which resource is free does not matter here.
     mode = "mutual" if terms.mode == "mutual" else "roundrobin_prioritized"
