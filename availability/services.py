@@ -198,7 +198,8 @@ def _save_resource(resource: Resource) -> None:
         with transaction.atomic(savepoint=False):
             resource.save()
     except IntegrityError as error:
-        if "resource_email_once" not in str(error):
+        # PostgreSQL names the constraint, SQLite its columns.
+        if not any(name in str(error) for name in ("resource_email_once", "resource.address")):
             raise
         raise AlreadyExists("Another resource has this e-mail address.") from error
 
