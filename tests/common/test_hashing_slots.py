@@ -44,7 +44,7 @@ def another_process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     assert process.stdout.readline() == b"occupied\n"
     yield process
     process.kill()
-    process.wait()
+    process.communicate()
 
 
 def test_half_of_the_cores() -> None:
