@@ -18,7 +18,6 @@ from tests.world import NOW, Caller, Tenant, clock_at_now
 
 pytestmark = [pytest.mark.usefixtures("clock", "db")]
 
-MOST_TRIES = 10  # other processes on the machine only add CPU time
 MOST = 300  # null GETs; about 0.3 s
 ZONES = ("Europe/Berlin", "America/New_York")
 RESOURCES, EVENTS = 500, 10
@@ -297,14 +296,12 @@ def test_dear_requests_are_answered_or_refused(world: World, send: Send, status:
 )
 def test_cpu_time_of_a_public_request(world: World, send: Send, status: int | None) -> None:
     statuses, ratios = set(), []
-    for number in range(MOST_TRIES):
+    for number in range(3):
         before = world.cpu_of_null_get()
         began = time.thread_time()
         statuses.add(send(world, number))
         spent = time.thread_time() - began
         ratios.append(2 * spent / (before + world.cpu_of_null_get()))
-        if ratios[-1] <= MOST:
-            break
 
     assert statuses <= ({status} if status else {200, 422})
     assert min(ratios) <= MOST
