@@ -52,13 +52,14 @@ WHERE companion.start <> main.start OR companion."end" <> main."end"
    OR companion.busy <> main.busy
    OR (companion.exclusive OR companion.unit > 0) <> (main.exclusive OR main.unit > 0)
 """
-# The time of a seat is its group's: what blocks there is the owner's booking.
+# The time of a seat is its group's: what blocks there is the owner's booking. Seats that had ended
+# before their group was moved keep the old time, which blocks nothing.
 BOOKINGS = """
 SELECT booking.id, booking.graph, booking.state, booking.completed, booking.completes_at,
     booking.reschedules, COALESCE(owner.graph, booking.graph),
     COALESCE(owner.state, booking.state),
     COALESCE(owner.allow_double_bookings, booking.allow_double_bookings), project.settings,
-    event.busy, event.exclusive OR event.unit > 0, event."end"
+    event.busy, event.exclusive OR event.unit > 0, event.of_ended_seats, event."end"
 FROM bookings_booking AS booking
 LEFT JOIN bookings_booking AS owner ON owner.id = booking.owner_booking_id
 JOIN availability_event AS event ON event.id = booking.event_id
@@ -129,10 +130,10 @@ def find_wrong_numbers(tallies: list[tuple], counts: list[tuple]) -> dict[Any, A
 
 def faults_of(booking: list[Any], steps: list[list[str]]) -> list[str]:
     name, state, completed, completes_at, reschedules, *of_time, end = booking
-    holder, holder_state, double, settings, busy, exclusive = of_time
+    holder, holder_state, double, settings, busy, exclusive, of_ended_seats = of_time
     graph = GRAPHS[name]
     settings = json.loads(settings) if isinstance(settings, str) else settings or {}
-    blocks = GRAPHS[holder].blocks(
+    blocks = not of_ended_seats and GRAPHS[holder].blocks(
         holder_state, pending_blocks=bool(settings.get("pending_blocks"))
     )
     completes = instant(end) + COMPLETES_AFTER if graph.is_live(state) else None
