@@ -114,8 +114,9 @@ def check_named_resources(target: BookingTarget) -> None:
 
 
 def public_body(body: Any) -> dict[str, Any]:
-    """What counts of a valid body by a widget key, in its own form."""
-    return {key: body[key] for key in body if key in WIDGET_KEYS or key == "event"}
+    """What counts of a valid body by a widget key, in its own form, without the hold."""
+    names = {*WIDGET_KEYS, "event"} - {"reservation_id"}
+    return {key: body[key] for key in body if key in names}
 
 
 def find_booking_target(

@@ -91,18 +91,18 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
 
 
 @on_unverified_booking.register
-def plan_verification_mail(row: UnverifiedBooking) -> None:
+def plan_verification_mail(row: UnverifiedBooking, now: datetime) -> None:
     """Write the delivery of the code; code and address are read when it is sent."""
     mail = Delivery(
         app=row.app,
         type=Delivery.EMAIL,
         kind=VERIFICATION_CODE,
         recipient=CUSTOMER,
-        content={"reservation_id": str(row.id)},
+        content={"reservation_id": str(row.id), "code_number": row.code_number},
         due_at=transaction_start(),
         next_at=transaction_start(),
         expires_at=row.expires_at,
-        created_at=row.created_at,
+        created_at=now,
     )
     insert_rows([mail])
     wake_dispatchers_after_commit([mail])

@@ -1,7 +1,7 @@
 """Verify the customer's e-mail address before a public page's booking is made.
 
 The time (of a group: a seat) is held, and an e-mail contains a code. The code is derived from the
-row's id and stored nowhere.
+row's id and the code's number, and stored nowhere.
 """
 
 import hmac
@@ -33,6 +33,7 @@ from common.errors import Invalid, NotFound
 from common.hooks import Hook
 from common.ids import new_tenant_id
 from common.keyed_digests import keyed_digest
+from common.sql import wait_for_turn
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5
@@ -40,8 +41,8 @@ CODE_DIGITS = 6
 KEPT_FOR = timedelta(days=1)  # as holds
 PURGE_SLICE = 5000
 
-# Called with each new row, in its transaction, to mail the code.
-on_unverified_booking = Hook[Callable[[UnverifiedBooking], None]]()
+# Called in the transaction with each row that waits for a new code, and the instant, to mail it.
+on_unverified_booking = Hook[Callable[[UnverifiedBooking, datetime], None]]()
 
 Make = Callable[..., Booking]
 
@@ -65,6 +66,9 @@ def hold_until_verified(
 ) -> UnverifiedBooking:
     """Hold the time or seat of the booking for 15 minutes and mail a code to its first customer.
 
+    If the hold already waits for a code, its 15 minutes go on. The same request again changes
+    nothing; another body replaces the first one, and a new code the first code.
+
     body: of the request; it is parsed again after the verification. zone: of the wall times in the
     body. Raises what `hold_time`, `extend_hold` and `lock_group_with_free_seat` raise; LimitReached
     for a fourth code in an hour and above the limits of public callers; PolicyViolated for a limit
@@ -74,26 +78,54 @@ def hold_until_verified(
     project = target.project
     if project is None:
         raise ValueError("only a project verifies addresses")
+    content = {"project": project, "email": email, "body": dict(body), "zone": zone}
     with transaction.atomic():
+        row = _lock_row_of_hold(target, now)
+        if row and (row.body, row.zone) == (content["body"], zone):
+            return row
         count_subjects(target.app, [(CODES, limit_key(email))], now)
-        row = UnverifiedBooking(
-            id=_hold(new, target, client_address, now),
-            app=target.app,
-            project=project,
-            group_id=new.owner_id if isinstance(new, NewSeat) else None,
-            email=email,
-            body=dict(body),
-            zone=zone,
-            created_at=now,
-            expires_at=now + timedelta(seconds=HELD_SECONDS),
-        )
-        row.save(force_insert=True)
+        if row:
+            _replace(row, content)
+        else:
+            row = UnverifiedBooking(
+                id=_hold(new, target, client_address, now),
+                app=target.app,
+                group_id=new.owner_id if isinstance(new, NewSeat) else None,
+                created_at=now,
+                expires_at=now + timedelta(seconds=HELD_SECONDS),
+                **content,
+            )
+            row.save(force_insert=True)
         check_unverified_booking(row, now=now)
         for listener in on_unverified_booking:
-            listener(row)
+            listener(row, now)
         if target.public_request:
             count_public_booking(target.app, target.public_request, now=now)
     return row
+
+
+def _lock_row_of_hold(target: BookingTarget, now: datetime) -> UnverifiedBooking | None:
+    """Return the locked row if the target's hold already waits for a code. Raises HoldExpired.
+
+    Two first requests with one hold run one after another.
+    """
+    if not target.holds:
+        return None
+    hold_id = target.holds[0].id
+    wait_for_turn(f"verification {hold_id}")
+    row = UnverifiedBooking.objects.select_for_update(no_key=True).filter(id=hold_id).first()
+    if row and (row.ended_at or row.expires_at <= now):
+        raise HoldExpired
+    return row
+
+
+def _replace(row: UnverifiedBooking, content: Mapping[str, Any]) -> None:
+    """Store another request in the row, which then waits for a new code."""
+    for name, value in content.items():
+        setattr(row, name, value)
+    row.code_number += 1
+    row.codes_tried = 0
+    row.save()
 
 
 def _hold(
@@ -118,9 +150,9 @@ def _hold(
     return hold_time(hold, target=target, now=now).id
 
 
-def code_of(row_id: uuid.UUID) -> str:
-    """Return the code of six digits."""
-    digest = keyed_digest("bookings.verification", str(row_id))
+def code_of(row_id: uuid.UUID, number: int = 1) -> str:
+    """Return the code of six digits. number: the row's `code_number`."""
+    digest = keyed_digest("bookings.verification", f"{row_id} {number}")
     return f"{int.from_bytes(digest[:8]) % 10**CODE_DIGITS:0{CODE_DIGITS}}"
 
 
@@ -136,27 +168,40 @@ def check_code(app: App, row_id: uuid.UUID, code: str, *, now: datetime) -> None
         if not rows.exists():
             raise NotFound("Hold")
         raise HoldExpired
-    if hmac.compare_digest(code.encode(), code_of(row_id).encode()):
+    row = rows.get()
+    if _is_code_of(row, code):
         rows.update(codes_tried=F("codes_tried") - 1)
         return
-    tried = rows.values_list("codes_tried", flat=True).first() or 0
-    left = max(0, MAX_CODES_TRIED - tried)
-    if not left:
+    if row.codes_tried >= MAX_CODES_TRIED:
         end_hold(app, row_id, now=now)
-    raise WrongCode({"code": ["This code is wrong."]}, attempts_left=left)
+    raise _wrong_code(row)
+
+
+def _is_code_of(row: UnverifiedBooking, code: str) -> bool:
+    return hmac.compare_digest(code.encode(), code_of(row.id, row.code_number).encode())
+
+
+def _wrong_code(row: UnverifiedBooking) -> WrongCode:
+    left = max(0, MAX_CODES_TRIED - row.codes_tried)
+    return WrongCode({"code": ["This code is wrong."]}, attempts_left=left)
 
 
 def _lasting(rows: QuerySet[UnverifiedBooking], now: datetime) -> QuerySet[UnverifiedBooking]:
     return rows.filter(ended_at=None, expires_at__gt=now)
 
 
-def find_unverified(app: App, row_id: uuid.UUID, *, now: datetime) -> UnverifiedBooking:
-    """Return the row if it still holds its time or seat. Raises NotFound, HoldExpired."""
+def find_verified(app: App, row_id: uuid.UUID, code: str, *, now: datetime) -> UnverifiedBooking:
+    """Return the row whose code `check_code` has accepted, if it still holds its time or seat.
+
+    Raises NotFound, HoldExpired; WrongCode if another body has replaced what the code was for.
+    """
     row = UnverifiedBooking.objects.filter(app=app, id=row_id).first()
     if row is None:
         raise NotFound("Hold")
     if row.ended_at or row.expires_at <= now:
         raise HoldExpired
+    if not _is_code_of(row, code):
+        raise _wrong_code(row)
     return row
 
 
@@ -174,8 +219,9 @@ def make_verified(
 
     Raises HoldExpired if another request was first; otherwise what `make` raises.
     """
+    verified = UnverifiedBooking.objects.filter(id=row.id, code_number=row.code_number)
     with transaction.atomic():
-        if not empty_rows(UnverifiedBooking.objects.filter(id=row.id, ended_at=None), now=now):
+        if not empty_rows(verified.filter(ended_at=None), now=now):
             raise HoldExpired
         return make(new, target=target, actor=actor, now=now)
 

@@ -76,7 +76,9 @@ NEW_BOOKING_WORDS = (
 VERIFICATION_TEXT = (
     "With a widget key and the project's setting `verify_email`: the time is held for 15 minutes,"
     " and the customer gets a code by e-mail. POST /v2/bookings/reserve/:id/verify makes the"
-    " booking. At most three codes an hour and address; then 429.\n\nThe body is"
+    " booking. At most three codes an hour and address; then 429. The same request again with the"
+    " `reservation_id` gets the same answer; another body replaces the first one, and a new code is"
+    " sent.\n\nThe body is"
     ' `{"data": {"reservation_id", "expires_at", "verification": "email"}}`. It has no schema here:'
     " in typed clients, `data` of other keys would no longer be a booking alone."
 )

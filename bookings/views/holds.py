@@ -26,7 +26,7 @@ from bookings.services import (
     check_code,
     end_hold,
     extend_public_hold,
-    find_unverified,
+    find_verified,
     hold_time,
     make_booking,
     make_verified,
@@ -196,7 +196,8 @@ class VerifyHoldView(HoldScopedView):
     )
     def post(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
         includes = self.includes()
-        row = find_unverified(self.app, reservation_id, now=self.now)
+        code = read_body_as(VerificationSerializer, request)["code"]
+        row = find_verified(self.app, reservation_id, code, now=self.now)
         hold = {} if row.group_id else {"reservation_id": str(row.id)}
         new, target = parse_new_booking(
             {**row.body, **hold},

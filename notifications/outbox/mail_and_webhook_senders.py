@@ -320,12 +320,14 @@ class MailsAndCalls:
         unverified = self.unverified.get(row.content.get("reservation_id", ""))
         if unverified is None or unverified.expires_at <= self.now:
             raise SkipDelivery(Delivery.SKIPPED, "The hold has ended.")
+        if unverified.code_number != row.content["code_number"]:
+            raise SkipDelivery(Delivery.CANCELLED, "A newer code was sent.")
         project = unverified.project
         message = compose_code_mail(
             app=app,
             delivery_id=row.id,
             to=self._fit_addresses(app, [unverified.email]),
-            code=code_of(unverified.id),
+            code=code_of(unverified.id, unverified.code_number),
             url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
             languages=[unverified.language, project.settings.get("language")],
         )

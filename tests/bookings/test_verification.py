@@ -1,21 +1,25 @@
 """Bookings that wait for the code of an e-mail to the customer."""
 
+import re
 import uuid
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from threading import Barrier
 from typing import Any
 
 import pytest
-from django.db import connections
+from django.db import IntegrityError, connections
 
 from apps_config import idempotency
 from apps_config.models import RequestCount
 from apps_config.public_limits import HOLDS, LIMITS
 from availability.models import Hold
 from bookings.models import Booking, UnverifiedBooking
+from bookings.services import verification
 from bookings.services.verification import WrongCode, check_code, code_of, purge_unverified
+from bookings.views import holds
 from common.errors import Refusal
 from notifications.models import Delivery, Suppression
 from notifications.outbox.mail_and_webhook_senders import prepare_batch
@@ -161,7 +165,9 @@ def test_a_refused_time_sends_no_code(tenant: Tenant, widget: Caller, project: s
     assert not UnverifiedBooking.objects.exists()
 
 
-def test_a_repeated_request_gets_the_same_answers(widget: Caller, project: str) -> None:
+def test_a_request_with_its_idempotency_key_gets_the_same_answers(
+    widget: Caller, project: str
+) -> None:
     once = {"headers": {"Idempotency-Key": "book"}}
     first, again = (book(widget, project, **once) for _ in range(2))
     reservation = first.data["reservation_id"]
@@ -194,6 +200,160 @@ def test_a_stored_answer_that_turns_a_day_old_is_no_code(
 
     assert (answer.status, answer.json["code"]) == (422, "idempotency_mismatch")
     assert not Booking.objects.exists()
+
+
+# --- The same hold again --------------------------------------------------------------------------
+DOC = {"name": "Doc", "email": "doc@example.com"}
+
+
+def mailed_codes() -> list[tuple[list[str], str]]:
+    """Recipients and code of the e-mails that would be sent now."""
+    sends, _ = prepare_batch(list(Delivery.objects.order_by("id")), now=NOW)
+    messages = [send.args[0] for _, send in sends]
+    return [(mail.to, re.findall(r"\d{6}", mail.subject)[0]) for mail in messages]
+
+
+@pytest.mark.parametrize("is_held_first", [True, False])
+def test_a_repeated_request_changes_nothing(
+    widget: Caller, project: str, clock: Any, is_held_first: bool
+) -> None:
+    """The answer was lost, or a client of its own clicked twice."""
+    hold = {}
+    if is_held_first:
+        held = widget.post("/bookings/reserve", {"project_id": project, **NINE}).data
+        hold = {"reservation_id": held["reservation_id"]}
+    first = book(widget, project, **hold)
+    reservation = first.data["reservation_id"]
+    clock.shift(60)
+
+    again = book(widget, project, reservation_id=reservation)
+
+    assert (first.status, again.status, again.data) == (202, 202, first.data)
+    assert mails() == [("verification_code", "customer")]
+    assert Hold.objects.get().expires_at.isoformat() == UNTIL
+    assert verify(widget, reservation).status == 201
+
+
+def test_a_mistyped_address_can_be_corrected(tenant: Tenant, widget: Caller, project: str) -> None:
+    first = book(widget, project, customer={**MARTY, "email": "mraty@example.com"})
+    reservation = first.data["reservation_id"]
+    old_code = code_of(uuid.UUID(reservation))
+    verify(widget, reservation, wrong(reservation))
+
+    again = book(widget, project, reservation_id=reservation)
+
+    assert (again.status, again.data) == (202, first.data)
+    assert mailed_codes() == [([MARTY["email"]], code_of(uuid.UUID(reservation), 2))]
+    row = UnverifiedBooking.objects.get()
+    assert (row.email, row.limit_key, row.codes_tried) == (MARTY["email"], MARTY["email"], 0)
+    assert verify(widget, reservation, old_code).json["attempts_left"] == 4
+    made = verify(widget, reservation, code_of(uuid.UUID(reservation), 2)).data["id"]
+    assert tenant.get(f"/bookings/{made}").data["customers"][0]["email"] == MARTY["email"]
+
+
+def test_the_mail_to_a_mistyped_address_is_withdrawn(widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+    book(widget, project, customer=DOC, reservation_id=reservation)
+    old = Delivery.objects.order_by("id").first()
+    assert old is not None
+
+    sends, skipped = prepare_batch([old], now=NOW)
+
+    assert (sends, skipped) == ([], [(old, FinalState("cancelled", "A newer code was sent."))])
+
+
+def test_another_body_books_what_it_says(tenant: Tenant, widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    book(widget, project, reservation_id=reservation, meta={"note": "by tram"})
+
+    made = verify(widget, reservation, code_of(uuid.UUID(reservation), 2)).data["id"]
+    assert tenant.get(f"/bookings/{made}").data["meta"] == {"note": "by tram"}
+
+
+def test_a_code_verifies_no_address_that_replaces_its_own(
+    widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The address is replaced just after the code of the first one was accepted."""
+    reservation = book(widget, project).data["reservation_id"]
+    check = holds.check_code
+
+    def check_then_replace(*args: Any, **named: Any) -> None:
+        check(*args, **named)
+        book(widget, project, customer=DOC, reservation_id=reservation)
+
+    monkeypatch.setattr(holds, "check_code", check_then_replace)
+
+    answer = verify(widget, reservation, code_of(uuid.UUID(reservation)))
+
+    assert (answer.status, answer.json["attempts_left"]) == (422, 5)
+    assert not Booking.objects.exists()
+
+
+def test_corrections_count_as_codes(widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+    once_more = [
+        book(widget, project, reservation_id=reservation, meta={"number": number}).status
+        for number in range(3)
+    ]
+
+    assert once_more == [202, 202, 429]
+    row = UnverifiedBooking.objects.get()
+    assert (row.body["meta"], row.code_number) == ({"number": 1}, 3)
+
+
+def test_a_hold_that_has_ended_waits_for_no_other_code(
+    widget: Caller, project: str, clock: Any
+) -> None:
+    verified, lapsed = (
+        book(widget, project, **times).data["reservation_id"]
+        for times in (NINE, span("11:00", "12:00"))
+    )
+    verify(widget, verified)
+    used = book(widget, project, reservation_id=verified)
+    clock.shift(900)
+
+    late = book(widget, project, reservation_id=lapsed, **span("11:00", "12:00"))
+
+    assert [(answer.status, answer.json["code"]) for answer in (used, late)] == [
+        (409, "hold_expired"),
+        (409, "hold_expired"),
+    ]
+
+
+@pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("in_turn", [True, False])
+def test_two_requests_at_once_wait_for_one_code(
+    widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch, in_turn: bool
+) -> None:
+    """The control: out of turn, both requests find no row, and the later one fails."""
+    hold = widget.post("/bookings/reserve", {"project_id": project, **NINE}).data["reservation_id"]
+    both_looked = Barrier(2)
+    if not in_turn:
+        monkeypatch.setattr(verification, "wait_for_turn", lambda name: None)
+        extend = verification.extend_hold
+
+        def extend_after_both_looked(*args: Any, **named: Any) -> Any:
+            both_looked.wait(10)
+            return extend(*args, **named)
+
+        monkeypatch.setattr(verification, "extend_hold", extend_after_both_looked)
+
+    def ask(customer: dict[str, Any]) -> str:
+        try:
+            return str(book(widget, project, customer=customer, reservation_id=hold).status)
+        except IntegrityError:
+            return "failed"
+        finally:
+            connections.close_all()
+
+    with ThreadPoolExecutor(2) as pool:
+        outcomes = sorted(pool.map(ask, [MARTY, DOC]))
+
+    assert outcomes == ["202", "202" if in_turn else "failed"]
+    numbers = list(UnverifiedBooking.objects.values_list("code_number", flat=True))
+    assert numbers == [2 if in_turn else 1]
 
 
 # --- Codes ----------------------------------------------------------------------------------------
