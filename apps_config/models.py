@@ -351,7 +351,8 @@ class EventNotification(models.Model):
     BEFORE, AFTER = "before", "after"
     RECIPIENTS = ("customer", "owner")
     METHODS = ("post", "put", "patch", "get")
-    UNIT_SECONDS = {"secs": 1, "mins": 60, "hours": 3600, "days": 86_400}
+    DAYS = "days"
+    UNIT_SECONDS = {"secs": 1, "mins": 60, "hours": 3600, DAYS: 86_400}
 
     position = models.PositiveSmallIntegerField(default=0)
     type = models.CharField(max_length=7, choices=[(EMAIL, "e-mail"), (WEBHOOK, "webhook")])

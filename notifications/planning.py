@@ -15,13 +15,14 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
+from bookings.formatting import first_known_zone
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
 from bookings.trusted_texts import trusted_text
 from common.hooks import Hook
-from common.instants import format_instant
+from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from common.sql import id_param, insert_rows
 from common.updated_at import transaction_start
 from notifications.models import Delivery, LaneCheck, Plan, Webhook
@@ -381,9 +382,10 @@ def _reason_to_cancel(transition: Transition) -> str:
 
 
 def _planned_reminders(transition: Transition) -> Iterator[Delivery]:
-    now, start = transaction_start(), transition.booking.event.start
+    booking, now = transition.booking, transaction_start()
+    start, zone = booking.event.start, first_known_zone(booking.resource.timezone)
     for notification in transition.notifications:
-        due_at = due_time(notification, start)
+        due_at = due_time(notification, start, zone)
         past = _final(Delivery.SKIPPED, "The planned time was already past.", now)
         values = {
             "kind": Delivery.REMINDER,
@@ -416,11 +418,19 @@ def _planned_reminders(transition: Transition) -> Iterator[Delivery]:
             )
 
 
-def due_time(notification: EventNotification, start: datetime) -> datetime:
-    """The second at which an event notification of a booking with that start is due."""
-    seconds = notification.when_time * EventNotification.UNIT_SECONDS[notification.when_unit]
-    before = notification.when_type == EventNotification.BEFORE
-    return start - timedelta(seconds=seconds) if before else start + timedelta(seconds=seconds)
+def due_time(notification: EventNotification, start: datetime, zone: str) -> datetime:
+    """Return when an event notification of a booking with that start is due.
+
+    Days move on the wall clock of the resource's `zone`, as in `from` and `to` (api.md section 1):
+    a day before 09:00 is 09:00, also when the clocks change in between. A wall time in a gap moves
+    to the gap's end.
+    """
+    time = notification.when_time
+    if notification.when_type == EventNotification.BEFORE:
+        time = -time
+    if notification.when_unit == EventNotification.DAYS and time:
+        return wall_to_utc_or_gap_end(wall_time(start, zone) + timedelta(days=time), zone)
+    return start + timedelta(seconds=time * EventNotification.UNIT_SECONDS[notification.when_unit])
 
 
 def _reminder_expiry(

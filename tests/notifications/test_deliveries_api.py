@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -620,6 +620,44 @@ def test_when_a_reminder_is_due(
     assert planned(tenant)[2:] == [f"email reminder customer Marty McFly {expected}"]
     reasons = {one["reason"] for one in tenant.get("/deliveries?state=skipped").data}
     assert reasons == ({"The planned time was already past."} if "skipped" in expected else set())
+
+
+@pytest.mark.parametrize(
+    ("zone", "start", "when", "due"),
+    [
+        # In Berlin, the clocks go forward on 28 March 2027 at 02:00, back on 31 October at 03:00.
+        ("Europe/Berlin", "2027-03-28T09:00+02:00", (1, "days", "before"), "2027-03-27T08:00"),
+        ("Europe/Berlin", "2027-03-28T09:00+02:00", (24, "hours", "before"), "2027-03-27T07:00"),
+        ("Europe/Berlin", "2027-03-29T02:30+02:00", (1, "days", "before"), "2027-03-28T01:00"),
+        ("Europe/Berlin", "2027-03-27T02:30+01:00", (1, "days", "after"), "2027-03-28T01:00"),
+        ("Europe/Berlin", "2027-11-01T09:00+01:00", (2, "days", "before"), "2027-10-30T07:00"),
+        ("Europe/Berlin", "2027-11-01T02:30+01:00", (1, "days", "before"), "2027-10-31T00:30"),
+        ("Europe/Berlin", "2027-10-31T02:30+01:00", (0, "days", "before"), "2027-10-31T01:30"),
+        ("Europe/Berlin", "2027-10-30T09:00+02:00", (1, "days", "after"), "2027-10-31T08:00"),
+        # Half an hour back on 4 April 2027 at 02:00.
+        (
+            "Australia/Lord_Howe",
+            "2027-04-04T09:00+10:30",
+            (1, "days", "before"),
+            "2027-04-02T22:00",
+        ),
+    ],
+)
+def test_days_of_a_reminder_move_on_the_wall_clock(
+    tenant: Tenant, zone: str, start: str, when: tuple[int, str, str], due: str
+) -> None:
+    resource = tenant.make_resource("Bea", timezone=zone)
+    end = datetime.fromisoformat(start) + timedelta(minutes=30)
+    tenant.book(
+        resource_id=resource["id"],
+        start=start,
+        end=end.isoformat(),
+        event_notifications=[reminder(*when)],
+    )
+
+    row = Delivery.objects.get(kind="reminder")
+
+    assert row.due_at == datetime.fromisoformat(f"{due}+00:00")
 
 
 def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None:
