@@ -30,9 +30,9 @@ from availability.search import (
     load_resources,
 )
 from availability.slot_parameters import SlotParameters, restrict_to, with_parameters
-from common.durations import is_relative
+from common.durations import is_relative, parse_instant_or_date
 from common.errors import Forbidden, Invalid
-from common.instants import InstantError, format_instant, parse_instant
+from common.instants import InstantError, format_instant
 
 
 def parse_availability_query(
@@ -169,6 +169,6 @@ def _with_offset(name: str, text: str, zone: str) -> str:
     if is_relative(text):
         return text
     try:
-        return format_instant(parse_instant(text.strip(), zone))
+        return format_instant(parse_instant_or_date(text.strip(), zone))
     except InstantError as error:
         raise Invalid.at(name, str(error)) from error

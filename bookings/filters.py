@@ -160,10 +160,9 @@ META = "meta."
 SEARCH_FIELDS = frozenset({*SEARCH, META})
 
 ORDERS = {
-    name: name.replace(".", "__")
-    for name in (
-        *("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end"),
-    )
+    **{name: name for name in ("created_at", "updated_at", "completed", "graph", "state")},
+    **{name: f"event__{name}" for name in ("start", "end")},  # as in POST
+    **{f"event.{name}": f"event__{name}" for name in ("start", "end")},
 }
 
 

@@ -131,9 +131,10 @@ def is_relative(text: str) -> bool:
 def resolve_time(text: str, now: datetime, zone_name: str) -> datetime:
     """Resolve a `from` or `to` to an instant (aware UTC, whole seconds).
 
-    "now", "tomorrow" (the zone's next midnight), a duration from now, or an instant. Days, weeks
-    and months move the zone's wall clock (a time in a gap becomes the gap's end, the 31st of a
-    short month its last day), then the seconds elapse. Raises DurationError or InstantError.
+    "now", "tomorrow" (the zone's next midnight), a duration from now, an instant, or a date for its
+    midnight. Days, weeks and months move the zone's wall clock (a time in a gap becomes the gap's
+    end, the 31st of a short month its last day), then the seconds elapse. Raises DurationError or
+    InstantError.
     """
     if not isinstance(text, str):
         raise DurationError("Must be a string.")
@@ -145,19 +146,23 @@ def resolve_time(text: str, now: datetime, zone_name: str) -> datetime:
         return next_midnight(now, zone_name)
     if is_relative(words):
         return add_duration(now, parse_duration(words), zone_name)
-    return parse_instant(text.strip(), zone_name)
+    return parse_instant_or_date(text.strip(), zone_name)
+
+
+def parse_instant_or_date(text: str, zone_name: str) -> datetime:
+    """Return the instant, or the date's midnight. Raises InstantError.
+
+    A midnight that the zone skips becomes the gap's end.
+    """
+    if DATE.fullmatch(text):
+        return check_year(local_midnight(parse_date(text), zone_name))
+    return parse_instant(text, zone_name)
 
 
 def resolve_bound(text: str, now: datetime, zone_name: str) -> datetime:
-    """Resolve a bound of a listing: like `resolve_time`, or a date for its midnight.
-
-    A midnight that the zone skips becomes the gap's end. Raises InstantError.
-    """
-    words = text.strip()
+    """Resolve a bound of a listing as `resolve_time` does. Raises InstantError."""
     try:
-        if DATE.fullmatch(words):
-            return check_year(local_midnight(parse_date(words), zone_name))
-        return resolve_time(words, now, zone_name)
+        return resolve_time(text, now, zone_name)
     except DurationError:
         raise InstantError(NO_BOUND) from None
 

@@ -160,15 +160,15 @@ class InstantTextField(serializers.Field):
 @extend_schema_field(
     {
         "type": "string",
-        "description": "An instant, or a time relative to the request: `now`, `tomorrow` (the"
-        " next midnight), or a duration. Days, weeks and months use the wall clock of the"
-        " resource. With `round_to_nearest_hour`, relative times are rounded up to the full"
-        " hour.",
-        "examples": ["now", "2 days", "2026-11-20T09:00:00+01:00"],
+        "description": "An instant, a date (its midnight), or a time relative to the request:"
+        " `now`, `tomorrow` (the next midnight), or a duration. Days, weeks and months use the wall"
+        " clock of the resource. With `round_to_nearest_hour`, relative times are rounded up to the"
+        " full hour.",
+        "examples": ["now", "2 days", "2026-11-20T09:00:00+01:00", "2026-11-20"],
     }
 )
 class MomentField(serializers.Field):
-    """`from` or `to`: an instant, or text relative to the time of the request. Kept as sent."""
+    """`from` or `to`: an instant, a date, or text relative to the request. Kept as sent."""
 
     default_error_messages = {"invalid": "Must be a string."}
 

@@ -301,6 +301,11 @@ def test_a_day_that_a_zone_skipped_can_have_no_event(tenant, rosa):
          "2025-10-30 23:30+03:00 to 2025-10-31 00:00+02:00"),
         ("Pacific/Apia", {"from": "2011-12-29 23:59:00", "to": "2011-12-31 00:01:00"},
          "2011-12-29 23:59-10:00 to 2011-12-31 00:01+14:00"),
+        # A date is its midnight.
+        ("Europe/Berlin", {"from": "2025-10-26", "to": "2025-10-27"},
+         "2025-10-26 00:00+02:00 to 2025-10-27 00:00+01:00"),
+        ("Africa/Cairo", {"from": "2025-04-25", "to": "2025-04-25 02:00:00"},
+         "2025-04-25 01:00-02:00 +03:00"),
     ],
 )  # fmt: skip
 def test_wall_times_of_the_range(tenant, rosa, zone, given, found):

@@ -520,11 +520,14 @@ def test_meta_knows_no_wildcards(tenant: Tenant, book: Book, value: str) -> None
 
 
 # --- Order ----------------------------------------------------------------------------------------
-ORDERS = ("created_at", "updated_at", "completed", "graph", "state", "event.start", "event.end")
+ORDERS = (
+    *("created_at", "updated_at", "completed", "graph", "state"),
+    *("start", "end", "event.start", "event.end"),
+)
 
 
 def key_of(booking: Booking, order: str) -> Any:
-    value: Any = booking
+    value: Any = booking.event if order in ("start", "end") else booking
     for name in order.split("."):
         value = getattr(value, name)
     return value

@@ -103,6 +103,7 @@ def test_elapsed_seconds_refuses(text, message):
         ("0 days", "2026-03-27 12:00"),
         ("2026-06-01T10:00:00+02:00", "2026-06-01 08:00"),
         ("2026-06-01 10:00:00", "2026-06-01 08:00"),
+        ("2026-06-01", "2026-05-31 22:00"),
     ],
 )
 def test_resolve_in_berlin(text, utc):
@@ -115,6 +116,7 @@ def test_resolve_in_berlin(text, utc):
     ("text", "now", "zone_name", "utc"),
     [
         ("tomorrow", "2018-11-03 15:00", "America/Sao_Paulo", "2018-11-04 03:00"),  # a gap
+        ("2018-11-04", "2018-11-03 15:00", "America/Sao_Paulo", "2018-11-04 03:00"),
         ("1 day", "2026-03-28 01:30", "Europe/Berlin", "2026-03-29 01:00"),  # 02:30 skipped
         ("1 day 30 mins", "2026-03-28 01:30", "Europe/Berlin", "2026-03-29 01:30"),
         ("1 month", "2026-01-31 12:00", "UTC", "2026-02-28 12:00"),
@@ -141,7 +143,7 @@ def test_resolve_on_the_wall_clock(text, now, zone_name, utc):
         (None, DurationError),
         (5, DurationError),
         ("2026-03-29 02:30:00", InstantError),
-        ("2026-03-29", InstantError),
+        ("2026-03-32", InstantError),
         ("9999-01-01T00:00:00Z", InstantError),
         ("190 months", None),
         ("2300 months", InstantError),
