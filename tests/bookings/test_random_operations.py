@@ -2,12 +2,16 @@
 
 import json
 import os
+import random
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from importlib import import_module
+from threading import Event, Thread
 from typing import Any
 
+import psutil
 import pytest
 
 from bookings.graphs import GRAPHS, INITIALIZED
@@ -29,8 +33,11 @@ SEED = 20261120
 LISTS = import_module("bookings.migrations.0016_listing_tallies")
 BOOKINGS_TALLY, CUSTOMERS_TALLY = LISTS.BOOKINGS, LISTS.CUSTOMERS
 DELIVERIES_TALLY = import_module("notifications.migrations.0017_delivery_tally").DELIVERIES
-REFUSALS = {"slot_taken", "not_available", "action_not_allowed", "not_found", "invalid", "in_use"}
-# What 500 operations are sure to contain, and what only many thousands are.
+REFUSALS = {
+    *("slot_taken", "not_available", "action_not_allowed", "not_found", "invalid", "in_use"),
+    *("group_full", "hold_expired", "policy"),
+}
+# What 400 operations are sure to contain, and what only many thousands are.
 FREQUENT = {"book ok", "act ok", "move ok", "book slot_taken"}
 RARE = {"hide ok", "resize ok", "sweep ok", "act slot_taken", "move slot_taken"}
 
@@ -51,6 +58,11 @@ JOIN availability_event AS main ON main.id = companion.main_id
 WHERE companion.start <> main.start OR companion."end" <> main."end"
    OR companion.busy <> main.busy
    OR (companion.exclusive OR companion.unit > 0) <> (main.exclusive OR main.unit > 0)
+"""
+CROWDED_GROUPS = """
+SELECT owner.id FROM bookings_booking AS seat
+JOIN bookings_booking AS owner ON owner.id = seat.owner_booking_id
+WHERE NOT seat.completed GROUP BY owner.id, owner.max_seats HAVING count(*) > owner.max_seats
 """
 # The time of a seat is its group's: what blocks there is the owner's booking. Seats that had ended
 # before their group was moved keep the old time, which blocks nothing.
@@ -104,6 +116,7 @@ def find_faults(rows: Rows) -> dict[str, Any]:
         "overlaps": count_overlaps(rows(GUARDED)),
         "units": rows(WRONG_UNITS),
         "companions": rows(TORN_COMPANIONS),
+        "groups": rows(CROWDED_GROUPS),
         "tallies": find_wrong_numbers(rows(TALLIED), rows(COUNTED)),
         "customers": set(rows(CUSTOMERS)) ^ set(rows(COUNTED_CUSTOMERS)),
     }
@@ -170,11 +183,12 @@ def instant(value: datetime | str) -> datetime:
     return datetime.fromisoformat(value).replace(tzinfo=UTC) if isinstance(value, str) else value
 
 
-def make_job(tenant: LiveTenant, operations: int) -> Job:
-    """Eight resources of several capacities, projects of every mode that share some of them, one
-    tenth over HTTP.
+def make_job(tenant: LiveTenant, operations: int, *, is_cut: bool = False) -> Job:
+    """Eight resources of several capacities, projects of every mode that share some of them, and
+    eight clients, one of them over HTTP; all of them if their requests are cut.
     """
-    ids = [tenant.make_resource(capacity=number)["id"] for number in (1, 2, 1, 3, 1, 1, 5, 2)]
+    resources = [tenant.make_resource(capacity=number) for number in (1, 2, 1, 3, 1, 1, 5, 2)]
+    ids = [resource["id"] for resource in resources]
     unruled = {"settings": {"enforce_availability": False}}
     pending = {"settings": {"enforce_availability": False, "pending_blocks": True}}
     return Job(
@@ -183,6 +197,7 @@ def make_job(tenant: LiveTenant, operations: int) -> Job:
         url=tenant.service.url,
         headers=tenant.headers,
         resources=ids,
+        calendars=[resource["calendars"][0]["id"] for resource in resources],
         projects=[
             (tenant.make_project(ids, "exclusive", **pending), True),
             (tenant.make_project(ids[:4], "roundrobin_random"), False),
@@ -190,7 +205,8 @@ def make_job(tenant: LiveTenant, operations: int) -> Job:
             (tenant.make_project(ids[:3], "mutual", **unruled), False),
             (tenant.make_project([ids[3], ids[2], ids[1]], "mutual", **pending), False),
         ],
-        shares=[operations // 10, *[operations * 3 // 10] * 3],
+        shares=[operations // 8] * 8,
+        over_http=8 if is_cut else 1,
         seed=SEED,
     )
 
@@ -198,7 +214,7 @@ def make_job(tenant: LiveTenant, operations: int) -> Job:
 @pytest.mark.parametrize(
     "operations",
     [
-        500,
+        400,
         pytest.param(100_000, marks=[pytest.mark.deep, pytest.mark.postgresql]),
         pytest.param(20_000, marks=[pytest.mark.deep, pytest.mark.sqlite]),
     ],
@@ -214,8 +230,49 @@ def test_everything_fits_together_afterwards(live_service: Service, operations: 
     assert find_faults(tenant.rows) == {}
     assert kinds.total() == operations
     assert refusals <= REFUSALS
-    expected = FREQUENT if operations == 500 else FREQUENT | RARE
+    expected = FREQUENT if operations == 400 else FREQUENT | RARE
     assert expected <= outcomes.keys(), outcomes
+    live_service.manage("verify_deliveries")
+
+
+@pytest.mark.deep
+@pytest.mark.postgresql  # SQLite has one writer: its kills are those of test_crashes.py
+def test_everything_fits_together_after_kills(live_service: Service) -> None:
+    """Web workers are killed while they serve; a request without an answer may have happened."""
+    tenant = LiveTenant(live_service)
+    job = make_job(tenant, 5000, is_cut=True)
+
+    with killing_web_workers(live_service, every=2):
+        outcomes = run_operations(job, live_service)
+
+    print(sorted(outcomes.items()))
+    refusals = {outcome.split()[1] for outcome in outcomes} - {"ok", "nothing"}
+    assert find_faults(tenant.rows) == {}
+    assert outcomes.total() == 5000
+    assert "cut" in refusals <= REFUSALS | {"cut", "busy"}
+    assert outcomes.keys() >= FREQUENT, outcomes
+    live_service.manage("verify_deliveries")
+
+
+@contextmanager
+def killing_web_workers(service: Service, every: float) -> Iterator[None]:
+    """Inside the block, one web worker after another dies, each `every` seconds."""
+    ended = Event()
+
+    def kill() -> None:
+        chosen = random.Random(SEED)
+        while not ended.wait(every):
+            workers = psutil.Process(service.processes["web"].pid).children()
+            with suppress(psutil.NoSuchProcess, IndexError):
+                chosen.choice(workers).kill()
+
+    killer = Thread(target=kill)
+    killer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        killer.join()
 
 
 # --- The control: what does not fit together is found ---------------------------------------------
