@@ -270,25 +270,6 @@ class ScheduleRecord(Record):
     updated_at: Stamp
 
 
-class AvailabilityTextRecord(Record):
-    """What was read of an iCalendar text."""
-
-    availability_constraints: list[ConstraintRecord] = field(
-        "The rules of the resource.",
-        maxItems=MAX_CONSTRAINTS,
-        example=[{"allow_day_and_time": {"day": "Monday", "start": 9, "end": 17}}],
-    )
-    not_read: list[str] = field(
-        "What has no equivalent among the rules and was left out.",
-        example=["VAVAILABILITY 2: the time zone Asia/Tokyo is not Europe/Berlin."],
-    )
-    kept: list[ConstraintRecord] = field(
-        "Rules that iCalendar can't contain; they are among `availability_constraints`.",
-        maxItems=MAX_CONSTRAINTS,
-        example=[],
-    )
-
-
 class PublicResourceRecord(Record):
     "A resource, as widget keys see it."
 

@@ -3,7 +3,6 @@ from django.urls import URLPattern, path
 from availability.views import (
     availability_queries,
     events,
-    ical_availability,
     projects,
     public_project,
     resources,
@@ -23,10 +22,6 @@ def resource_paths(name: str) -> list[URLPattern]:
 urlpatterns = [
     *resource_paths("resources"),
     *resource_paths("users"),
-    path(
-        "resources/<uuid:resource_id>/availability.ics",
-        ical_availability.AvailabilityTextView.as_view(),
-    ),
     path("schedules", schedules.SchedulesView.as_view()),
     path("schedules/<uuid:schedule_id>", schedules.ScheduleView.as_view()),
     path("events", events.EventsView.as_view()),

@@ -57,8 +57,6 @@ TABLE = [
     Row("POST", "/resources", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("GET", "/resources/{resource}", None, 200, ("widget",)),
     Row("PUT", "/resources/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
-    Row("GET", "/resources/{resource}/availability.ics", None, 200, ("widget",)),
-    Row("PUT", "/resources/{resource}/availability.ics", {}, 415, ("viewer", "widget")),
     Row("DELETE", "/resources/{spare}", None, 204, WRITE),
     Row("GET", "/resources/timezone/{email}", None, 200, ("widget",)),
     Row("POST", "/resources/resetpassword", {"email": "{email}"}, 200, WRITE),
