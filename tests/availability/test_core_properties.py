@@ -1,7 +1,7 @@
 """The core against the slow model, around the odd hours of the world's clocks.
 
-CORE_EXAMPLES sets the number of examples of each property (default 20, with --deep 40):
-CORE_EXAMPLES=2000 for a long run.
+CORE_EXAMPLES sets the number of examples of each property (default 20; with --deep 40, and 760 sets
+of rules): CORE_EXAMPLES=2000 for a long run.
 """
 
 import os
@@ -18,10 +18,12 @@ from availability.core.slots import ResourceTimeline, SlotRequest, find_slots, f
 from availability.core.zones import wall_to_instant
 from tests.availability import core_model as model
 
-EXAMPLES = int(os.environ.get("CORE_EXAMPLES", 40 if settings().max_examples > 100 else 20))
+IS_DEEP = settings().max_examples > 100
+EXAMPLES = int(os.environ.get("CORE_EXAMPLES", 40 if IS_DEEP else 20))
 thorough = settings(
     max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
+many_rules = settings(thorough, max_examples=max(EXAMPLES, 760 if IS_DEEP else 0))
 
 ODD_TIMES = {  # changes of the clock, in UTC
     "America/Santiago": ["2026-04-05 03:00", "2026-09-06 04:00"],
@@ -292,7 +294,7 @@ def scenes(draw, most_agendas=1, longest=2 * DAY):
     return agendas, draw(demands(start, end))
 
 
-@thorough
+@many_rules
 @given(st.data())
 def test_open_windows_agree_with_the_wall_clock_of_every_minute(data):
     zone, start, end = data.draw(ranges(4 * DAY))
@@ -304,7 +306,7 @@ def test_open_windows_agree_with_the_wall_clock_of_every_minute(data):
     assert windows == to_seconds(expected)
 
 
-@thorough
+@many_rules
 @given(st.data())
 def test_a_list_over_a_schedule_agrees_with_every_minute(data):
     zone, start, end = data.draw(ranges(3 * DAY))
@@ -372,7 +374,7 @@ def resolved(item, buffers):
     return item.start, item.end, before, buffers.after if item.after is None else item.after
 
 
-@thorough
+@many_rules
 @given(st.data())
 def test_blocked_times_keep_every_distance(data):
     """Of any length, with any buffers: a booking fits where no blocked time is, nowhere else."""
