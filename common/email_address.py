@@ -68,6 +68,19 @@ def _canonical(text: str) -> str:
     return address
 
 
+def unicode_address(address: str) -> str:
+    """Return the canonical form with the domain as people type it.
+
+    >>> unicode_address("ada@xn--bcher-kva.example")
+    'ada@bücher.example'
+    """
+    local, at, domain = canonical_address(address).rpartition("@")
+    try:
+        return f"{local}{at}{idna.decode(domain)}"
+    except idna.IDNAError:  # of an address that `check_address` refuses
+        return address
+
+
 def ascii_address(address: str) -> str:
     """Return the address for a mail server: as typed, but with the domain in ASCII.
 

@@ -103,9 +103,8 @@ def _other_event_records(
     marks = person.marks
     for found in iterate_batches(person.events_with_address().select_related("resource"), SLICE):
         for event in found:
-            invited = [
-                participant for participant in event.participants if marks.are_in(participant)
-            ]
-            texts = [getattr(event, name) for name in EVENT_TEXTS]
-            if event.booked not in without_bookings and (invited or marks.are_in(texts)):
+            if event.booked not in without_bookings and person.is_in(event):
+                invited = [
+                    participant for participant in event.participants if marks.are_in(participant)
+                ]
                 yield EventRecord.of(event, zone) | {"participants": invited}

@@ -12,7 +12,7 @@ from apps_config.models import App
 from availability.models import Event
 from bookings.models import Booking, Customer
 from bookings.privacy.text_redactor import Redactor
-from common.email_address import canonical_address
+from common.email_address import canonical_address, unicode_address
 
 EVENT_TEXTS = ("what", "where", "description")
 
@@ -36,7 +36,8 @@ class Person(NamedTuple):
         return set(self.customers().values_list("booking", flat=True))
 
     def events_with_address(self) -> QuerySet:
-        """Events whose texts may contain the address, or a longer one with the same end.
+        """Events whose texts may contain the address, a longer one with the same end, or one that
+        the database takes for equal. `marks` decides.
 
         `booked` is the id of the booking that an event, or its main event, belongs to.
         """
@@ -49,10 +50,19 @@ class Person(NamedTuple):
         holds = [
             Q(**{f"{name}__icontains": form})
             for name in (*EVENT_TEXTS, "invited")
-            for form in {self.email, self.address}
+            for form in self._forms
         ]
         return rows.filter(reduce(or_, holds))
 
+    def is_in(self, event: Event) -> bool:
+        """Whether the event's texts or participants contain the address."""
+        texts = [getattr(event, name) for name in EVENT_TEXTS]
+        return self.marks.are_in([*texts, *event.participants])
+
+    @property
+    def _forms(self) -> set[str]:
+        return {self.email, self.address, unicode_address(self.address)}
+
     @property
     def marks(self) -> Redactor:
-        return Redactor([self.email, self.address])
+        return Redactor(self._forms)

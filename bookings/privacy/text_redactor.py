@@ -3,13 +3,16 @@
 import re
 from collections.abc import Iterable
 from typing import Any
-from urllib.parse import quote, quote_plus
+from urllib.parse import quote, quote_plus, unquote
 
 MIN_LENGTH = 2  # single letters can't be redacted
 
 
 class Redactor:
     """Removes a person's address, name and numbers from text.
+
+    Of addresses, only the letters a to z match in both cases: with Unicode's rules, the text
+    ann@gmail.com would match somebody else's ann@gmaıl.com.
 
     >>> Redactor(["Ann Lee", "ann@example.com"]).cut("Check-up of Ann Lee (joann@example.com)")
     'Check-up of (joann@example.com)'
@@ -42,7 +45,8 @@ def _bounded(word: str) -> str:
     """
     before, after = (r"\w.+-", r"(?![\w-]|\.\w)") if "@" in word else (r"\w", r"(?!\w)")
     start = f"(?<![{before}])" if _has_ends(word[0]) else ""
-    return start + re.escape(word) + (after if _has_ends(word[-1]) else "")
+    letters = f"(?a:{re.escape(word)})" if "@" in unquote(word) else re.escape(word)
+    return start + letters + (after if _has_ends(word[-1]) else "")
 
 
 def _has_ends(letter: str) -> bool:

@@ -17,8 +17,11 @@ def search_customers(term: str) -> QuerySet[Customer]:
     if "\0" in term:
         return customers.none()
     if "@" in term:
-        # A whole address finds its person, however the domain was typed.
-        return customers.filter(Q(email__istartswith=term) | Q(address=canonical_address(term)))
+        # A whole address finds its person alone, however it was typed.
+        person = customers.filter(address=canonical_address(term))
+        if person.exists():
+            return person
+        return customers.filter(Q(email__istartswith=term))
     if re.fullmatch(r"[+\d][\d\s()/.-]{3,}", term):
         # As typed, or by its last digits: people write numbers in many ways.
         return customers.filter(Q(phone__icontains=term) | Q(phone__iregex=_digits_pattern(term)))
