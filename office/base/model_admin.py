@@ -528,7 +528,7 @@ class AppChoiceAdmin(OfficeAdmin[Row]):
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Preselect `?app=`, or the only app."""
         initial = super().get_changeform_initial_data(request)
-        apps = list(scope_of(request).apps(self.chosen_by)[:2])
+        apps = list(scope_of(request).apps(self.chosen_by).order_by()[:2])
         return ({"app": apps[0].pk} if len(apps) == 1 else {}) | initial
 
     def formfield_for_foreignkey(

@@ -158,7 +158,7 @@ class CalendarInline(OfficeInline[Calendar]):
 @read_once
 def only_app(request: HttpRequest) -> App | None:
     """Return the app that the account may edit, if there is a single one."""
-    apps = list(scope_of(request).apps(Membership.EDITOR)[:2])
+    apps = list(scope_of(request).apps(Membership.EDITOR).order_by()[:2])
     return apps[0] if len(apps) == 1 else None
 
 
