@@ -524,10 +524,16 @@ PROJECT_INCLUDES = ("resources", "availability_constraints", "payment_key")
 PROJECT_EXAMPLE = ProjectRecord.example()
 
 
-def with_project_rows(projects: QuerySet[Project]) -> QuerySet[Project]:
-    """The rows that `ProjectRecord` needs: one query each, whatever the number of projects."""
+def with_project_rows(
+    projects: QuerySet[Project], include: Collection[str] = ()
+) -> QuerySet[Project]:
+    """The rows that `ProjectRecord` needs: one query each, whatever the number of projects. Of
+    resources only the ids, unless they are included: a project may have thousands.
+    """
     rows = Resource.objects.filter(deleted_at=None).order_by(
         "project_resources__position", "project_resources__id"
     )
+    if "resources" not in include:
+        rows = rows.only("id")
     shown: Prefetch = Prefetch("resources", rows, to_attr="shown_resources")
     return projects.prefetch_related(shown, "constraints", "event_notifications")

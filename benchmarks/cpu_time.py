@@ -12,22 +12,27 @@ ROUNDS, PER_ROUND = 5, 100
 
 
 def cpu_per_call(
-    stage: Stage, url: str, runs: Mapping[str, Callable[[], bytes]]
+    stage: Stage,
+    url: str,
+    runs: Mapping[str, Callable[[], bytes]],
+    *,
+    rounds: int = ROUNDS,
+    per_round: int = PER_ROUND,
 ) -> dict[str, tuple[float, float]]:
     """Return the median CPU seconds of web and of PostgreSQL per call, in rounds that alternate."""
     web = psutil.Process(stage.service.processes["web"].pid)
-    postmaster = _postmaster(url)
+    database = postmaster(url)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for run in runs.values():
-        for _ in range(PER_ROUND):
+        for _ in range(per_round):
             run()
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         for name, run in runs.items():
-            before = cpu_of(web), cpu_of(postmaster)
-            for _ in range(PER_ROUND):
+            before = cpu_of(web), cpu_of(database)
+            for _ in range(per_round):
                 run()
-            spent = cpu_of(web) - before[0], cpu_of(postmaster) - before[1]
-            times[name].append((spent[0] / PER_ROUND, spent[1] / PER_ROUND))
+            spent = cpu_of(web) - before[0], cpu_of(database) - before[1]
+            times[name].append((spent[0] / per_round, spent[1] / per_round))
     return {
         name: (median(web for web, _ in found), median(postgres for _, postgres in found))
         for name, found in times.items()
@@ -44,7 +49,7 @@ def cpu_of(process: psutil.Process) -> float:
     return spent
 
 
-def _postmaster(url: str) -> psutil.Process:
+def postmaster(url: str) -> psutil.Process:
     with psycopg.connect(url) as connection:
         parent = psutil.Process(connection.info.backend_pid).parent()
     if parent is None:

@@ -2,6 +2,7 @@
 
 import http.client
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +14,23 @@ TARGET = 3
 SHORTEST = 0.005
 
 
-def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> dict[Any, float]:
+def page_reader(stage: Stage) -> Callable[[str, str], bytes]:
+    """Return the function that reads a page, as whom the session's cookie says."""
     connection = http.client.HTTPConnection("127.0.0.1", stage.service.port, timeout=120)
 
-    def get(path: str, cookie: str) -> None:
+    def get(path: str, cookie: str) -> bytes:
         connection.request("GET", path, headers={"Cookie": f"sessionid={cookie}"})
         answer = connection.getresponse()
-        answer.read()
+        page = answer.read()
         if answer.status != 200:
             raise RuntimeError(f"{path}: {answer.status}")
+        return page
 
+    return get
+
+
+def measure_pages(stage: Stage, log_ins: dict[str, str], paths: list[str]) -> dict[Any, float]:
+    get = page_reader(stage)
     runs = {
         (who, path): lambda path=path, cookie=cookie: get(path, cookie)
         for who, cookie in log_ins.items()

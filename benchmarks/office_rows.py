@@ -118,17 +118,20 @@ def _fill(total: int) -> dict[str, Any]:
     member = Account.objects.create_user("member@example.com")
     app = App.objects.get(id=made["app"])
     Membership.objects.create(account=member, app=app, role=Membership.OWNER)
-    log_ins = {}
-    for name, account in (("staff", staff), ("member", member)):
-        client = Client()
-        client.force_login(account)
-        log_ins[name] = client.cookies["sessionid"].value
+    log_ins = {"staff": log_in(staff), "member": log_in(member)}
     lists = [
         reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_changelist")
         for model, page in admin.site._registry.items()
         if page.app_paths
     ]
     return {"log_ins": log_ins, "paths": [reverse("admin:index"), *lists]}
+
+
+def log_in(account: Account) -> str:
+    """Return the cookie of a new session."""
+    client = Client()
+    client.force_login(account)
+    return client.cookies["sessionid"].value
 
 
 if __name__ == "__main__":

@@ -170,8 +170,8 @@ def only_app_id(request: HttpRequest) -> uuid.UUID | None:
     if not may_open(request, APPS):
         return None
     scope = scope_of(request)
-    rows = scope.apps().values_list("pk", flat=True)[:2] if scope.is_staff else scope.roles
-    ids = list(rows)
+    apps = scope.apps().order_by().values_list("pk", flat=True)
+    ids = list(apps[:2] if scope.is_staff else scope.roles)
     return ids[0] if len(ids) == 1 else None
 
 

@@ -20,6 +20,7 @@ from office.access.fresh_log_in import View, with_second_factor
 from office.access.log_in import LogInView
 from office.access.own_password import OwnPasswordView
 from office.base.dates import office_zone
+from office.base.row_choices import RowChoices
 from office.base.scope import scope_of
 from office.bookings.tabs import booking_tabs
 from office.dashboard import today_context
@@ -112,6 +113,9 @@ class OfficeSite(UnfoldAdminSite):
         if request.method == "POST" and request.user.is_authenticated:
             get_adapter().logout(request)
         return super().logout(request, extra_context)
+
+    def autocomplete_view(self, request: HttpRequest) -> HttpResponse:
+        return cast(HttpResponse, RowChoices.as_view(admin_site=self)(request))
 
     def password_change(
         self, request: HttpRequest, extra_context: dict[str, Any] | None = None

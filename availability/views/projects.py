@@ -83,9 +83,8 @@ class ProjectScopedView(TenantView):
     def answer_project(
         self, project_id: uuid.UUID, includes: Collection[str] = (), status: int = 200
     ) -> Response:
-        row = found_or_404(
-            with_project_rows(self.projects()).filter(id=project_id).first(), "Project"
-        )
+        rows = with_project_rows(self.projects(), includes)
+        row = found_or_404(rows.filter(id=project_id).first(), "Project")
         return Response({"data": ProjectRecord.of(row, include=includes)}, status=status)
 
 
@@ -107,7 +106,7 @@ class ProjectsView(ProjectScopedView):
         rows = self.filter_and_order(
             filter_by_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME
         )
-        rows = with_project_rows(rows)
+        rows = with_project_rows(rows, includes)
         return self.list_page(request, rows, lambda row: ProjectRecord.of(row, include=includes))
 
     @describe_endpoint(

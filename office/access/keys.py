@@ -1,12 +1,11 @@
 """Keys in the back office: issue, show once, list and revoke. For an app's owners and staff."""
 
 from collections.abc import Iterable
-from typing import Any, ClassVar, cast
+from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.text import capfirst
@@ -25,7 +24,7 @@ from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
 from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
-from office.base.scope import is_allowed, scope_of
+from office.base.scope import is_allowed
 
 KIND_WORDS = {
     Credential.SERVER: _("server: full access to the app"),
@@ -61,9 +60,8 @@ def lines_field(label: LazyText, help_text: LazyText) -> forms.CharField:
 
 
 class KeyForm(CheckedForm, forms.ModelForm):
-    """The fields of POST /v2/credentials. `owned`: the apps whose keys may be issued."""
+    """The fields of POST /v2/credentials."""
 
-    owned: ClassVar[QuerySet[App]]
     field_of = {
         "resource_id": "resource",
         "projects": "project_slugs",
@@ -109,9 +107,7 @@ class KeyForm(CheckedForm, forms.ModelForm):
         is_widget = given.get("kind") == Credential.WIDGET
         projects = self._find_projects(app, given.get("project_slugs") or "") if is_widget else []
         origins = (given.get("web_sites") or "").split() if is_widget else []
-        if app and not self.owned.filter(pk=app.pk).exists():
-            self.add_error("app", gettext("Only owners can issue keys of an app."))
-        elif app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
+        if app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
             self.add_error("resource", gettext("The app has no such resource."))
         expires_at = given.get("expires_at")
         body = {
@@ -217,17 +213,6 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         if self.has_add_permission(request):
             require_fresh_log_in(request)
         return super().add_view(request, form_url, extra_context)
-
-    def get_form(
-        self,
-        request: HttpRequest,
-        obj: Credential | None = None,
-        change: bool = False,
-        **kwargs: Any,
-    ) -> type[KeyForm]:
-        form = cast(type[KeyForm], super().get_form(request, obj, change, **kwargs))
-        form.owned = scope_of(request).apps(Membership.OWNER)
-        return form
 
     def save_row(
         self, request: HttpRequest, row: Credential, form: KeyForm, *, is_new: bool

@@ -19,7 +19,7 @@ MAX_SAMPLED = 1000
 @read_once
 def office_zone(request: HttpRequest) -> str:
     """Return the most common zone of the account's apps, else of newest resources, else UTC."""
-    apps = scope_of(request).apps()
+    apps = scope_of(request).apps().order_by("id")
     of_apps = apps.values_list("settings__default_timezone", flat=True)
     of_resources = apps.filter(resources__deleted_at=None).order_by("-resources__id")
     for names in (of_apps, of_resources.values_list("resources__timezone", flat=True)):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
 
 from django import forms
 from django.contrib import messages
-from django.contrib.admin import RelatedFieldListFilter, ShowFacets
+from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import BaseModelAdmin, InlineModelAdmin
 from django.contrib.admin.views.main import ORDER_VAR
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
@@ -40,6 +40,7 @@ from office.base.history import HistoryPages
 from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row, TitledRow
+from office.base.row_choices import CurrentRowSelect, VisibleRowField, VisibleRowSelect
 from office.base.scope import reader_of, scope_of
 from office.base.service_sentence_translations import translate_sentence
 
@@ -199,10 +200,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
 
     def get_list_display(self, request: HttpRequest) -> Any:
         """Leave out the app if the account has only one, `deletion_time` without deleted rows."""
-        scope = scope_of(request)
-        is_one = not scope.is_staff and len(scope.roles) == 1
         unneeded = {
-            *(["app"] if is_one else []),
+            *([] if scope_of(request).has_several_apps else ["app"]),
             *([] if request.GET.get(DeletedFilter.parameter_name) else ["deletion_time"]),
         }
         return [name for name in super().get_list_display(request) if name not in unneeded]
@@ -522,14 +521,22 @@ class AppChoiceAdmin(OfficeAdmin[Row]):
     or edit links.
     """
 
+    autocomplete_fields: ClassVar[tuple[str, ...]] = ("app",)
     chosen_by: ClassVar[str] = Membership.EDITOR
     chosen_fields: ClassVar[tuple[str, ...]] = ("app",)
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """Preselect `?app=`, or the only app."""
         initial = super().get_changeform_initial_data(request)
-        apps = list(scope_of(request).apps(self.chosen_by)[:2])
+        apps = list(scope_of(request).apps(self.chosen_by).order_by()[:2])
         return ({"app": apps[0].pk} if len(apps) == 1 else {}) | initial
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        if db_field.name == "app":
+            kwargs["queryset"] = scope_of(request).apps(self.chosen_by)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def formfield_for_dbfield(
         self, db_field: models.Field, request: HttpRequest, **kwargs: Any
@@ -632,24 +639,34 @@ class DeletedFilter(ChoiceFilter):
         return queryset.filter(deleted_at__isnull=self.value() != "only")
 
 
-class AppFilter(RelatedFieldListFilter):
-    def field_choices(
-        self, field: models.Field, request: HttpRequest, model_admin: BaseModelAdmin
-    ) -> list[tuple[str, Any]]:
-        return [(str(app.pk), app.name) for app in scope_of(request).apps()]
-
-
 class ScopedChoiceForm(AutocompleteDropdownForm):
     """The theme's filter form, limited to rows that the account may see."""
+
+    field = VisibleRowField
+    widget = VisibleRowSelect
 
     def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
         super().__init__(request, *args, **kwargs)
         other = kwargs["model_admin"].admin_site._registry[kwargs["field"].remote_field.model]
-        self.fields[kwargs["name"]].queryset = other.get_queryset(request)
+        field = cast(VisibleRowField, self.fields[kwargs["name"]])
+        field.queryset, field.scope = other.get_queryset(request), scope_of(request)
 
 
 class ScopedChoiceFilter(AutocompleteSelectFilter):
     form_class = ScopedChoiceForm
+
+
+class AppChoiceForm(ScopedChoiceForm):
+    widget = CurrentRowSelect
+
+
+class AppFilter(ScopedChoiceFilter):
+    """Filter by app, for accounts that may see several."""
+
+    form_class = AppChoiceForm
+
+    def has_output(self) -> bool:
+        return scope_of(self.request).has_several_apps
 
 
 class DaysFilter(RangeDateFilter):

@@ -33,6 +33,11 @@ class Scope:
     def may_enter_office(self) -> bool:
         return self.is_staff or bool(self.roles)
 
+    @property
+    def has_several_apps(self) -> bool:
+        """Return whether the account may see rows of several apps; staff may."""
+        return self.is_staff or len(self.roles) > 1
+
     def ids(self, least: str = Membership.VIEWER) -> list[uuid.UUID]:
         """Return the apps in which the role is at least `least`; for members only."""
         return [app for app, role in self.roles.items() if RANKS[role] >= RANKS[least]]

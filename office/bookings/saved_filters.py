@@ -88,7 +88,7 @@ def _app_of(request: HttpRequest, query: str) -> App | None:
             return apps.filter(pk=uuid.UUID(chosen)).first()
         except ValueError:
             return None
-    found = list(apps[:2])
+    found = list(apps.order_by()[:2])
     return found[0] if len(found) == 1 else None
 
 

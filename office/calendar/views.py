@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext
@@ -33,6 +33,7 @@ from office.base.local_time import (
     today_in,
     validate_zone_name,
 )
+from office.base.model_admin_pages import find_row
 from office.base.permissions import (
     MAKE,
     MAX_SIDE_BY_SIDE,
@@ -50,6 +51,7 @@ from office.base.permissions import (
     show_page,
     visible_resources,
 )
+from office.base.row_choices import CurrentRowForm
 from office.base.scope import scope_of
 from office.bookings.free_times import MAX_RESOURCES, find_other_calendar, find_times_to_book
 from office.bookings.tabs import CALLED_OFF
@@ -70,7 +72,7 @@ BOOKABLE_GRAPHS = {
 
 @require_safe
 def show_calendar(request: HttpRequest) -> HttpResponse:
-    """?resources=id,id&view=week&date=2026-11-23&q=ada&app=slug"""
+    """?resources=id,id&view=week&date=2026-11-23&q=ada&app=id"""
     chosen = _chosen_resources(request)
     app = _chosen_app(request, chosen)
     if chosen:
@@ -90,7 +92,7 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         has_more=len(offered) > LISTED,
         most=MAX_SIDE_BY_SIDE,
         wanted=wanted,
-        apps=scope_of(request).apps()[:200],
+        app_choice=_app_choice(request, app),
         app=app,
         bookable=_bookable_resources(request, app, chosen),
         projects=_projects_of(app),
@@ -153,7 +155,7 @@ def _chosen_resources(request: HttpRequest) -> list[Resource]:
         return get_visible_resources_or_404(request, ids[:MAX_SIDE_BY_SIDE])
     reach = visible_resources(request)
     if "app" in request.GET:
-        reach = reach.filter(app__slug=request.GET["app"])
+        reach = reach.filter(app=find_row(scope_of(request).apps(), request.GET["app"]))
     else:
         last = last_used_resources(request)
         rows = {row.id: row for row in reach.filter(id__in=last)} if last else {}
@@ -180,12 +182,18 @@ def _chosen_app(request: HttpRequest, chosen: list[Resource]) -> App | None:
         require(request, chosen[0].app_id, SEE)
         return chosen[0].app
     apps = scope_of(request).apps()
-    if "app" in request.GET:
-        apps = apps.filter(slug=request.GET["app"])
-    app = apps.first()
-    if app is None and "app" in request.GET:
-        raise Http404
-    return app
+    return find_row(apps, request.GET["app"]) if "app" in request.GET else apps.first()
+
+
+def _app_choice(request: HttpRequest, app: App | None) -> CurrentRowForm | None:
+    """Return the field to choose another app, for accounts that may see several."""
+    scope = scope_of(request)
+    if not scope.has_several_apps:
+        return None
+    column = Resource._meta.get_field("app")
+    return CurrentRowForm(
+        request, name="app", label=_("App"), column=column, rows=scope.apps(), chosen=app
+    )
 
 
 def _bookable_resources(

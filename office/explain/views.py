@@ -2,15 +2,15 @@
 
 import uuid
 from datetime import timedelta
-from typing import Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
-from availability.models import Project, Resource
+from availability.models import Event, Project, Resource
 from common.errors import Invalid, Refusal
 from office.base.local_time import monday_of, parse_day, parse_moment, today_in
 from office.base.model_admin_pages import find_row
@@ -21,6 +21,7 @@ from office.base.permissions import (
     visible_projects,
     visible_resources,
 )
+from office.base.row_choices import CurrentRowForm
 from office.base.service_sentence_translations import translate_sentence
 from office.calendar.views import last_used_resources, remember_resources
 from office.explain.data import WORDS, explain_days, explain_week
@@ -84,7 +85,15 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
         "office/why.html",
         title=_("Availability check"),
         resource=resource,
-        resources=_resource_choices(request, resource),
+        choice=CurrentRowForm(
+            request,
+            name="resource",
+            label=_("Resource"),
+            column=Event._meta.get_field("resource"),
+            rows=visible_resources(request),
+            chosen=resource,
+            attrs={"data-go": reverse("admin:why_resource", args=[resource.id])},
+        ),
         project=project,
         projects=projects.order_by("name", "id")[:LISTED],
         days=days,
@@ -104,13 +113,3 @@ def _find_project(request: HttpRequest, resource: Resource) -> Project | None:
     if not text:
         return None
     return find_row(visible_projects(request).filter(app_id=resource.app_id), text)
-
-
-def _resource_choices(request: HttpRequest, resource: Resource) -> list[dict[str, Any]]:
-    rows = list(visible_resources(request).order_by("name", "id")[:LISTED])
-    rows = rows if resource in rows else [resource, *rows]
-    several = len({row.app_id for row in rows}) > 1
-    return [
-        {"id": row.id, "name": f"{row.name} ({row.app.name})" if several else row.name}
-        for row in rows
-    ]

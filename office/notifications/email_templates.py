@@ -29,9 +29,9 @@ from notifications.models import Delivery, EmailTemplate
 from office.base.labels import template_words
 from office.base.model_admin import HistoryAdmin, RowPageAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
+from office.base.row_choices import CurrentRowForm
 from office.base.scope import is_allowed, scope_of
 
-MAX_APPS = 200  # apps offered at once; others are reached from their own page
 MAX_BODY = 256 * 1024
 # The same words as the API's PLACEHOLDERS, for people.
 PLACEHOLDER_WORDS = {
@@ -112,7 +112,16 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
             request,
             "office/templates.html",
             title=gettext("E-mail templates"),
-            apps=list(apps[:MAX_APPS]),
+            choice=CurrentRowForm(
+                request,
+                name="app",
+                label=gettext("App"),
+                column=self.opts.get_field("app"),
+                rows=apps,
+                chosen=app,
+            )
+            if scope_of(request).has_several_apps
+            else None,
             app=app,
             records=_records(app) if app else [],
         )

@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -22,7 +21,7 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from apps_config.models import App, Membership
+from apps_config.models import App
 from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
@@ -54,7 +53,6 @@ from office.base.model_admin import (
     HistoryAdmin,
 )
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
-from office.base.scope import scope_of
 from office.base.service_sentence_translations import translate_sentence
 
 LATEST = 20
@@ -144,7 +142,6 @@ class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmi
     search_fields = ("id", "url", "description", "app__slug")
     ordering = ("-id",)
     sortable_by = ("url", "created_at")
-    autocomplete_fields = ("app",)
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
         (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
@@ -206,9 +203,6 @@ class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmi
         if not is_new:
             return change_webhook(row, form.given) if form.given else row
         app: App = form.cleaned_data["app"]
-        scope = scope_of(request)
-        if not scope.is_staff and not scope.allows(app.pk, Membership.EDITOR):
-            raise PermissionDenied
         saved, secret = create_webhook(app=app, given=form.given)
         keep_secret(request, secret)
         return saved

@@ -9,7 +9,7 @@ from django import forms
 from django.conf import settings
 from django.contrib import admin, messages
 from django.db import transaction
-from django.db.models import Exists, Field, ForeignKey, OuterRef, Q, QuerySet
+from django.db.models import Exists, Field, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -158,7 +158,7 @@ class CalendarInline(OfficeInline[Calendar]):
 @read_once
 def only_app(request: HttpRequest) -> App | None:
     """Return the app that the account may edit, if there is a single one."""
-    apps = list(scope_of(request).apps(Membership.EDITOR)[:2])
+    apps = list(scope_of(request).apps(Membership.EDITOR).order_by()[:2])
     return apps[0] if len(apps) == 1 else None
 
 
@@ -187,13 +187,6 @@ class AppOwnedAdmin(
     @display(description=_("deleted"))
     def deletion_time(self, row: Any) -> str:
         return moment_words(row.deleted_at)
-
-    def formfield_for_foreignkey(
-        self, db_field: ForeignKey, request: HttpRequest, **kwargs: Any
-    ) -> forms.ModelChoiceField | None:
-        if db_field.name == "app":
-            kwargs["queryset"] = scope_of(request).apps(Membership.EDITOR)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
     def get_form(
         self, request: HttpRequest, obj: Row | None = None, change: bool = False, **kwargs: Any

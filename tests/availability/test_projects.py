@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from availability.models import Project
+from tests.queries import Queries
 from tests.world import STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -492,6 +494,23 @@ def test_included_resources_are_whole(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [200, 200, 200, 201, 200, 201]
     assert [shown[0], shown[1], *shown[2], *shown[4:]] == [expected] * 5
     assert shown[3]["resources"] == whole
+
+
+@pytest.mark.parametrize(
+    ("include", "columns"), [("", {"id"}), ("?include=resources", {"id", "name", "meta"})]
+)
+def test_resources_are_read_whole_only_if_included(
+    tenant: Tenant, four: list[str], include: str, columns: set[str]
+) -> None:
+    """A project may have thousands."""
+    project = tenant.make_project(*four)
+    with Queries(connection) as queries:
+        answer = tenant.get(f"/projects/{project['id']}{include}")
+
+    (query,) = (sql["sql"] for sql in queries if "_prefetch_related_val" in sql["sql"])
+    read = {name for name in ("id", "name", "meta") if f'"availability_resource"."{name}"' in query}
+    ids = [row["id"] if include else row for row in answer.data["resources"]]
+    assert (ids, read) == (four, columns)
 
 
 def test_resources_of_a_project_with_includes(tenant: Tenant) -> None:

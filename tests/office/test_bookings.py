@@ -802,5 +802,5 @@ def test_the_list_takes_as_many_queries_for_many_rows(
     client = enter(tenant)
     client.get(reverse("admin:bookings_booking_changelist"))
 
-    with django_assert_num_queries(10):
+    with django_assert_num_queries(9):
         client.get(reverse("admin:bookings_booking_changelist"))

@@ -25,8 +25,9 @@ from external_calendars.credentials import store_credentials
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import CalendarAccess
 from notifications.mail.suppressions import suppress
-from office.base.model_admin import OfficeAdmin
+from office.base.model_admin import OfficeAdmin, ScopedChoiceFilter
 from office.base.model_admin_pages import ExtraPage
+from office.base.row_choices import CURRENT, OFFER, VISIBLE
 from office.urls import OfficePage
 from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import Enter, logged_in
@@ -38,6 +39,18 @@ ROWLESS = {
     *("Attempt", "Bulk", "Endpoint", "FailedLogin", "Heartbeat", "IdempotencyRecord"),
     *("TaskRun", "UserSession"),
 }
+
+
+def fields_with_choices(page: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The foreign keys of a page's form and filters whose rows are queried as one types, with what
+    else such a query says."""
+    for field in page.autocomplete_fields:
+        yield field, ("",)
+    for given in page.list_filter:
+        if isinstance(given, tuple) and issubclass(given[1], ScopedChoiceFilter):
+            yield given[0], (f"&{OFFER}={VISIBLE}", f"&{OFFER}={CURRENT}")
+
+
 # Pages that belong to no model, with what they are asked: {ada}, {booking}, {account} and
 # {invitation} stand for ids of the other app. A new page with more than its own address has to be
 # entered here.
@@ -46,9 +59,10 @@ PAGES: dict[str, tuple[str, ...]] = {
     "app_list": ("/admin/bookings/", "/admin/apps_config/"),
     "autocomplete": tuple(
         f"/admin/autocomplete/?app_label={model._meta.app_label}"
-        f"&model_name={model._meta.model_name}&field_name={field}&term={term}"
+        f"&model_name={model._meta.model_name}&field_name={field}&term={term}{offer}"
         for model, page in admin.site._registry.items()
-        for field in page.autocomplete_fields
+        for field, offers in fields_with_choices(page)
+        for offer in offers
         for term in (TRACE, "")
     ),
     "view_on_site": ("/admin/r/1/{booking}/",),

@@ -112,7 +112,8 @@ addEventListener("DOMContentLoaded", () => {
     calendar.refetchEvents();
   });
   gone.addEventListener("change", () => calendar.refetchEvents());
-  document.querySelector(".cal-pick [name=app]")?.addEventListener("change", (event) => {
+  // The field to choose an app tells its changes to jQuery only.
+  window.django?.jQuery?.(".cal-pick [name=app]").on("change", (event) => {
     location.assign(`?app=${encodeURIComponent(event.target.value)}`);
   });
   document.getElementById("cal-new")?.addEventListener("click", () => openBook(page.resources[0].id, "", ""));

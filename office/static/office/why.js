@@ -5,7 +5,8 @@
 addEventListener("DOMContentLoaded", () => {
   const said = document.querySelector(".why-said");
   const choice = document.querySelector("select[data-go]");
-  choice?.addEventListener("change", () => {
+  // The field tells its changes to jQuery only.
+  window.django?.jQuery?.(choice).on("change", () => {
     const own = choice.querySelector("[selected]").value;
     location.assign(choice.dataset.go.replace(own, choice.value) + keptDate());
   });
