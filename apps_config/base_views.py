@@ -315,8 +315,8 @@ class TenantView(ApiView):
         """Whether the request repeats one that was answered, by its Idempotency-Key.
 
         If so, it gets this answer and its handler does not run, so that checks can be skipped. Only
-        this look judges the answer's age: a second one could find it a day old, and run the handler
-        without the checks.
+        this query checks the answer's age: a second one could find it a day old, and run the
+        handler without the checks.
         """
         key = self._idempotency_key(request)
         if key is not None and self.stored_answer is None:

@@ -233,7 +233,7 @@ def count_refusal(app: App, reason: str, *, now: datetime) -> None:
     _count_for_dashboard(app, f"{REFUSAL_PREFIX}{reason}", now)
 
 
-def learn_of_proxy(app: App, request: HttpRequest, *, now: datetime) -> None:
+def record_unknown_proxy(app: App, request: HttpRequest, *, now: datetime) -> None:
     """Count a request that came through a proxy which TRUSTED_PROXIES does not count.
 
     A peer in a private network is such a proxy once it has sent two X-Forwarded-For within an hour:

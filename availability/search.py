@@ -408,7 +408,7 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
 
     Raises Invalid on `to` for more than 100,000 slots, in the modes mutual and exclusive for more
     than 100,000 pairs of slot and resource; in the other modes also if the resources together have
-    more than five million starts.
+    more than three million starts.
     """
     if not query.resources:
         return []

@@ -52,10 +52,11 @@ def request_link(app: App, email: str, *, network: str, now: datetime) -> None:
 
     `network`: of the client. Raises LimitReached.
     """
-    # Requests for links have the limit of the app's bookings, but not their count.
-    subjects = [(PER_ADDRESS, network), (BOOKING_LINKS, limit_key(email)), (PER_APP, "links")]
     try:
-        count_subjects(app, subjects, now)
+        # First, so that a network that is refused uses up no limit of others.
+        count_subjects(app, [(PER_ADDRESS, network)], now)
+        # Requests for links have the limit of the app's bookings, but not their count.
+        count_subjects(app, [(BOOKING_LINKS, limit_key(email)), (PER_APP, "links")], now)
     except LimitReached as refusal:
         count_refusal(app, refusal.kind, now=now)
         raise

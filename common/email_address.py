@@ -59,7 +59,7 @@ def _canonical(text: str) -> str:
     if not (local.isascii() and local.isprintable()):
         raise ValidationError(OTHER_LETTERS)
     try:
-        address = f"{local.lower()}@{_ascii_domain(domain)}"
+        address = f"{local.lower()}@{ascii_domain(domain)}"
     except idna.IDNAError as error:
         raise ValidationError(NO_DOMAIN) from error
     _check_syntax(address)
@@ -90,10 +90,10 @@ def ascii_address(address: str) -> str:
     Raises UnicodeError.
     """
     local, at, domain = address.rpartition("@")
-    return address if domain.isascii() else f"{local}{at}{_ascii_domain(domain)}"
+    return address if domain.isascii() else f"{local}{at}{ascii_domain(domain)}"
 
 
-def _ascii_domain(domain: str) -> str:
+def ascii_domain(domain: str) -> str:
     """Return the domain in lower-case A-labels. Raises idna.IDNAError, which is a UnicodeError.
 
     Maps nothing but letter case: UTS 46, and the codec "idna" of Python, take ſ for s and ß for ss,
@@ -144,8 +144,7 @@ def canonical_pattern(pattern: str) -> str:
     try:
         # A `*` stands in labels of ASCII only.
         labels = [
-            label.lower() if label.isascii() else _ascii_domain(label)
-            for label in domain.split(".")
+            label.lower() if label.isascii() else ascii_domain(label) for label in domain.split(".")
         ]
     except idna.IDNAError as error:
         raise ValidationError(NO_DOMAIN) from error

@@ -140,7 +140,7 @@ class WrittenEvent(models.Model):
     start = models.DateTimeField(null=True, blank=True)
     end = models.DateTimeField(null=True, blank=True)
     written_at = models.DateTimeField(null=True, blank=True)
-    # The attendees of the last write, lower-case address -> SCHEDULE-STATUS, "" without one.
+    # The attendees of the last write, canonical address -> SCHEDULE-STATUS, "" without one.
     invitations = models.JSONField(default=dict, blank=True, editable=False)
 
     class Meta:

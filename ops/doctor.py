@@ -34,6 +34,7 @@ from availability.all_day_event_recomputation import find_shifted
 from availability.calendar_staleness import is_stale
 from common.broker_address import TRANSPORTS
 from common.direct_and_replica_connections import DIRECT, REPLICA, use_connection
+from common.email_address import is_address
 from common.read_replica import MAX_LAG, replica_lag
 from common.sql import accepts_writes, database_now
 from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
@@ -43,7 +44,7 @@ from external_calendars.sync.health_queries import (
     in_first_sync,
     least_synced,
 )
-from notifications.mail.envelope import is_address, may_send_from
+from notifications.mail.envelope import may_send_from
 from notifications.models import Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since

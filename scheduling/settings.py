@@ -16,9 +16,9 @@ from urllib.parse import urlsplit
 import environ
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management.utils import get_random_secret_key
-from django.utils.encoding import punycode
 
 from common.broker_address import parse_broker_url, parse_redis_url
+from common.email_address import ascii_domain
 from common.observability import log_format
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -78,16 +78,20 @@ def env_list(name: str, default: str) -> list[str]:
     return split_list(os.environ.get(name) or default)
 
 
+DOMAIN = re.compile(r"[a-z0-9-]+(\.[a-z0-9-]+)*")
+
+
 def hosts_of(url: str) -> str:
     """Return the host of PUBLIC_URL and the names of this machine, as ALLOWED_HOSTS takes them.
 
     Raises ImproperlyConfigured.
     """
     try:
-        host = punycode(urlsplit(url).hostname or "")
+        host = urlsplit(url).hostname or ""
+        host = host if ":" in host else ascii_domain(host)
     except ValueError:
         host = ""
-    if not host:
+    if not (":" in host or DOMAIN.fullmatch(host)):
         raise ImproperlyConfigured(
             f"PUBLIC_URL must be an address such as https://bookings.example.com, not {url!r}"
         )
@@ -116,10 +120,10 @@ def env_domains(name: str, default: str) -> frozenset[str]:
     """
     words = env_list(name, default)
     try:
-        found = frozenset(word.lower().encode("idna").decode() for word in words)
+        found = frozenset(word if word == "*" else ascii_domain(word) for word in words)
     except UnicodeError:
         found = frozenset()
-    if not found or not all(re.fullmatch(r"\*|[a-z0-9-]+(\.[a-z0-9-]+)*", one) for one in found):
+    if not found or not all(one == "*" or DOMAIN.fullmatch(one) for one in found):
         raise ImproperlyConfigured(f"{name} must be domains such as example.com, not {words!r}")
     return found
 

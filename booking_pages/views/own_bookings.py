@@ -18,7 +18,7 @@ from rest_framework.serializers import ValidationError
 from apps_config.base_views import add_test_mode_header
 from apps_config.history import change_actor
 from apps_config.models import App, SecurityEvent
-from apps_config.public_limits import LimitReached, learn_of_proxy
+from apps_config.public_limits import LimitReached, record_unknown_proxy
 from apps_config.security_events import record_export
 from availability.models import Project
 from booking_pages.own_bookings import (
@@ -210,7 +210,7 @@ class OwnBookingsView(OwnBookingsPageView):
             email = EMAIL_FIELD.run_validation(given)
         except ValidationError:
             return self._ask(422, given=to_one_line(given, 254), error=SCRIPT["email"])
-        learn_of_proxy(app, request, now=self.now)
+        record_unknown_proxy(app, request, now=self.now)
         request_link(app, email, network=customer_network(request), now=self.now)
         return self.show_step(200, *SENT)
 

@@ -155,8 +155,28 @@ def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
         if values:
             changes[event.id] = values
             emptied.add(booking.id)
-    update_json_columns(Event, changes)
-    return emptied
+    copied = _emptied_copies(erasure)
+    update_json_columns(Event, changes | copied)
+    return emptied | {row.id for row in erasure.bookings.values() if row.event_id in copied}
+
+
+def _emptied_copies(erasure: Erasure) -> dict[uuid.UUID, dict[str, Any]]:
+    """Return the columns to change of the events that ended seats keep: the group's texts as they
+    were. Other seats may share them.
+    """
+    seats = defaultdict(list)
+    for row in erasure.bookings.values():
+        if row.event.of_ended_seats:
+            seats[row.event_id].append(row)
+    changes: dict[uuid.UUID, dict[str, Any]] = {}
+    for event in Event.objects.select_for_update(no_key=True).filter(id__in=seats).order_by("id"):
+        for seat in seats[event.id]:
+            values = _emptied_event(event, erasure.marks[seat.id], None)
+            for name, value in values.items():
+                setattr(event, name, value)
+            if values:
+                changes[event.id] = changes.get(event.id, {}) | values
+    return changes
 
 
 def _default_texts(booking: Booking) -> dict[str, str]:

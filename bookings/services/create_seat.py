@@ -80,16 +80,17 @@ def lock_group_with_free_seat(new: NewSeat, target: BookingTarget, now: datetime
 
 def count_held_seats(owner: Booking, now: datetime) -> int:
     """Count the seats that are held until their e-mail address is verified."""
-    return _held_seats(owner, now).count()
+    return held_seats(owner, now).count()
 
 
 def held_seats_column(now: datetime) -> Coalesce:
     """Return the count of `count_held_seats` as a column of a query of groups."""
-    counts = _held_seats(OuterRef("pk"), now).order_by().values("group").annotate(n=Count("pk"))
+    counts = held_seats(OuterRef("pk"), now).order_by().values("group").annotate(n=Count("pk"))
     return Coalesce(Subquery(counts.values("n")), 0)
 
 
-def _held_seats(group: Booking | OuterRef, now: datetime) -> QuerySet[UnverifiedBooking]:
+def held_seats(group: Booking | OuterRef, now: datetime) -> QuerySet[UnverifiedBooking]:
+    """The seats of `count_held_seats`."""
     return UnverifiedBooking.objects.filter(group=group, ended_at=None, expires_at__gt=now)
 
 

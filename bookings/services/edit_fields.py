@@ -24,7 +24,7 @@ from common.sql import update_rows
 from common.updated_at import transaction_start
 
 UPDATE = "update"
-OUTCOME_BEFORE = timedelta(hours=1)  # doors open before the start
+OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
 LINKS_ENDED = "The links in earlier e-mails no longer work."
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
 

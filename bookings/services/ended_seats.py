@@ -1,9 +1,10 @@
 """Ended seats keep the time and the texts that they had."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from availability.models import Event
 from bookings.models import Booking
+from bookings.services.locks import lock_seats
 from common.updated_at import transaction_start
 
 COPIED = (
@@ -12,15 +13,16 @@ COPIED = (
 )
 
 
-def keep_events_of_ended_seats(bookings: Iterable[Booking]) -> None:
+def keep_events_of_ended_seats(bookings: Sequence[Booking]) -> None:
     """Give the ended seats of the groups among `bookings` a copy of the group's event.
 
-    Call this before the event changes; the groups are locked, so no seat is added meanwhile. The
-    copy blocks nothing and is shown with the seats alone.
+    Call this before the event changes; the groups are locked, so no seat is added meanwhile, and
+    the seats get locked, so that none ends. The copy blocks nothing and is shown with the seats
+    alone.
     """
-    for group in bookings:
-        if group.max_seats is None:
-            continue
+    groups = [booking for booking in bookings if booking.max_seats is not None]
+    lock_seats(groups)
+    for group in groups:
         ended = Booking.objects.filter(owner_booking=group, event=group.event, completed=True)
         if ended.exists():
             copy = Event(busy=False, of_ended_seats=True)

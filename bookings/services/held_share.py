@@ -1,9 +1,10 @@
 """The share of a day that holds of public callers may keep.
 
 A public key costs nothing, and a hold keeps a time from everybody else: without a limit, strangers
-could close a calendar for as long as they repeat their requests. So all public holds of a project
-together keep at most a fifth of the time that it offers on a day, over all of its resources. One
-hold is always possible.
+could close a calendar for as long as they repeat their requests. So a project takes no further
+public hold while the public holds on its resources, also those of other projects, keep more than a
+fifth of the time that it offers on a day. One hold of each project is always possible. Likewise,
+seats that wait for a code are at most a fifth of a group's seats, or one.
 """
 
 from collections.abc import Collection
@@ -13,14 +14,18 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from apps_config.models import App
 from apps_config.public_limits import HELD_SHARE, LIMITS, LimitReached
 from availability.models import Hold
 from availability.search import AvailabilityQuery, free_seconds, load_project_resources
 from bookings.booking_target import BookingTarget
+from bookings.models import Booking
+from bookings.services.create_seat import held_seats
 from common.instants import format_instant, local_date, local_midnight
 from common.sql import wait_for_turn
 
 DAY = timedelta(days=1)
+SHARE = LIMITS[HELD_SHARE].default  # per cent
 Span = tuple[datetime, datetime]
 
 
@@ -29,16 +34,21 @@ def check_held_share(hold: Hold, target: BookingTarget, *, now: datetime) -> Non
 
     Raises LimitReached, until the first of the other holds expires.
     """
-    # Of two transactions that hold times of a project, the later one sees the other's hold.
-    wait_for_turn(f"held share {hold.project_id or hold.resource_id}")
+    # Of two transactions that hold times, the later one sees the other's hold.
+    wait_for_turn(f"held share {hold.app_id}")
     day = _local_day(hold)
-    rows = list(_public_holds(hold, day, now))
-    others = [row for row in rows if hold.id not in (row.id, row.main_id)]
+    offer = _offer(target, day)
+    rows = list(_public_holds(hold.app, {each.id for each in offer.resources}, day, now))
+    others = [
+        row
+        for row in rows
+        if row.project_id == hold.project_id and hold.id not in (row.id, row.main_id)
+    ]
     if not others:
         return
     held = sum((min(row.end, day[1]) - max(row.start, day[0])).total_seconds() for row in rows)
-    offered = free_seconds(_offer(target, day, without=[row.id for row in rows]))
-    if held * 100 > offered * LIMITS[HELD_SHARE].default:
+    offered = free_seconds(replace(offer, without=[row.id for row in rows]))
+    if held * 100 > offered * SHARE:
         wait = min(row.expires_at for row in others) - now
         raise LimitReached(HELD_SHARE, wait.total_seconds())
 
@@ -50,16 +60,15 @@ def _local_day(hold: Hold) -> Span:
     return local_midnight(day, zone), local_midnight(day + DAY, zone)
 
 
-def _public_holds(hold: Hold, day: Span, now: datetime) -> QuerySet[Hold]:
-    """The rows of all lasting public holds of the project, or of the resource without one, with a
-    part of the day.
-    """
-    rows = Hold.objects.filter(project=hold.project_id, app=hold.app_id).exclude(client_address="")
-    rows = rows.filter(used_at=None, expires_at__gt=now, start__lt=day[1], end__gt=day[0])
-    return rows if hold.project_id else rows.filter(resource=hold.resource_id)
+def _public_holds(
+    app: App, resource_ids: Collection[UUID], day: Span, now: datetime
+) -> QuerySet[Hold]:
+    """The lasting public holds on the resources, with a part of the day."""
+    rows = Hold.objects.filter(app=app, resource_id__in=resource_ids).exclude(client_address="")
+    return rows.filter(used_at=None, expires_at__gt=now, start__lt=day[1], end__gt=day[0])
 
 
-def _offer(target: BookingTarget, day: Span, *, without: Collection[UUID]) -> AvailabilityQuery:
+def _offer(target: BookingTarget, day: Span) -> AvailabilityQuery:
     """The query for the free time of the day, of all the project's resources."""
     rules, project = target.policies, target.project
     start, end = map(format_instant, day)
@@ -70,5 +79,14 @@ def _offer(target: BookingTarget, day: Span, *, without: Collection[UUID]) -> Av
         else target.rules.resources,
         terms=replace(rules.terms, earliest=start, latest=end),
         bounds=rules.own,
-        without=without,
     )
+
+
+def check_held_seats(group: Booking, *, now: datetime) -> None:
+    """Check the share before one more seat of the locked group waits for a code.
+
+    Raises LimitReached, until the first of the other seats is free again.
+    """
+    expiries = list(held_seats(group, now).values_list("expires_at", flat=True))
+    if expiries and (len(expiries) + 1) * 100 > (group.max_seats or 0) * SHARE:
+        raise LimitReached(HELD_SHARE, (min(expiries) - now).total_seconds())

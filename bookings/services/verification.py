@@ -24,6 +24,7 @@ from bookings.public_booking_checks import count_public_booking, count_public_ho
 from bookings.services.create import NewBooking
 from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
+from bookings.services.held_share import check_held_seats
 from bookings.services.hold import NewHold, hold_time
 from bookings.services.transition_log import Actor
 from common.batching import delete_in_batches
@@ -133,8 +134,9 @@ def _hold(
 ) -> uuid.UUID:
     """Hold the time; return the hold's id. A seat needs no hold: its row is counted."""
     if isinstance(new, NewSeat):
-        lock_group_with_free_seat(new, target, now)
+        group = lock_group_with_free_seat(new, target, now)
         if target.public_request:
+            check_held_seats(group, now=now)
             count_public_hold(target.app, target.public_request, now=now)
         return new_tenant_id(target.app.id)
     if target.holds:

@@ -87,9 +87,9 @@ class ReserveView(HoldScopedView):
         " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key, a hold lasts"
         " at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
         " `settings` are ignored, and a client address has at most five holds. All"
-        " widget keys together hold at most a fifth of the free time that a project has on a day,"
-        " and at most 60 times a minute. Above these limits: 429. If its `errors` name"
-        " `challenge`, the request passes with a solved challenge.",
+        " widget keys together hold at most a fifth of the free time that a project has on the"
+        " day of the start, and at most 60 times a minute. Above these limits: 429. If its"
+        " `errors` name `challenge`, the request passes with a solved challenge.",
         request=HoldBodySerializer,
         response=data_object(HoldRecord),
         status=201,

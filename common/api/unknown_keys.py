@@ -47,8 +47,9 @@ def _keys_inside(field: serializers.Field, value: Any, path: str) -> Iterator[st
     elif serializer := getattr(field, "serializer", None):
         yield from _unknown_keys(serializer(), value, path)
     elif (serializer := getattr(field, "value_serializer", None)) and isinstance(value, Mapping):
+        shape = serializer()
         for key, element in value.items():
-            yield from _unknown_keys(serializer(), element, f"{path}{key}.")
+            yield from _unknown_keys(shape, element, f"{path}{key}.")
 
 
 def without_equal_keys(paths: Sequence[str], body: Any, shown: Any) -> list[str]:

@@ -135,7 +135,7 @@ ANSWER_HEADERS = {
     "RateLimit-Policy": answer_header(
         "RateLimit-Policy",
         "The limit (`q`) and its window in seconds (`w`); absent without a limit. A request counts"
-        " once, and once more for each 50 ms of CPU time that it uses.",
+        " once, and once more for each 10 ms of CPU time that it uses.",
         pattern='^"requests";q=[0-9]+;w=60$',
         type="string",
     ),

@@ -40,7 +40,7 @@ def invitation_problem(invitations: Mapping[str, str]) -> str:
 
 @provider_entries.register
 class MirroredEntries:
-    """Tells it from the last write of each booking, and from the last write to its calendar."""
+    """Reads it from the last write of each booking, and from the last write to its calendar."""
 
     def __init__(self, bookings: Collection[Booking]) -> None:
         self.targets = DestinationCalendars(booking.event for booking in bookings)

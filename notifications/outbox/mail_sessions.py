@@ -15,8 +15,9 @@ from django.core.mail import get_connection
 from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App
+from common.email_address import ascii_address
 from common.net.deadline_watchdog import interrupt_at_deadline
-from notifications.mail.envelope import ascii_address, without_addresses
+from notifications.mail.envelope import without_addresses
 from notifications.mail.mime import Mail
 from notifications.mail.smtp_backend import Conversation
 from notifications.mail.suppressions import is_address_failure, suppress_bounced

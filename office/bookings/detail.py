@@ -255,7 +255,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
                 title=gettext("End all links of this booking?"),
                 sentence=booking_words(booking),
                 button=gettext("End all links"),
-                lines=[gettext("The links in earlier e-mails stop working. Nobody is told.")],
+                lines=[gettext("The links in earlier e-mails stop working. No e-mail is sent.")],
             )
         end_links(
             app=booking.app, booking_id=booking.id, actor=actor_of(request), now=timezone.now()

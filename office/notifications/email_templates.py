@@ -133,7 +133,7 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
         return find_row(apps, wanted)
 
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Lead to the editor of the row's kind."""
+        """Redirect to the editor of the row's kind."""
         row = self.find(request, object_id)
         return redirect("admin:notifications_emailtemplate_edit", row.app_id, row.slug)
 

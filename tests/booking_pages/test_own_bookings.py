@@ -202,6 +202,8 @@ def test_links_are_counted_in_the_public_limits(shop: Tenant) -> None:
         "refused:public_bookings_per_address_per_hour": 1,
     }
     assert Delivery.objects.filter(kind="own_bookings_link").count() == 4
+    # The network that was refused has counted nothing for Bob.
+    assert RequestCount.objects.filter(kind="own_bookings_links").count() == 2
 
 
 def test_links_and_bookings_have_counts_of_their_own(shop: Tenant) -> None:

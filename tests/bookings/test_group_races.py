@@ -109,6 +109,45 @@ def test_a_seat_is_cancelled_while_its_group_is_moved(live_tenant: LiveTenant) -
         }
 
 
+MOVES_EVENT = 'UPDATE "availability_event"'
+
+
+def race_to_end_a_seat(
+    tenant: LiveTenant, folder: Path, **faults: Any
+) -> tuple[list[str], list[str], bool]:
+    """A seat is cancelled when its group is about to get its new time: both outcomes, the seat's
+    actions, and whether it shows the new time.
+    """
+    group = make_group(tenant)
+    seat = call(tenant.service.url, seat_in(tenant, group)).data
+    cancel = tenant.with_faults(**faults).act(seat["id"], "cancel_by_customer")
+    move = tenant.move(group["id"], span(14))
+    with ThreadPoolExecutor(1) as pool:
+        with tenant.held_up(move, at=MOVES_EVENT, folder=folder, **faults) as moved:
+            cancelled = pool.submit(call, tenant.service.url, cancel)
+            if faults:
+                cancelled.result()
+        outcomes = [moved.result().outcome, cancelled.result().outcome]
+    shown = tenant.call("GET", f"/bookings/{seat['id']}").data["event"]["start"]
+    actions = [action for _, action, _ in tenant.steps_of(seat["id"])]
+    return outcomes, actions, shown == span(14)["start"]
+
+
+def test_a_seat_ends_after_the_move_of_its_group(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
+    found = race_to_end_a_seat(faulty_tenant, tmp_path)
+
+    assert found == (["200", "200"], ["create", "reschedule", "cancel_by_customer"], True)
+
+
+@pytest.mark.postgresql  # SQLite has one writer at a time
+def test_control_without_lock_an_ended_seat_moves_with_its_group(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    found = race_to_end_a_seat(faulty_tenant, tmp_path, unlocked=True)
+
+    assert found == (["200", "200"], ["create", "cancel_by_customer"], True)
+
+
 def test_a_seat_that_is_cancelled_while_the_move_waits_stays_out_of_it(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:

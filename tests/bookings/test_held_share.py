@@ -127,6 +127,48 @@ def test_all_resources_and_places_offer_time(tenant: Tenant, widget: Caller) -> 
     assert (statuses(answers), statuses(again)) == ([201] * 16, [201, 201, 201, 429])
 
 
+def test_projects_of_one_resource_share_it(tenant: Tenant, widget: Caller) -> None:
+    """One hold of each project is always possible."""
+    ada = tenant.make_resource("Ada")["id"]
+    first, second, third = (make_project(tenant, ada, name=name) for name in ("A", "B", "C"))
+
+    answers = [
+        *(hold(widget, first, start) for start in ("09:00", "10:00", "11:00")),
+        hold(widget, second, "12:00"),
+        hold(widget, second, "13:00"),
+        hold(widget, third, "14:00"),
+        hold(widget, first, "15:00"),
+    ]
+
+    assert statuses(answers) == [201, 201, 201, 201, 429, 201, 429]
+
+
+def test_seats_that_wait_for_a_code_are_a_fifth_of_the_group(
+    tenant: Tenant, widget: Caller, clock: Any
+) -> None:
+    ada = tenant.make_resource("Ada")["id"]
+    project = make_project(
+        tenant, ada, booking={"graph": "group_customer"}, settings={"verify_email": True}
+    )
+    body = {"graph": "group_owner", "resource_id": ada, "what": "Yoga", **span("09:00", "10:00")}
+    groups = [
+        tenant.post("/bookings", {**body, **times, "settings": {"max_seats": seats}}).data["id"]
+        for seats, times in ((10, {}), (3, span("11:00", "12:00")))
+    ]
+
+    def ask(group: str, number: int) -> Answer:
+        seat = {"graph": "group_customer", "related": {"owner_booking_id": group}}
+        customer = {"name": "C", "email": f"c{number}@{group}.example"}
+        return widget.post("/bookings", {**seat, "project_id": project, "customer": customer})
+
+    answers = [[ask(group, number) for number in range(3)] for group in groups]
+    clock.shift(900)
+    later = ask(groups[0], 3)
+
+    assert [statuses(each) for each in answers] == [[202, 202, 429], [202, 429, 429]]
+    assert (later.status, answers[0][2].headers["Retry-After"]) == (202, "900")
+
+
 def test_a_hold_on_several_resources_takes_time_of_each(tenant: Tenant, widget: Caller) -> None:
     """Sixteen hours of two resources, of which each hold takes an hour: three of them."""
     both = [tenant.make_resource(name)["id"] for name in ("Ada", "Bob")]

@@ -21,6 +21,7 @@ from bookings.privacy import export as exporting
 from notifications.mail.suppressions import suppress
 from notifications.models import Delivery, Suppression
 from tests.bookings.booking_drafts import MARTY, NINE, act, span, whole
+from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import logged_in, member_of
 from tests.queries import Queries
 from tests.world import STAMP, Caller, Tenant, at
@@ -416,6 +417,24 @@ def test_erasing_an_address_keeps_what_others_wrote_of_one_that_looks_alike(
     assert (counts["bookings"], counts["unverified_bookings"]) == (1, 0)
     assert tenant.get(f"/bookings/{named}?include=logs").data == before
     assert UnverifiedBooking.objects.get().email == victim
+
+
+def test_the_event_that_ended_seats_keep_is_redacted(tenant: Tenant, ada: Any) -> None:
+    """Two ended seats share it: the other customer's name stays."""
+    group = make_group(tenant, ada, max_seats=3, what="Course for Marty McFly, Doc and Ann")
+    seats = [
+        seat_in(tenant, group, customer)
+        for customer in (MARTY, {"name": "Doc", "email": "doc@example.com"})
+    ]
+    for seat in seats:
+        tenant.put(f"/bookings/{seat['id']}/cancel_by_customer", {})
+    tenant.post(f"/bookings/{group['id']}/reschedule", span("14:00", "15:00"))
+    tenant.put(f"/bookings/{group['id']}", {"what": "Course"})
+
+    erase(tenant, MARTY["email"])
+
+    shown = [tenant.get(f"/bookings/{seat['id']}").data["event"]["what"] for seat in seats]
+    assert shown == ["Course for , Doc and Ann"] * 2
 
 
 def book_in_public(tenant: Tenant, ada: Any) -> None:

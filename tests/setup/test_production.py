@@ -278,6 +278,8 @@ def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
         ),
         ({"PUBLIC_URL": "http://[::2]:8000"}, ["[::2]", *THIS_MACHINE]),
         ({"PUBLIC_URL": "https://Bücher.example"}, ["xn--bcher-kva.example", *THIS_MACHINE]),
+        # IDNA 2008: the domain strasse.example may have another owner.
+        ({"PUBLIC_URL": "https://Straße.example"}, ["xn--strae-oqa.example", *THIS_MACHINE]),
         ({"ALLOWED_HOSTS": "a.example, .b.example"}, ["a.example", ".b.example"]),
     ],
 )
