@@ -89,10 +89,12 @@ _CUSTOMERS_CHOICE = (PAY, RESCHEDULE, "cancel_by_customer")
 CHOICES: Mapping[str, Sequence[str]] = {
     "tentative_owner": _OWNERS_CHOICE,
     "rescheduled_owner": _OWNERS_CHOICE,
+    "reassigned_owner": _OWNERS_CHOICE,
     "updated_owner": _OWNERS_CHOICE,
     "tentative_customer": _CUSTOMERS_CHOICE,
     "confirmed_customer": _CUSTOMERS_CHOICE,
     "rescheduled_customer": _CUSTOMERS_CHOICE,
+    "reassigned_customer": _CUSTOMERS_CHOICE,
     "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
 }
@@ -116,6 +118,7 @@ ACTION_LABELS: Mapping[str, Promise] = {
 WHAT, WHERE, WITH = _("What"), _("Where"), _("With")
 WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
 RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
+INSTEAD_OF = _("Instead of")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
 REPEATS, DETAILS = _("Repeats"), _("Details")
 # Mails to customers whose booking does not take place.
@@ -129,7 +132,7 @@ ENDS = frozenset(
 INVITES = frozenset(
     {
         *("confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"),
-        *("updated_customer", "updated_owner"),
+        *("reassigned_customer", "reassigned_owner", "updated_customer", "updated_owner"),
     }
 )
 TAKES_BACK = frozenset(
@@ -138,6 +141,7 @@ TAKES_BACK = frozenset(
         "cancelled_owner",
         "cancelled_by_customer_owner",
         "cancelled_by_customer_customer",
+        "unassigned_owner",
     }
 )
 
@@ -149,8 +153,9 @@ class Letter:
     booking: with app, event, resource and project loaded. recipient: "customer" or "owner". to:
     addresses. customers: all of the booking; customer: whom it is written to, if to a customer.
     facts: as of the change, each absent one is the booking's own: `start`, `end`, `old_start`,
-    `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
-    `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
+    `old_end` (ISO instants), `resources` and `old_resources` (names: now, and those that a move
+    replaced), `what`, `where`, `description`, `message`, `from_state`, `sequence`, `subject` (of a
+    reminder); of a series that is told as one, `times`, `until` (the last start)
     and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
     provider, so that the mail carries no entry for it.
@@ -217,6 +222,17 @@ class Letter:
             return trusted_text(self.booking, name)
         return getattr(self.booking.event, name)
 
+    @property
+    def resource_names(self) -> str:
+        names = self.facts.get("resources")
+        if names is None:
+            names = [resource.name for resource in self.booking.all_resources()]
+        return to_one_line(", ".join(names))
+
+    @property
+    def old_resource_names(self) -> str:
+        return to_one_line(", ".join(self.facts.get("old_resources", ())))
+
     def span(self, start: datetime, end: datetime) -> str:
         if not self.booking.event.all_day:
             return span_words(start, end, self.zone)
@@ -249,7 +265,8 @@ def render_mail(letter: Letter, *, language: str, link: Link = action_url) -> Ma
     An app's own words that can't be used give way to the service's: a template never stops a mail.
     """
     is_named = letter.customer is None or bool(letter.name_of(letter.customer))
-    default = default_mail_words(letter.slug, is_named=is_named)
+    is_reassigned = bool(letter.old_resource_names)
+    default = default_mail_words(letter.slug, is_named=is_named, is_reassigned=is_reassigned)
     values = PlaceholderValues(letter, language=language, link=link)
     own = letter.template
     if own is not None:
@@ -344,7 +361,8 @@ class PlaceholderValues:
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
             "zone": letter.zone,
-            "resource": resource_names(booking),
+            "resource": letter.resource_names,
+            "old_resource": letter.old_resource_names,
             "project": booking.project.name if booking.project else "",
             "customer_email": first.email if first else "",
             "customer_phone": first.phone if first and not letter.hides_texts else "",
@@ -383,10 +401,8 @@ class PlaceholderValues:
             (OLD_TIME, old_when),
             (REPEATS, self.repeats()),
             (WHERE, to_one_line(letter.fact("where"))),
-            (
-                RESOURCE if letter.recipient == OWNER else WITH,
-                to_one_line(resource_names(letter.booking)),
-            ),
+            (RESOURCE if letter.recipient == OWNER else WITH, letter.resource_names),
+            (INSTEAD_OF, letter.old_resource_names),
         ]
         if letter.recipient == OWNER:
             rows += [
@@ -399,10 +415,6 @@ class PlaceholderValues:
 def old_span(letter: Letter) -> str:
     start, end = letter.instant("old_start"), letter.instant("old_end")
     return letter.span(start, end) if start and end else ""
-
-
-def resource_names(booking: Booking) -> str:
-    return ", ".join(resource.name for resource in booking.all_resources())
 
 
 class MailBranding:

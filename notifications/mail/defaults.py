@@ -37,6 +37,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "description": "the event's description",
     "when": "date and time of the event, with its zone",
     "old_when": "date and time before the booking was moved",
+    "old_resource": "the names of the resources that a move replaced",
     "date": "the start date",
     "time": "the start time",
     "zone": "the time zone of date and time",
@@ -85,6 +86,7 @@ _CONFIRMED = _("Confirmed")
 _CANCELLED = _("Cancelled")
 _MOVED = _("New time")
 _UPDATED = _("Updated")
+_REASSIGNED = _("Moved")
 _REMINDER = _("Reminder")
 _DEFAULT_REMINDER = _("Reminder: {{ what }}, {{ when }}")
 
@@ -173,6 +175,27 @@ DEFAULTS: Mapping[str, DefaultMail] = {
         _("A booking has a new time"),
         _("The booking of {{ customer }} was moved."),
     ),
+    "reassigned_customer": DefaultMail(
+        NEUTRAL,
+        _UPDATED,
+        _("Now with {{ resource }}: {{ what }}, {{ when }}"),
+        _("Your booking is now with {{ resource }}"),
+        _("The time is unchanged."),
+    ),
+    "reassigned_owner": DefaultMail(
+        NEUTRAL,
+        _REASSIGNED,
+        _("Now with {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking is now with {{ resource }}"),
+        _("The booking of {{ customer }} was moved. The time is unchanged."),
+    ),
+    "unassigned_owner": DefaultMail(
+        NEUTRAL,
+        _REASSIGNED,
+        _("Moved to {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking was moved to {{ resource }}"),
+        _("The booking of {{ customer }} is no longer with {{ old_resource }}."),
+    ),
     "updated_customer": DefaultMail(
         NEUTRAL,
         _UPDATED,
@@ -203,18 +226,39 @@ DEFAULTS: Mapping[str, DefaultMail] = {
     ),
 }
 SLUGS = tuple(DEFAULTS)
+# What these mails say if the move changed the resources too.
+REASSIGNED_DEFAULTS: Mapping[str, DefaultMail] = {
+    "rescheduled_customer": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time, {{ resource }}: {{ what }}, {{ when }}"),
+        _("Your booking has a new time and is now with {{ resource }}"),
+        _("Please note the new time."),
+    ),
+    "rescheduled_owner": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time, {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking has a new time and is now with {{ resource }}"),
+        _("The booking of {{ customer }} was moved."),
+    ),
+}
 
 
-def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
+def default_mail_words(
+    slug: str, *, is_named: bool = True, is_reassigned: bool = False
+) -> MailWords:
     """The service's template of that kind, in the active language; is_named: there is a name to
-    greet the customer by.
+    greet the customer by; is_reassigned: a move changed the resources.
     """
-    return _default_mail_words(slug, is_named, get_language())
+    return _default_mail_words(slug, is_named, is_reassigned, get_language())
 
 
 @lru_cache(maxsize=1024)
-def _default_mail_words(slug: str, is_named: bool, language: str | None) -> MailWords:
-    default = DEFAULTS[slug]
+def _default_mail_words(
+    slug: str, is_named: bool, is_reassigned: bool, language: str | None
+) -> MailWords:
+    default = (REASSIGNED_DEFAULTS.get(slug) if is_reassigned else None) or DEFAULTS[slug]
     is_personal = is_named and slug.endswith("_customer")
     greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
     heading, sentence = str(default.heading), str(default.sentence)

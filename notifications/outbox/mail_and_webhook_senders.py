@@ -5,6 +5,7 @@ returns for each delivery either the reason not to send it or a function that se
 function uses the network only: it runs in a thread without database access.
 """
 
+import copy
 import logging
 import time
 from collections import Counter
@@ -25,6 +26,7 @@ from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
+from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
@@ -50,7 +52,7 @@ from notifications.outbox.mail_sessions import send_mail
 from notifications.outbox.outdated_reasons import outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
-from notifications.planning import VERIFICATION_CODE, render_record
+from notifications.planning import UNASSIGNED, VERIFICATION_CODE, render_record
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.unsubscribe_links import unsubscribe_headers
@@ -134,7 +136,10 @@ class MailsAndCalls:
             for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
         }
         self.addressees = Recipients(mailed)
+        self.owners_resources = self._read_owners_resources(rows)
+        self.as_mailed = self._as_mailed(rows)
         mailed_bookings = [each for each in self.bookings.values() if each.app_id in mailed]
+        mailed_bookings += self.as_mailed.values()
         self.entries = [entries(mailed_bookings) for entries in provider_entries]
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
@@ -158,6 +163,32 @@ class MailsAndCalls:
         for booking in bookings:
             booking.app = self.apps[booking.app_id]
         return {booking.id: booking for booking in bookings}
+
+    def _read_owners_resources(self, rows: Sequence[Delivery]) -> Mapping[UUID, Resource]:
+        """Return the resources, by id, that e-mails to owners are for, and those that took their
+        place.
+        """
+        ids = {
+            UUID(row.content[name])
+            for row in rows
+            for name in ("resource_id", "new_resource_id")
+            if row.recipient == OWNER and name in row.content
+        }
+        known = {booking.resource_id: booking.resource for booking in self.bookings.values()}
+        missing = ids - known.keys()
+        return known | dict(Resource.objects.in_bulk(missing)) if missing else known
+
+    def _as_mailed(self, rows: Sequence[Delivery]) -> Mapping[UUID, Booking]:
+        """Return, by e-mail to an owner, the booking with the main resource that it had at the
+        change, if it has another one by now.
+        """
+        found = {}
+        for row in rows:
+            booking = self.bookings.get(row.booking_id)
+            resource_id = row.content.get("resource_id") if row.recipient == OWNER else None
+            if booking and resource_id and UUID(resource_id) != booking.resource_id:
+                found[row.id] = _with_resource(booking, self.owners_resources[UUID(resource_id)])
+        return found
 
     def _read_reset_mail_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
         """Return the resources that get a password link, by id, if they can still log in."""
@@ -187,9 +218,9 @@ class MailsAndCalls:
         found |= self.persons
         for app_id in app_ids:
             found.update(self.addressees.owners(self.apps[app_id]))
-        for booking in self.bookings.values():
+        for booking in (*self.bookings.values(), *self.as_mailed.values()):
             found |= {customer.email for customer in booking.customers.all()}
-            found.update(self.addressees.of_owner(booking.app, booking))
+            found.update(self.addressees.of_owner(booking.app, booking.resource))
         return found
 
     def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, UUID | None], int]:
@@ -276,12 +307,14 @@ class MailsAndCalls:
             return partial(send_mail, notice, app)
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
-        booking = self.bookings[row.booking_id]
+        booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
         customers = list(booking.customers.all())
         customer = next(
             (customer for customer in customers if customer.id == row.customer_id), None
         )
-        to = [customer.email] if customer else self.addressees.of_owner(app, booking)
+        to = [customer.email] if customer else self.addressees.of_owner(app, booking.resource)
+        if row.kind == UNASSIGNED:
+            to = self._without_new_owner(row, app, to)
         entry = entry_of(booking, row.recipient)
         is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
         slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
@@ -303,6 +336,17 @@ class MailsAndCalls:
         if is_reminder and customer:
             message.extra_headers |= unsubscribe_headers(customer, row.due_at)
         return partial(send_mail, message, app)
+
+    def _without_new_owner(self, row: Delivery, app: App, to: Sequence[str]) -> list[str]:
+        """Return the former resource's addresses without those of the new one, whose calendar would
+        lose the booking. Raises SkipDelivery if there are none.
+        """
+        new = self.owners_resources[UUID(row.content["new_resource_id"])]
+        of_new = set(map(canonical_address, self.addressees.of_owner(app, new)))
+        left = [address for address in to if canonical_address(address) not in of_new]
+        if to and not left:
+            raise SkipDelivery(Delivery.SKIPPED, "The new resource has the same e-mail address.")
+        return left
 
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
         resource = self.resources.get(row.content.get("resource_id", ""))
@@ -399,6 +443,16 @@ class MailsAndCalls:
         return bool(customer) and any(
             entries.is_entered(booking, customer) for entries in self.entries
         )
+
+
+def _with_resource(booking: Booking, resource: Resource) -> Booking:
+    """Return an unsaved copy of the booking as it was with this main resource."""
+    former = copy.copy(booking)
+    former.event = copy.copy(booking.event)
+    # Its calendar of that time is not known; None stands for the resource's primary calendar.
+    former.event.calendar_id = None  # type: ignore[assignment]
+    former.event.resource = former.resource = resource
+    return former
 
 
 def _if_any(rows: Iterable[Read], keys: Collection[object]) -> Iterable[Read]:

@@ -38,6 +38,7 @@ BRANDING = {
     "imprint_url": "https://example.com/i",
     "privacy_url": "https://example.com/p",
 }
+REASSIGNED = {"resources": ["Ada Lovelace"], "old_resources": ["Ada Lovelace"]}
 MOVED = {"old_start": "2026-11-20T14:00:00+00:00", "old_end": "2026-11-20T14:30:00+00:00"}
 SERIES = {"times": 2, "until": "2026-11-30T08:00:00+00:00", "occurrences": []}
 SYSTEM_MAILS: dict[str, Any] = {
@@ -59,9 +60,13 @@ def mails_in(language: str) -> Iterator[tuple[str, EmailMultiAlternatives]]:
     """(name, mail) of every kind, with everything that it can say."""
     app = make_app(language=language, **BRANDING)
     for slug in SLUGS:
-        facts = MOVED if slug.startswith("rescheduled") else {}
-        letter = make_letter(slug, app=app, project="Check-up", message="We are ill.", **facts)
-        yield slug, compose_mail(letter)
+        moved = MOVED if slug.startswith("rescheduled") else {}
+        reassigned = REASSIGNED if slug.startswith(("reassigned", "unassigned")) else {}
+        facts = {"message": "We are ill.", **moved, **reassigned}
+        yield slug, compose_mail(make_letter(slug, app=app, project="Check-up", **facts))
+        if moved:
+            both = make_letter(slug, app=app, project="Check-up", **facts, **REASSIGNED)
+            yield f"{slug} with other resources", compose_mail(both)
     yield "series", compose_mail(make_letter("confirmed_customer", app=app, **SERIES))
     unpaid = make_letter(
         "updated_customer", app=app, project="Check-up", graph="instant_payment", state="tentative"
