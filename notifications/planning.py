@@ -25,6 +25,7 @@ from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows
 from common.updated_at import transaction_start
+from notifications.merged_mails import MergedMails
 from notifications.models import Delivery, LaneCheck, Plan, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
@@ -74,12 +75,13 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
     calls = _WebhookCalls(transitions)
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
+    merged = MergedMails(transitions)
     plans, rows = [], []
     for transition in transitions:
         event = event_of(transition)
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
-            *_state_mails(transition, event, mailed_together),
+            *merged.keep(_state_mails(transition, event, mailed_together), transition),
             *calls.of(transition, event),
             *_reminders(transition),
         ]
@@ -89,6 +91,7 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         if own:
             plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
+    merged.save()
     if rows:
         insert_rows(plans, rows)
         wake_dispatchers_after_commit(rows)

@@ -2,10 +2,11 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -58,7 +59,13 @@ from notifications.mail.calendar_links import (
     microsoft_365_url,
     outlook_url,
 )
-from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
+from notifications.mail.defaults import (
+    REASSIGNED,
+    SEVERAL,
+    MailWords,
+    default_mail_words,
+    fill_placeholders,
+)
 from notifications.mail.envelope import Sender, new_message
 from notifications.mail.html_layout import (
     BUTTON,
@@ -71,7 +78,13 @@ from notifications.mail.html_layout import (
     logo_html,
     quote_block,
 )
-from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.mail.invitations import (
+    Guest,
+    Invitation,
+    InvitationEntry,
+    render_invitation,
+    render_invitations,
+)
 from notifications.mail.mime import Mail
 from notifications.models import EmailTemplate
 
@@ -240,16 +253,23 @@ class Letter:
         return days_words(first, last, self.zone)
 
 
-def compose_mail(letter: Letter) -> Mail:
+def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> Mail:
     """Return the unsent message in the recipient's language and zone.
 
-    The same letter gives the same Message-ID. Raises ValueError for an invalid recipient.
+    others: letters of the same kind to the same recipient, about further bookings, which the same
+    message contains. The same letter gives the same Message-ID. Raises ValueError for an invalid
+    recipient.
     """
     app = letter.booking.app
     with activate_language_of(app, *languages_of(letter.booking, letter.customer)) as language:
-        words = render_mail(letter, language=language)
+        words = render_mail(letter, language=language, others=others)
     sender = Sender.of(app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
+    if others:
+        calendar = published_entries([letter, *others], sender)
+        if calendar:
+            message.attach("invite.ics", calendar.encode(), "application/ics")
+        return message
     method = method_of(letter)
     if method:
         calendar = render_invitation(invitation_of(letter, method, sender))
@@ -259,15 +279,21 @@ def compose_mail(letter: Letter) -> Mail:
 
 
 # --- Words ----------------------------------------------------------------------------------------
-def render_mail(letter: Letter, *, language: str, link: Link = action_url) -> MailWords:
+def render_mail(
+    letter: Letter, *, language: str, link: Link = action_url, others: Sequence[Letter] = ()
+) -> MailWords:
     """Subject, text and HTML in the active language, whose code is `language`.
 
     An app's own words that can't be used give way to the service's: a template never stops a mail.
     """
     is_named = letter.customer is None or bool(letter.name_of(letter.customer))
-    is_reassigned = bool(letter.old_resource_names)
-    default = default_mail_words(letter.slug, is_named=is_named, is_reassigned=is_reassigned)
-    values = PlaceholderValues(letter, language=language, link=link)
+    variant = REASSIGNED if letter.old_resource_names else SEVERAL if others else ""
+    default = default_mail_words(letter.slug, is_named=is_named, variant=variant)
+    values = (
+        SeveralValues([letter, *others], language=language, link=link)
+        if others
+        else PlaceholderValues(letter, language=language, link=link)
+    )
     own = letter.template
     if own is not None:
         try:
@@ -299,7 +325,7 @@ def fill_template_words(template: MailWords, values: "PlaceholderValues") -> Mai
     if not subject:
         raise ValueError("the subject is empty")
     return MailWords(
-        subject=subject,
+        subject=f"{subject} (+{values.further})" if values.further else subject,
         text=collapse_blank_lines(fill_placeholders(template.text, values.text)),
         html=fill_placeholders(template.html, values.html),
     )
@@ -319,33 +345,43 @@ class PlaceholderValues:
 
     def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
         self.letter = letter
+        self.further = 0  # further bookings of the mail
         self.when = letter.span(letter.starts_at, letter.ends_at)
         self.old_when = old_span(letter)
         self.choices = list(mail_actions(letter, link))
-        rows = list(self.details())
+        self.rows = self.details()
         message = clean_lines(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": text_direction()}
         plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
+        lines = customer_links(letter, link)
+        self.branding = branding = MailBranding(letter.booking.app)
+        self.text = plain | {
+            "links": links_text(lines),
+            **branding.text,
+            "details": details_text(self.rows),
+            "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
+            "actions": self.actions_text(),
+        }
+        self.html = {name: as_html(value) for name, value in plain.items()} | {
+            "details": self.details_html(),
+            "message": quote_block(as_html(message)),
+            "actions": self.actions_html(),
+            "links": links_html(lines),
+            **branding.html,
+        }
+
+    def details_html(self) -> str:
+        return details_html([(label, as_html(value)) for label, value in self.rows])
+
+    def actions_text(self) -> str:
+        return "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices)
+
+    def actions_html(self) -> str:
         buttons = [
             Button(label, url, BUTTON_STYLES.get(action, "other"))
             for action, label, url in self.choices
         ]
-        lines = customer_links(letter, link)
-        branding = MailBranding(letter.booking.app)
-        self.text = plain | {
-            "links": links_text(lines),
-            **branding.text,
-            "details": details_text(rows),
-            "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
-            "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
-        }
-        self.html = {name: as_html(value) for name, value in plain.items()} | {
-            "details": details_html([(label, as_html(value)) for label, value in rows]),
-            "message": quote_block(as_html(message)),
-            "actions": buttons_html(buttons, color=branding.button),
-            "links": links_html(lines),
-            **branding.html,
-        }
+        return buttons_html(buttons, color=self.branding.button)
 
     def plain(self) -> dict[str, str]:
         letter, booking = self.letter, self.letter.booking
@@ -379,8 +415,7 @@ class PlaceholderValues:
 
     def customer_names(self) -> str:
         letter = self.letter
-        names = [letter.name_of(customer) for customer in letter.named[:MAX_NAMED]]
-        return shorten_text(", ".join(filter(None, names)), 1000) or gettext("The customer")
+        return listed_names(letter.name_of(customer) for customer in letter.named[:MAX_NAMED])
 
     def repeats(self) -> str:
         """`52 times, until Monday, 15 November 2027`, of a series."""
@@ -410,6 +445,46 @@ class PlaceholderValues:
             ]
         rows.append((DETAILS, clean_lines(letter.fact("description"))))
         return [(str(label), value) for label, value in rows if value]
+
+
+class SeveralValues(PlaceholderValues):
+    """Those of a mail about several bookings: `details` lists each with its actions.
+
+    For the calendar there is the attached file; links would add the first booking only.
+    """
+
+    def __init__(self, letters: Sequence[Letter], *, language: str, link: Link) -> None:
+        super().__init__(letters[0], language=language, link=link)
+        others = [PlaceholderValues(each, language=language, link=link) for each in letters[1:]]
+        self.further = len(others)
+        every = [self, *others]
+        shown: set[tuple[str, str]] = set()
+        for each in every:  # a description that several have is shown once
+            each.rows = [row for row in each.rows if row not in shown]
+            shown |= {row for row in each.rows if row[0] == str(DETAILS)}
+        named = [
+            letter.name_of(customer) for letter in letters for customer in letter.named[:MAX_NAMED]
+        ]
+        customers = listed_names(dict.fromkeys(named))
+        places = {letter.fact("where") for letter in letters}
+        links = other_links(letters[0], places.pop() if len(places) == 1 else "")
+        blocks = [(details_text(each.rows), each.actions_text()) for each in every]
+        self.text |= {
+            "customer": customers,
+            "details": "\n\n".join(filter(None, chain.from_iterable(blocks))),
+            "actions": "",
+            "links": links_text(links),
+        }
+        self.html |= {
+            "customer": as_html(customers),
+            "details": "\n".join(each.details_html() + each.actions_html() for each in every),
+            "actions": "",
+            "links": links_html(links),
+        }
+
+
+def listed_names(names: Iterable[str]) -> str:
+    return shorten_text(", ".join(filter(None, names)), 1000) or gettext("The customer")
 
 
 def old_span(letter: Letter) -> str:
@@ -483,10 +558,17 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
 
 def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str, str]]]]:
     """(text, [(label, address)]) of each line below the buttons; nothing for the owner."""
+    calendars = calendar_links(letter, link) if letter.recipient == CUSTOMER else []
+    line = [(gettext("Add to calendar:"), calendars)] if calendars else []
+    return line + other_links(letter, letter.fact("where"))
+
+
+def other_links(letter: Letter, place: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The lines without that of the calendars; place: what the map shows, or ""."""
     if letter.recipient != CUSTOMER:
         return []
     places = []
-    where = to_one_line(letter.fact("where"))
+    where = to_one_line(place)
     if letter.slug in CHOICES and where and not is_web_address(where):
         places.append((gettext("Show on a map"), map_url(where)))
     again = project_page_path(letter.booking) if letter.slug in ENDS else ""
@@ -496,8 +578,7 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
     if project is not None and project.is_published:
         path = own_bookings_path(letter.booking.app)
         places.append((gettext("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
-    lines = [(gettext("Add to calendar:"), calendar_links(letter, link)), ("", places)]
-    return [(text, links) for text, links in lines if links] + contact_line(letter.booking.app)
+    return ([("", places)] if places else []) + contact_line(letter.booking.app)
 
 
 def contact_line(app: App) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -579,6 +660,17 @@ def method_of(letter: Letter) -> str | None:
     if letter.slug in TAKES_BACK and is_live(letter.facts.get("from_state") or ""):
         return "CANCEL"
     return None
+
+
+def published_entries(letters: Sequence[Letter], sender: Sender) -> str:
+    """Return a calendar with the entries of a mail about several bookings; "" without any.
+
+    It is for the attachment alone. A REQUEST may have one UID only: programs take the first entry
+    of several and drop the others.
+    """
+    entered = [letter for letter in letters if method_of(letter)]
+    entries = [invitation_of(letter, "PUBLISH", sender) for letter in entered]
+    return render_invitations(entries) if entries else ""
 
 
 def entry_of(booking: Booking, recipient: str) -> uuid.UUID:

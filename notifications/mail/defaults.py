@@ -226,8 +226,10 @@ DEFAULTS: Mapping[str, DefaultMail] = {
     ),
 }
 SLUGS = tuple(DEFAULTS)
-# What these mails say if the move changed the resources too.
-REASSIGNED_DEFAULTS: Mapping[str, DefaultMail] = {
+# What a mail says in place of its default: the move changed the resources too, or the mail is about
+# several bookings. Its subject is then followed by their number.
+REASSIGNED, SEVERAL = "reassigned", "several"
+_REASSIGNED_DEFAULTS: Mapping[str, DefaultMail] = {
     "rescheduled_customer": DefaultMail(
         NEUTRAL,
         _MOVED,
@@ -243,22 +245,46 @@ REASSIGNED_DEFAULTS: Mapping[str, DefaultMail] = {
         _("The booking of {{ customer }} was moved."),
     ),
 }
+_SEVERAL_DEFAULTS: Mapping[str, DefaultMail] = {
+    "tentative_owner": DEFAULTS["tentative_owner"]._replace(
+        heading=_("New booking requests"),
+        sentence=_("{{ customer }} requested these times. Confirm each of them to accept."),
+    ),
+    "tentative_customer": DEFAULTS["tentative_customer"]._replace(
+        heading=_("We have received your requests"),
+        sentence=_("Your requests are not confirmed yet. You will get e-mails with the decisions."),
+    ),
+    "confirmed_customer": DEFAULTS["confirmed_customer"]._replace(
+        heading=_("Your bookings are confirmed"),
+        sentence=_(
+            "We look forward to seeing you. A file with all times for your calendar is attached."
+        ),
+    ),
+    "confirmed_owner": DEFAULTS["confirmed_owner"]._replace(
+        heading=_("Several bookings are confirmed"),
+        sentence=_(
+            "{{ customer }} has booked these times."
+            " A file with all times for your calendar is attached."
+        ),
+    ),
+    "declined_customer": DEFAULTS["declined_customer"]._replace(
+        heading=_("Your requests could not be accepted"),
+        sentence=_("Sorry, these times are not possible. You can request other times."),
+    ),
+}
+VARIANTS = {REASSIGNED: _REASSIGNED_DEFAULTS, SEVERAL: _SEVERAL_DEFAULTS}
 
 
-def default_mail_words(
-    slug: str, *, is_named: bool = True, is_reassigned: bool = False
-) -> MailWords:
+def default_mail_words(slug: str, *, is_named: bool = True, variant: str = "") -> MailWords:
     """The service's template of that kind, in the active language; is_named: there is a name to
-    greet the customer by; is_reassigned: a move changed the resources.
+    greet the customer by; variant: REASSIGNED, SEVERAL or none.
     """
-    return _default_mail_words(slug, is_named, is_reassigned, get_language())
+    return _default_mail_words(slug, is_named, variant, get_language())
 
 
 @lru_cache(maxsize=1024)
-def _default_mail_words(
-    slug: str, is_named: bool, is_reassigned: bool, language: str | None
-) -> MailWords:
-    default = (REASSIGNED_DEFAULTS.get(slug) if is_reassigned else None) or DEFAULTS[slug]
+def _default_mail_words(slug: str, is_named: bool, variant: str, language: str | None) -> MailWords:
+    default = VARIANTS.get(variant, DEFAULTS).get(slug, DEFAULTS[slug])
     is_personal = is_named and slug.endswith("_customer")
     greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
     heading, sentence = str(default.heading), str(default.sentence)

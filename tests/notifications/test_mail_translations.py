@@ -18,6 +18,7 @@ from notifications.mail import (
     compose_password_mail,
     compose_webhook_notice,
 )
+from notifications.mail.defaults import SEVERAL, VARIANTS
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from tests.booking_pages.test_languages_browser import ENGLISH_DATE, LETTER, same_in
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
@@ -31,6 +32,7 @@ TYPED = (
     *("Marty McFly", "marty@example.com", "desk@example.com", "+1 555 0100", "Europe/Berlin"),
     *("Quay 5", "We are ill.", "410 Gone"),
 )
+SEVERAL_SLUGS = tuple(VARIANTS[SEVERAL])
 LINK = "https://example.com/link"
 BRANDING = {
     "contact_email": "desk@example.com",
@@ -67,6 +69,9 @@ def mails_in(language: str) -> Iterator[tuple[str, EmailMultiAlternatives]]:
         if moved:
             both = make_letter(slug, app=app, project="Check-up", **facts, **REASSIGNED)
             yield f"{slug} with other resources", compose_mail(both)
+    for slug in SEVERAL_SLUGS:
+        letters = [make_letter(slug, app=app, project="Check-up") for _ in range(2)]
+        yield f"{slug} about several", compose_mail(letters[0], letters[1:])
     yield "series", compose_mail(make_letter("confirmed_customer", app=app, **SERIES))
     unpaid = make_letter(
         "updated_customer", app=app, project="Check-up", graph="instant_payment", state="tentative"
