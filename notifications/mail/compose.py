@@ -78,13 +78,7 @@ from notifications.mail.html_layout import (
     logo_html,
     quote_block,
 )
-from notifications.mail.invitations import (
-    Guest,
-    Invitation,
-    InvitationEntry,
-    render_invitation,
-    render_invitations,
-)
+from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitations
 from notifications.mail.mime import Mail
 from notifications.models import EmailTemplate
 
@@ -265,16 +259,7 @@ def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> Mail:
         words = render_mail(letter, language=language, others=others)
     sender = Sender.of(app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
-    if others:
-        calendar = published_entries([letter, *others], sender)
-        if calendar:
-            message.attach("invite.ics", calendar.encode(), "application/ics")
-        return message
-    method = method_of(letter)
-    if method:
-        calendar = render_invitation(invitation_of(letter, method, sender))
-        message.attach_alternative(calendar, f"text/calendar; method={method}")
-        message.attach("invite.ics", calendar.encode(), "application/ics")
+    attach_entries(message, letters_with_entries([letter, *others]), sender)
     return message
 
 
@@ -662,15 +647,36 @@ def method_of(letter: Letter) -> str | None:
     return None
 
 
-def published_entries(letters: Sequence[Letter], sender: Sender) -> str:
-    """Return a calendar with the entries of a mail about several bookings; "" without any.
+def letters_with_entries(letters: Sequence[Letter]) -> list[Letter]:
+    """Return one letter per calendar entry; of a group's seats, that with the latest SEQUENCE."""
+    found: dict[uuid.UUID, Letter] = {}
+    for letter in letters:
+        entry = entry_of(letter.booking, letter.recipient)
+        if method_of(letter):
+            found[entry] = max(found.get(entry, letter), letter, key=_sequence_of)
+    return list(found.values())
 
-    It is for the attachment alone. A REQUEST may have one UID only: programs take the first entry
-    of several and drop the others.
+
+def _sequence_of(letter: Letter) -> int:
+    return int(letter.facts.get("sequence") or 0)
+
+
+def attach_entries(message: Mail, letters: Sequence[Letter], sender: Sender) -> None:
+    """Attach the entries of the letters, each of which has one or is about a series.
+
+    One of them is an alternative of the text too, which programs offer to accept. Several are only
+    published in the attachment: a REQUEST may have one UID, and programs drop the others.
     """
-    entered = [letter for letter in letters if method_of(letter)]
-    entries = [invitation_of(letter, "PUBLISH", sender) for letter in entered]
-    return render_invitations(entries) if entries else ""
+    if not letters:
+        return
+    if len(letters) > 1:
+        published = [invitation_of(letter, "PUBLISH", sender) for letter in letters]
+        calendar = render_invitations(published)
+    else:
+        method = method_of(letters[0]) or ""
+        calendar = render_invitations([invitation_of(letters[0], method, sender)])
+        message.attach_alternative(calendar, f"text/calendar; method={method}")
+    message.attach("invite.ics", calendar.encode(), "application/ics")
 
 
 def entry_of(booking: Booking, recipient: str) -> uuid.UUID:

@@ -302,9 +302,18 @@ def test_seats_are_one_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
         "customer": ANN,
     }
 
-    create(tenant, seat, seat, seat, relate_bookings=True)
+    made = create(tenant, seat, seat, seat, relate_bookings=True)
+    found = read(mails)
 
-    assert counts(read(mails)) == {"ann@example.com": 3, "holm@example.com": 3}
+    assert counts(found) == {"ann@example.com": 3, "holm@example.com": 3}
+    # The owner has one entry for the group, which the third seat has changed last.
+    assert [entry[:3] for entry in entries_of(found["holm@example.com"])] == [
+        ("REQUEST", group["id"], "3")
+    ]
+    assert parts_of(found["holm@example.com"])[0] == ("text/calendar", "REQUEST")
+    assert sorted(entry[:3] for entry in entries_of(found["ann@example.com"])) == sorted(
+        ("PUBLISH", each["id"], "0") for each in made
+    )
 
 
 def test_a_series_and_a_booking(tenant: Tenant, holm: Any, mails: MailSink) -> None:
