@@ -35,7 +35,8 @@ def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Ite
 
 def _export_record(person: Person, row: Delivery) -> Json:
     """Return the record of GET /deliveries/:id, and the facts from which a mail is composed."""
-    record = whole_delivery_record(row) | {"content": row.content}
+    content = {key: value for key, value in row.content.items() if key != "others"}
+    record = whole_delivery_record(row) | {"content": content}
     if record["payload"]:
         record["payload"] = _without_others(person, record["payload"])
     return record

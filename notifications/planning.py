@@ -15,6 +15,7 @@ from django.db import connection
 from django.db.models import Count
 
 from apps_config.models import EventNotification
+from availability.models import Resource
 from bookings.formatting import first_known_zone
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
@@ -25,12 +26,15 @@ from common.hooks import Hook
 from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from common.sql import id_param, insert_rows
 from common.updated_at import transaction_start
+from notifications.merged_mails import MergedMails
 from notifications.models import Delivery, LaneCheck, Plan, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
+# Kinds of mails: a move that only changes the resources; what it tells the former resource.
+REASSIGNED, UNASSIGNED = "reassigned", "unassigned"
 VERIFICATION_CODE = "verification_code"
 # The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
@@ -45,6 +49,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     "cancelled_by_customer": (OWNER, CUSTOMER),
     "unpaid": (CUSTOMER,),
     RESCHEDULED: (CUSTOMER, OWNER),
+    REASSIGNED: (CUSTOMER, OWNER),
     UPDATED: (CUSTOMER, OWNER),
 }
 # Changed fields that are mailed. So is a new address: it ends the links of all earlier e-mails.
@@ -71,12 +76,13 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
     calls = _WebhookCalls(transitions)
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
+    merged = MergedMails(transitions)
     plans, rows = [], []
     for transition in transitions:
         event = event_of(transition)
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
-            *_state_mails(transition, event, mailed_together),
+            *merged.keep(_state_mails(transition, event, mailed_together), transition),
             *calls.of(transition, event),
             *_reminders(transition),
         ]
@@ -86,6 +92,7 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         if own:
             plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
+    merged.save()
     if rows:
         insert_rows(plans, rows)
         wake_dispatchers_after_commit(rows)
@@ -163,27 +170,65 @@ def _state_mails(
         return
     if is_draft or (event == "tentative" and graph not in TENTATIVE_GRAPHS):
         return
+    kind = _kind_of_move(mailed_together) if event == RESCHEDULED else event
     recipients = [
         mail
-        for mail in MAILS.get(event, ())
+        for mail in MAILS.get(kind, ())
         if mailed_together and mail not in transition.notified_elsewhere
     ]
-    facts = _facts(transition, mailed_together) if recipients else {}
-    facts_of = {OWNER: facts, CUSTOMER: facts | _facts_for_customers(transition)}
-    now = transition.change.created_at
+    facts = _facts(transition, mailed_together, kind) if recipients else {}
+    facts_of = {
+        OWNER: facts | {"resource_id": str(transition.booking.event.resource_id)},
+        CUSTOMER: facts | _facts_for_customers(transition),
+    }
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
-            switched_off = _final(Delivery.SKIPPED, "E-mails are disabled for this booking.", now)
-            yield new_delivery(
-                transition,
-                type=Delivery.EMAIL,
-                kind=event,
-                recipient=recipient,
-                customer=customer,
-                content=facts_of[recipient],
-                expires_at=now + MAIL_EXPIRES_AFTER,
-                **(switched_off if recipient in transition.suppress_mail_to else {}),
+            yield _new_mail(
+                transition, kind, recipient, customer=customer, content=facts_of[recipient]
             )
+    if OWNER in recipients:
+        yield from _mails_to_former_resources(mailed_together)
+
+
+def _new_mail(transition: Transition, kind: str, recipient: str, **values: Any) -> Delivery:
+    now = transition.change.created_at
+    if recipient in transition.suppress_mail_to:
+        values |= _final(Delivery.SKIPPED, "E-mails are disabled for this booking.", now)
+    return new_delivery(
+        transition,
+        type=Delivery.EMAIL,
+        kind=kind,
+        recipient=recipient,
+        expires_at=now + MAIL_EXPIRES_AFTER,
+        **values,
+    )
+
+
+def _kind_of_move(mailed_together: Sequence[Transition]) -> str:
+    """Return the kind of mail by what the move changed: the time, the resources only, or nothing
+    that is mailed ("").
+    """
+    if any(
+        transition.moved_from != (transition.booking.event.start, transition.booking.event.end)
+        for transition in mailed_together
+    ):
+        return RESCHEDULED
+    is_reassigned = any(transition.reassigned for transition in mailed_together)
+    return REASSIGNED if is_reassigned else ""
+
+
+def _mails_to_former_resources(mailed_together: Sequence[Transition]) -> Iterator[Delivery]:
+    """Yield a mail to each main resource that lost bookings to another one: it takes them back."""
+    taken: dict[tuple[Resource, Resource], list[Transition]] = {}
+    for transition in mailed_together:
+        reassigned = transition.reassigned
+        if reassigned and reassigned.before[0] in reassigned.left:
+            pair = reassigned.before[0], reassigned.after[0]
+            taken.setdefault(pair, []).append(transition)
+    for (former, new), transitions in taken.items():
+        content = _facts(transitions[0], transitions, UNASSIGNED)
+        addressed = {"resource_id": str(former.id), "new_resource_id": str(new.id)}
+        yield _new_mail(transitions[0], UNASSIGNED, OWNER, content=content | addressed)
 
 
 def _mails_update(transition: Transition) -> bool:
@@ -209,48 +254,72 @@ def _facts_for_customers(transition: Transition) -> dict[str, str]:
     return texts | ({"message": ""} if is_hidden else {})
 
 
-def _facts(transition: Transition, mailed_together: Sequence[Transition]) -> dict[str, Any]:
-    """Return the data of the mail as of this change."""
+def _facts(
+    transition: Transition, mailed_together: Sequence[Transition], kind: str
+) -> dict[str, Any]:
+    """Return the data of the mail as of this change; for a former resource, with the old time."""
     event, change = transition.booking.event, transition.change
-    facts = {
-        "start": format_instant(event.start),
-        "end": format_instant(event.end),
+    start, end = _mailed_times(transition, kind)
+    facts: dict[str, Any] = {
+        "start": format_instant(start),
+        "end": format_instant(end),
         "what": event.what,
         "where": event.where,
         "from_state": change.from_state,
         "message": "" if transition.edit else change.message,
     }
-    if transition.moved_from:
+    if transition.moved_from and kind == RESCHEDULED:
         old_start, old_end = transition.moved_from
         facts |= {"old_start": format_instant(old_start), "old_end": format_instant(old_end)}
+    facts |= _resources_of_move(mailed_together, kind)
     if len(mailed_together) > 1:
-        facts |= _repetition(mailed_together)
+        facts |= _repetition(mailed_together, kind)
     return facts
 
 
-def _repetition(mailed_together: Sequence[Transition]) -> dict[str, Any]:
+def _mailed_times(transition: Transition, kind: str) -> tuple[datetime, datetime]:
+    if kind == UNASSIGNED and transition.moved_from:
+        return transition.moved_from
+    return transition.booking.event.start, transition.booking.event.end
+
+
+def _resources_of_move(mailed_together: Sequence[Transition], kind: str) -> dict[str, list[str]]:
+    """Return the names of the resources now and of those that left; {} if none has changed.
+
+    Former resources are told only which ones took their place.
+    """
+    now: dict[UUID, str] = {}
+    left: dict[UUID, str] = {}
+    for transition in mailed_together:
+        if reassigned := transition.reassigned:
+            shown = reassigned.joined if kind == UNASSIGNED else reassigned.after
+            now |= {resource.id: resource.name for resource in shown}
+            left |= {resource.id: resource.name for resource in reassigned.left}
+    return {"resources": list(now.values()), "old_resources": list(left.values())} if left else {}
+
+
+def _repetition(mailed_together: Sequence[Transition], kind: str) -> dict[str, Any]:
     """How often and until when; and those that stand in calendars, or did: entry, start, end, and
     how many changes it had seen before."""
     graph = GRAPHS[mailed_together[0].booking.graph]
     noted = [
-        transition.booking
+        transition
         for transition in mailed_together
         if graph.is_live(transition.change.to_state) or graph.is_live(transition.change.from_state)
     ]
-    seen = _count_changes(noted)
+    seen = _count_changes([transition.booking for transition in noted])
     return {
         "times": len(mailed_together),
         "until": format_instant(
-            max(transition.booking.event.start for transition in mailed_together)
+            max(_mailed_times(transition, kind)[0] for transition in mailed_together)
         ),
         "occurrences": [
             [
-                str(booking.calendar_entry_id),
-                format_instant(booking.event.start),
-                format_instant(booking.event.end),
-                seen[booking.id] - 1,
+                str(transition.booking.calendar_entry_id),
+                *map(format_instant, _mailed_times(transition, kind)),
+                seen[transition.booking.id] - 1,
             ]
-            for booking in noted
+            for transition in noted
         ],
     }
 

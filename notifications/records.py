@@ -87,7 +87,8 @@ class DeliveryRecord(Record):
     id: Id = field(example=example_id(42))
     type: str = field(enum=Delivery.TYPES, example="webhook")
     kind: str = field(
-        "The booking's new state, `rescheduled`, `reminder` for an event notification, `test`,"
+        "The booking's new state, `rescheduled`, `reassigned` (a move of the resources alone),"
+        " `unassigned` (to the former resource), `reminder` for an event notification, `test`,"
         " `webhook_disabled`, `new_key`, `new_owner`, `new_device`, or `write` for a calendar that"
         " was connected after the booking was created.",
         example="confirmed",

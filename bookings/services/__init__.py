@@ -22,7 +22,14 @@ from bookings.services.reschedule import (
     reschedule_booking,
     reschedule_unless_done,
 )
-from bookings.services.transition_log import COMPLETES_AFTER, Actor, Edit, Transition, on_transition
+from bookings.services.transition_log import (
+    COMPLETES_AFTER,
+    Actor,
+    Edit,
+    Reassignment,
+    Transition,
+    on_transition,
+)
 from bookings.services.transitions import (
     apply_action,
     complete_ended,
@@ -55,6 +62,7 @@ __all__ = [
     "NewSeat",
     "NewSeries",
     "PolicyViolated",
+    "Reassignment",
     "Transition",
     "apply_action",
     "change_booking",

@@ -11,6 +11,7 @@ from django.db import transaction
 from apps_config.models import App
 from bookings.models import Booking, Bulk
 from bookings.services.bulk_locks import lock_named_rows
+from bookings.services.bulk_request import bulk_request
 from common.calls_outside_transaction import (
     NeedsAnswer,
     merge_questions,
@@ -68,11 +69,12 @@ def run_bulk(
     With `all_or_none`, or if an enclosing transaction stores the answer for an Idempotency-Key
     (`honours_idempotency_key`), an outage fails the whole request, which can be retried.
     """
-    if all_or_none:
-        return _all_or_none(changes, app, bodies, stop_on_first_error)
-    if honours_idempotency_key:
-        lock_named_rows(app, bodies)
-    return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
+    with bulk_request():
+        if all_or_none:
+            return _all_or_none(changes, app, bodies, stop_on_first_error)
+        if honours_idempotency_key:
+            lock_named_rows(app, bodies)
+        return _run_changes(changes, stop_on_first_error, outage_fails_all=honours_idempotency_key)
 
 
 @with_calls_outside_transaction

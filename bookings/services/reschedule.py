@@ -21,7 +21,7 @@ from availability.event_reservations import (
     lock_resources_of_calendars,
 )
 from availability.free_time_checks import find_first_refusal, find_free_resources
-from availability.models import Calendar
+from availability.models import Calendar, Resource
 from availability.requirements import resource_ids_of_requirements
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
@@ -33,6 +33,7 @@ from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.transition_log import (
     Actor,
+    Reassignment,
     Transition,
     completes_at_of,
     new_change,
@@ -53,7 +54,8 @@ MAX_MOVES_BY_CUSTOMER = 20
 
 @dataclass(frozen=True, slots=True)
 class _Move:
-    """One booking, its target, its time request, and its former start and end.
+    """One booking, its target, its time request, its former start and end, and its former resources
+    with the main one first.
 
     named: a calendar whose resource must meet one of the project's requirements. calendars: those
     that the events move to, by resource, where it is not the present one.
@@ -63,6 +65,7 @@ class _Move:
     target: BookingTarget
     time_request: TimeRequest
     was: tuple[datetime, datetime]
+    was_with: Sequence[uuid.UUID]
     named: Calendar | None = None
     calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
 
@@ -289,7 +292,8 @@ def _plan_move(
         event=event,
     )
     calendars = _replacements_of_deleted_calendars(booking, target)
-    return _Move(booking, target, time_request, (event.start, event.end), named, calendars)
+    was = (event.start, event.end)
+    return _Move(booking, target, time_request, was, _event_resource_ids(booking), named, calendars)
 
 
 def _replacements_of_deleted_calendars(
@@ -345,7 +349,7 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     choice. Raises Invalid if the named resource meets no requirement.
     """
     old, event = move.target, move.booking.event
-    present = [row.resource_id for row in event_with_companions(event)]
+    present = move.was_with
     if old.named_calendar.id != event.calendar_id:
         return move
     claim = [(move.time_request, old.query_of(move.time_request))]
@@ -453,6 +457,7 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
     """Write the bookings and their seats, which share the moved event."""
     by_id = {move.booking.id: move for move in moves}
     seats = lock_seats([move.booking for move in moves])
+    reassignments = _reassignments(moves)
     transitions = []
     for booking in [*(move.booking for move in moves), *seats]:
         move = by_id[booking.owner_booking_id or booking.id]
@@ -470,10 +475,39 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         change = new_change(booking, "reschedule", booking.state, actor, now, message)
         notified_elsewhere = [OWNER] if booking.owner_booking_id else []
         transitions.append(
-            Transition(booking, change, moved_from=move.was, notified_elsewhere=notified_elsewhere)
+            Transition(
+                booking,
+                change,
+                moved_from=move.was,
+                reassigned=reassignments.get(move.booking.id),
+                notified_elsewhere=notified_elsewhere,
+            )
         )
     update_rows(
         [transition.booking for transition in transitions],
         ["resource", "reschedules", "completes_at", "outcome", "updated_at"],
     )
     write_transitions(transitions)
+
+
+def _event_resource_ids(booking: Booking) -> list[uuid.UUID]:
+    return [row.resource_id for row in event_with_companions(booking.event)]
+
+
+def _reassignments(moves: Sequence[_Move]) -> dict[uuid.UUID, Reassignment]:
+    """Return, by booking, the resources before and after, of moves that changed them."""
+    changed = {
+        move.booking.id: (move.was_with, _event_resource_ids(move.booking))
+        for move in moves
+        if set(move.was_with) != set(_event_resource_ids(move.booking))
+    }
+    if not changed:
+        return {}
+    ids = {each for before, after in changed.values() for each in (*before, *after)}
+    resources = Resource.objects.in_bulk(ids)
+    return {
+        booking_id: Reassignment(
+            [resources[each] for each in before], [resources[each] for each in after]
+        )
+        for booking_id, (before, after) in changed.items()
+    }

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.conf import settings
 from django.db.models import prefetch_related_objects
 
-from availability.models import Project
+from availability.models import Project, Resource
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
 from common.durations import elapsed_seconds
@@ -41,10 +41,26 @@ class Edit(NamedTuple):
     former_addresses: Sequence[str] = ()
 
 
+class Reassignment(NamedTuple):
+    """The resources of a booking before and after its move, the main one first."""
+
+    before: Sequence[Resource]
+    after: Sequence[Resource]
+
+    @property
+    def joined(self) -> list[Resource]:
+        return [resource for resource in self.after if resource not in self.before]
+
+    @property
+    def left(self) -> list[Resource]:
+        return [resource for resource in self.before if resource not in self.after]
+
+
 class Transition:
     """One change of a booking, as passed to the listeners inside its transaction.
 
-    moved_from: the former start and end of a rescheduled booking. edit: set if only fields changed.
+    moved_from: the former start and end of a rescheduled booking. reassigned: set if the move gave
+    it other resources. edit: set if only fields changed.
     suppress_mail_to: recipients ("customer", "owner") that get no mail about this transition.
     notified_elsewhere: recipients notified by another transition: the owner's booking notifies a
     group's owner once, not each seat.
@@ -56,6 +72,7 @@ class Transition:
         change: StateChange,
         *,
         moved_from: tuple[datetime, datetime] | None = None,
+        reassigned: Reassignment | None = None,
         edit: Edit | None = None,
         suppress_mail_to: Collection[str] = (),
         notified_elsewhere: Collection[str] = (),
@@ -65,6 +82,7 @@ class Transition:
         self.booking = booking
         self.change = change
         self.moved_from = moved_from
+        self.reassigned = reassigned
         self.edit = edit
         self.suppress_mail_to = suppress_mail_to
         self.notified_elsewhere = notified_elsewhere

@@ -171,9 +171,8 @@ class CalendarWrites:
         A companion event has no attendees: the main event invites. A test app invites only its
         members. A server invites only for an organizer that is its user.
         """
-        owners = [
-            address for address in self.addressees.of_owner(app, booking) if is_address(address)
-        ]
+        of_owner = self.addressees.of_owner(app, booking.resource)
+        owners = [address for address in of_owner if is_address(address)]
         own = calendar.connection.user_addresses
         known = canonical_addresses(owners)
         organizers = (

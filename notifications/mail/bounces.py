@@ -96,7 +96,9 @@ def addresses_of(delivery: Delivery) -> list[str]:
     recipients = Recipients([delivery.app_id])
     if delivery.booking is None:
         return recipients.owners(delivery.app)
-    return recipients.of_owner(delivery.app, delivery.booking)
+    named = delivery.content.get("resource_id")
+    resource = Resource.objects.get(id=named) if named else delivery.booking.resource
+    return recipients.of_owner(delivery.app, resource)
 
 
 # --- The message ----------------------------------------------------------------------------------

@@ -2,10 +2,11 @@
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
+from itertools import chain
 from typing import Any
 from urllib.parse import quote
 
@@ -58,7 +59,13 @@ from notifications.mail.calendar_links import (
     microsoft_365_url,
     outlook_url,
 )
-from notifications.mail.defaults import MailWords, default_mail_words, fill_placeholders
+from notifications.mail.defaults import (
+    REASSIGNED,
+    SEVERAL,
+    MailWords,
+    default_mail_words,
+    fill_placeholders,
+)
 from notifications.mail.envelope import Sender, new_message
 from notifications.mail.html_layout import (
     BUTTON,
@@ -71,7 +78,7 @@ from notifications.mail.html_layout import (
     logo_html,
     quote_block,
 )
-from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitations
 from notifications.mail.mime import Mail
 from notifications.models import EmailTemplate
 
@@ -89,10 +96,12 @@ _CUSTOMERS_CHOICE = (PAY, RESCHEDULE, "cancel_by_customer")
 CHOICES: Mapping[str, Sequence[str]] = {
     "tentative_owner": _OWNERS_CHOICE,
     "rescheduled_owner": _OWNERS_CHOICE,
+    "reassigned_owner": _OWNERS_CHOICE,
     "updated_owner": _OWNERS_CHOICE,
     "tentative_customer": _CUSTOMERS_CHOICE,
     "confirmed_customer": _CUSTOMERS_CHOICE,
     "rescheduled_customer": _CUSTOMERS_CHOICE,
+    "reassigned_customer": _CUSTOMERS_CHOICE,
     "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
 }
@@ -116,6 +125,7 @@ ACTION_LABELS: Mapping[str, Promise] = {
 WHAT, WHERE, WITH = _("What"), _("Where"), _("With")
 WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
 RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
+INSTEAD_OF = _("Instead of")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
 REPEATS, DETAILS = _("Repeats"), _("Details")
 # Mails to customers whose booking does not take place.
@@ -129,7 +139,7 @@ ENDS = frozenset(
 INVITES = frozenset(
     {
         *("confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"),
-        *("updated_customer", "updated_owner"),
+        *("reassigned_customer", "reassigned_owner", "updated_customer", "updated_owner"),
     }
 )
 TAKES_BACK = frozenset(
@@ -138,6 +148,7 @@ TAKES_BACK = frozenset(
         "cancelled_owner",
         "cancelled_by_customer_owner",
         "cancelled_by_customer_customer",
+        "unassigned_owner",
     }
 )
 
@@ -149,8 +160,9 @@ class Letter:
     booking: with app, event, resource and project loaded. recipient: "customer" or "owner". to:
     addresses. customers: all of the booking; customer: whom it is written to, if to a customer.
     facts: as of the change, each absent one is the booking's own: `start`, `end`, `old_start`,
-    `old_end` (ISO instants), `what`, `where`, `description`, `message`, `from_state`, `sequence`,
-    `subject` (of a reminder); of a series that is told as one, `times`, `until` (the last start)
+    `old_end` (ISO instants), `resources` and `old_resources` (names: now, and those that a move
+    replaced), `what`, `where`, `description`, `message`, `from_state`, `sequence`, `subject` (of a
+    reminder); of a series that is told as one, `times`, `until` (the last start)
     and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
     provider, so that the mail carries no entry for it.
@@ -217,6 +229,17 @@ class Letter:
             return trusted_text(self.booking, name)
         return getattr(self.booking.event, name)
 
+    @property
+    def resource_names(self) -> str:
+        names = self.facts.get("resources")
+        if names is None:
+            names = [resource.name for resource in self.booking.all_resources()]
+        return to_one_line(", ".join(names))
+
+    @property
+    def old_resource_names(self) -> str:
+        return to_one_line(", ".join(self.facts.get("old_resources", ())))
+
     def span(self, start: datetime, end: datetime) -> str:
         if not self.booking.event.all_day:
             return span_words(start, end, self.zone)
@@ -224,33 +247,38 @@ class Letter:
         return days_words(first, last, self.zone)
 
 
-def compose_mail(letter: Letter) -> Mail:
+def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> Mail:
     """Return the unsent message in the recipient's language and zone.
 
-    The same letter gives the same Message-ID. Raises ValueError for an invalid recipient.
+    others: letters of the same kind to the same recipient, about further bookings, which the same
+    message contains. The same letter gives the same Message-ID. Raises ValueError for an invalid
+    recipient.
     """
     app = letter.booking.app
     with activate_language_of(app, *languages_of(letter.booking, letter.customer)) as language:
-        words = render_mail(letter, language=language)
+        words = render_mail(letter, language=language, others=others)
     sender = Sender.of(app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
-    method = method_of(letter)
-    if method:
-        calendar = render_invitation(invitation_of(letter, method, sender))
-        message.attach_alternative(calendar, f"text/calendar; method={method}")
-        message.attach("invite.ics", calendar.encode(), "application/ics")
+    attach_entries(message, letters_with_entries([letter, *others]), sender)
     return message
 
 
 # --- Words ----------------------------------------------------------------------------------------
-def render_mail(letter: Letter, *, language: str, link: Link = action_url) -> MailWords:
+def render_mail(
+    letter: Letter, *, language: str, link: Link = action_url, others: Sequence[Letter] = ()
+) -> MailWords:
     """Subject, text and HTML in the active language, whose code is `language`.
 
     An app's own words that can't be used give way to the service's: a template never stops a mail.
     """
     is_named = letter.customer is None or bool(letter.name_of(letter.customer))
-    default = default_mail_words(letter.slug, is_named=is_named)
-    values = PlaceholderValues(letter, language=language, link=link)
+    variant = REASSIGNED if letter.old_resource_names else SEVERAL if others else ""
+    default = default_mail_words(letter.slug, is_named=is_named, variant=variant)
+    values = (
+        SeveralValues([letter, *others], language=language, link=link)
+        if others
+        else PlaceholderValues(letter, language=language, link=link)
+    )
     own = letter.template
     if own is not None:
         try:
@@ -282,7 +310,7 @@ def fill_template_words(template: MailWords, values: "PlaceholderValues") -> Mai
     if not subject:
         raise ValueError("the subject is empty")
     return MailWords(
-        subject=subject,
+        subject=f"{subject} (+{values.further})" if values.further else subject,
         text=collapse_blank_lines(fill_placeholders(template.text, values.text)),
         html=fill_placeholders(template.html, values.html),
     )
@@ -302,33 +330,43 @@ class PlaceholderValues:
 
     def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
         self.letter = letter
+        self.further = 0  # further bookings of the mail
         self.when = letter.span(letter.starts_at, letter.ends_at)
         self.old_when = old_span(letter)
         self.choices = list(mail_actions(letter, link))
-        rows = list(self.details())
+        self.rows = self.details()
         message = clean_lines(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": text_direction()}
         plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
+        lines = customer_links(letter, link)
+        self.branding = branding = MailBranding(letter.booking.app)
+        self.text = plain | {
+            "links": links_text(lines),
+            **branding.text,
+            "details": details_text(self.rows),
+            "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
+            "actions": self.actions_text(),
+        }
+        self.html = {name: as_html(value) for name, value in plain.items()} | {
+            "details": self.details_html(),
+            "message": quote_block(as_html(message)),
+            "actions": self.actions_html(),
+            "links": links_html(lines),
+            **branding.html,
+        }
+
+    def details_html(self) -> str:
+        return details_html([(label, as_html(value)) for label, value in self.rows])
+
+    def actions_text(self) -> str:
+        return "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices)
+
+    def actions_html(self) -> str:
         buttons = [
             Button(label, url, BUTTON_STYLES.get(action, "other"))
             for action, label, url in self.choices
         ]
-        lines = customer_links(letter, link)
-        branding = MailBranding(letter.booking.app)
-        self.text = plain | {
-            "links": links_text(lines),
-            **branding.text,
-            "details": details_text(rows),
-            "message": "\n".join(f"> {line}".rstrip() for line in message.splitlines()),
-            "actions": "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices),
-        }
-        self.html = {name: as_html(value) for name, value in plain.items()} | {
-            "details": details_html([(label, as_html(value)) for label, value in rows]),
-            "message": quote_block(as_html(message)),
-            "actions": buttons_html(buttons, color=branding.button),
-            "links": links_html(lines),
-            **branding.html,
-        }
+        return buttons_html(buttons, color=self.branding.button)
 
     def plain(self) -> dict[str, str]:
         letter, booking = self.letter, self.letter.booking
@@ -344,7 +382,8 @@ class PlaceholderValues:
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
             "zone": letter.zone,
-            "resource": resource_names(booking),
+            "resource": letter.resource_names,
+            "old_resource": letter.old_resource_names,
             "project": booking.project.name if booking.project else "",
             "customer_email": first.email if first else "",
             "customer_phone": first.phone if first and not letter.hides_texts else "",
@@ -361,8 +400,7 @@ class PlaceholderValues:
 
     def customer_names(self) -> str:
         letter = self.letter
-        names = [letter.name_of(customer) for customer in letter.named[:MAX_NAMED]]
-        return shorten_text(", ".join(filter(None, names)), 1000) or gettext("The customer")
+        return listed_names(letter.name_of(customer) for customer in letter.named[:MAX_NAMED])
 
     def repeats(self) -> str:
         """`52 times, until Monday, 15 November 2027`, of a series."""
@@ -383,10 +421,8 @@ class PlaceholderValues:
             (OLD_TIME, old_when),
             (REPEATS, self.repeats()),
             (WHERE, to_one_line(letter.fact("where"))),
-            (
-                RESOURCE if letter.recipient == OWNER else WITH,
-                to_one_line(resource_names(letter.booking)),
-            ),
+            (RESOURCE if letter.recipient == OWNER else WITH, letter.resource_names),
+            (INSTEAD_OF, letter.old_resource_names),
         ]
         if letter.recipient == OWNER:
             rows += [
@@ -396,13 +432,49 @@ class PlaceholderValues:
         return [(str(label), value) for label, value in rows if value]
 
 
+class SeveralValues(PlaceholderValues):
+    """Those of a mail about several bookings: `details` lists each with its actions.
+
+    For the calendar there is the attached file; links would add the first booking only.
+    """
+
+    def __init__(self, letters: Sequence[Letter], *, language: str, link: Link) -> None:
+        super().__init__(letters[0], language=language, link=link)
+        others = [PlaceholderValues(each, language=language, link=link) for each in letters[1:]]
+        self.further = len(others)
+        every = [self, *others]
+        shown: set[tuple[str, str]] = set()
+        for each in every:  # a description that several have is shown once
+            each.rows = [row for row in each.rows if row not in shown]
+            shown |= {row for row in each.rows if row[0] == str(DETAILS)}
+        named = [
+            letter.name_of(customer) for letter in letters for customer in letter.named[:MAX_NAMED]
+        ]
+        customers = listed_names(dict.fromkeys(named))
+        places = {letter.fact("where") for letter in letters}
+        links = other_links(letters[0], places.pop() if len(places) == 1 else "")
+        blocks = [(details_text(each.rows), each.actions_text()) for each in every]
+        self.text |= {
+            "customer": customers,
+            "details": "\n\n".join(filter(None, chain.from_iterable(blocks))),
+            "actions": "",
+            "links": links_text(links),
+        }
+        self.html |= {
+            "customer": as_html(customers),
+            "details": "\n".join(each.details_html() + each.actions_html() for each in every),
+            "actions": "",
+            "links": links_html(links),
+        }
+
+
+def listed_names(names: Iterable[str]) -> str:
+    return shorten_text(", ".join(filter(None, names)), 1000) or gettext("The customer")
+
+
 def old_span(letter: Letter) -> str:
     start, end = letter.instant("old_start"), letter.instant("old_end")
     return letter.span(start, end) if start and end else ""
-
-
-def resource_names(booking: Booking) -> str:
-    return ", ".join(resource.name for resource in booking.all_resources())
 
 
 class MailBranding:
@@ -471,10 +543,17 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
 
 def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str, str]]]]:
     """(text, [(label, address)]) of each line below the buttons; nothing for the owner."""
+    calendars = calendar_links(letter, link) if letter.recipient == CUSTOMER else []
+    line = [(gettext("Add to calendar:"), calendars)] if calendars else []
+    return line + other_links(letter, letter.fact("where"))
+
+
+def other_links(letter: Letter, place: str) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The lines without that of the calendars; place: what the map shows, or ""."""
     if letter.recipient != CUSTOMER:
         return []
     places = []
-    where = to_one_line(letter.fact("where"))
+    where = to_one_line(place)
     if letter.slug in CHOICES and where and not is_web_address(where):
         places.append((gettext("Show on a map"), map_url(where)))
     again = project_page_path(letter.booking) if letter.slug in ENDS else ""
@@ -484,8 +563,7 @@ def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str
     if project is not None and project.is_published:
         path = own_bookings_path(letter.booking.app)
         places.append((gettext("Your bookings"), f"{settings.PUBLIC_URL}{path}"))
-    lines = [(gettext("Add to calendar:"), calendar_links(letter, link)), ("", places)]
-    return [(text, links) for text, links in lines if links] + contact_line(letter.booking.app)
+    return ([("", places)] if places else []) + contact_line(letter.booking.app)
 
 
 def contact_line(app: App) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -567,6 +645,38 @@ def method_of(letter: Letter) -> str | None:
     if letter.slug in TAKES_BACK and is_live(letter.facts.get("from_state") or ""):
         return "CANCEL"
     return None
+
+
+def letters_with_entries(letters: Sequence[Letter]) -> list[Letter]:
+    """Return one letter per calendar entry; of a group's seats, that with the latest SEQUENCE."""
+    found: dict[uuid.UUID, Letter] = {}
+    for letter in letters:
+        entry = entry_of(letter.booking, letter.recipient)
+        if method_of(letter):
+            found[entry] = max(found.get(entry, letter), letter, key=_sequence_of)
+    return list(found.values())
+
+
+def _sequence_of(letter: Letter) -> int:
+    return int(letter.facts.get("sequence") or 0)
+
+
+def attach_entries(message: Mail, letters: Sequence[Letter], sender: Sender) -> None:
+    """Attach the entries of the letters, each of which has one or is about a series.
+
+    One of them is an alternative of the text too, which programs offer to accept. Several are only
+    published in the attachment: a REQUEST may have one UID, and programs drop the others.
+    """
+    if not letters:
+        return
+    if len(letters) > 1:
+        published = [invitation_of(letter, "PUBLISH", sender) for letter in letters]
+        calendar = render_invitations(published)
+    else:
+        method = method_of(letters[0]) or ""
+        calendar = render_invitations([invitation_of(letters[0], method, sender)])
+        message.attach_alternative(calendar, f"text/calendar; method={method}")
+    message.attach("invite.ics", calendar.encode(), "application/ics")
 
 
 def entry_of(booking: Booking, recipient: str) -> uuid.UUID:

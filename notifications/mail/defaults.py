@@ -37,6 +37,7 @@ PLACEHOLDERS: Mapping[str, str] = {
     "description": "the event's description",
     "when": "date and time of the event, with its zone",
     "old_when": "date and time before the booking was moved",
+    "old_resource": "the names of the resources that a move replaced",
     "date": "the start date",
     "time": "the start time",
     "zone": "the time zone of date and time",
@@ -85,6 +86,7 @@ _CONFIRMED = _("Confirmed")
 _CANCELLED = _("Cancelled")
 _MOVED = _("New time")
 _UPDATED = _("Updated")
+_REASSIGNED = _("Moved")
 _REMINDER = _("Reminder")
 _DEFAULT_REMINDER = _("Reminder: {{ what }}, {{ when }}")
 
@@ -173,6 +175,27 @@ DEFAULTS: Mapping[str, DefaultMail] = {
         _("A booking has a new time"),
         _("The booking of {{ customer }} was moved."),
     ),
+    "reassigned_customer": DefaultMail(
+        NEUTRAL,
+        _UPDATED,
+        _("Now with {{ resource }}: {{ what }}, {{ when }}"),
+        _("Your booking is now with {{ resource }}"),
+        _("The time is unchanged."),
+    ),
+    "reassigned_owner": DefaultMail(
+        NEUTRAL,
+        _REASSIGNED,
+        _("Now with {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking is now with {{ resource }}"),
+        _("The booking of {{ customer }} was moved. The time is unchanged."),
+    ),
+    "unassigned_owner": DefaultMail(
+        NEUTRAL,
+        _REASSIGNED,
+        _("Moved to {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking was moved to {{ resource }}"),
+        _("The booking of {{ customer }} is no longer with {{ old_resource }}."),
+    ),
     "updated_customer": DefaultMail(
         NEUTRAL,
         _UPDATED,
@@ -203,18 +226,65 @@ DEFAULTS: Mapping[str, DefaultMail] = {
     ),
 }
 SLUGS = tuple(DEFAULTS)
+# What a mail says in place of its default: the move changed the resources too, or the mail is about
+# several bookings. Its subject is then followed by their number.
+REASSIGNED, SEVERAL = "reassigned", "several"
+_REASSIGNED_DEFAULTS: Mapping[str, DefaultMail] = {
+    "rescheduled_customer": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time, {{ resource }}: {{ what }}, {{ when }}"),
+        _("Your booking has a new time and is now with {{ resource }}"),
+        _("Please note the new time."),
+    ),
+    "rescheduled_owner": DefaultMail(
+        NEUTRAL,
+        _MOVED,
+        _("New time, {{ resource }}: {{ what }} with {{ customer }}, {{ when }}"),
+        _("A booking has a new time and is now with {{ resource }}"),
+        _("The booking of {{ customer }} was moved."),
+    ),
+}
+_SEVERAL_DEFAULTS: Mapping[str, DefaultMail] = {
+    "tentative_owner": DEFAULTS["tentative_owner"]._replace(
+        heading=_("New booking requests"),
+        sentence=_("{{ customer }} requested these times. Confirm each of them to accept."),
+    ),
+    "tentative_customer": DEFAULTS["tentative_customer"]._replace(
+        heading=_("We have received your requests"),
+        sentence=_("Your requests are not confirmed yet. You will get e-mails with the decisions."),
+    ),
+    "confirmed_customer": DEFAULTS["confirmed_customer"]._replace(
+        heading=_("Your bookings are confirmed"),
+        sentence=_(
+            "We look forward to seeing you. A file with all times for your calendar is attached."
+        ),
+    ),
+    "confirmed_owner": DEFAULTS["confirmed_owner"]._replace(
+        heading=_("Several bookings are confirmed"),
+        sentence=_(
+            "{{ customer }} has booked these times."
+            " A file with all times for your calendar is attached."
+        ),
+    ),
+    "declined_customer": DEFAULTS["declined_customer"]._replace(
+        heading=_("Your requests could not be accepted"),
+        sentence=_("Sorry, these times are not possible. You can request other times."),
+    ),
+}
+VARIANTS = {REASSIGNED: _REASSIGNED_DEFAULTS, SEVERAL: _SEVERAL_DEFAULTS}
 
 
-def default_mail_words(slug: str, *, is_named: bool = True) -> MailWords:
+def default_mail_words(slug: str, *, is_named: bool = True, variant: str = "") -> MailWords:
     """The service's template of that kind, in the active language; is_named: there is a name to
-    greet the customer by.
+    greet the customer by; variant: REASSIGNED, SEVERAL or none.
     """
-    return _default_mail_words(slug, is_named, get_language())
+    return _default_mail_words(slug, is_named, variant, get_language())
 
 
 @lru_cache(maxsize=1024)
-def _default_mail_words(slug: str, is_named: bool, language: str | None) -> MailWords:
-    default = DEFAULTS[slug]
+def _default_mail_words(slug: str, is_named: bool, variant: str, language: str | None) -> MailWords:
+    default = VARIANTS.get(variant, DEFAULTS).get(slug, DEFAULTS[slug])
     is_personal = is_named and slug.endswith("_customer")
     greeting = gettext("Hello {{ name }},") if is_personal else gettext("Hello,")
     heading, sentence = str(default.heading), str(default.sentence)

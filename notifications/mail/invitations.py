@@ -50,18 +50,29 @@ class Invitation:
 
 
 def render_invitation(given: Invitation) -> str:
-    """The entries as text with CRLF. All entries of a booking have one UID, so that each replaces
-    the one before it.
+    return render_invitations([given])
+
+
+def render_invitations(invitations: Sequence[Invitation]) -> str:
+    """The entries, of one method, as text with CRLF. All entries of a booking have one UID, so that
+    each replaces the one before it.
 
     The lines are put together here: `icalendar`, which writes the values, takes eight times as long
     for a whole calendar (docs/benchmarks.md, P20).
     """
     lines = ["BEGIN:VCALENDAR", "VERSION:2.0", f"PRODID:{PRODUCT}", "CALSCALE:GREGORIAN"]
-    lines.append(f"METHOD:{given.method}")
-    summary, stamp = f"SUMMARY:{_text(given.what)}", _time_line("DTSTAMP", timezone.now())
-    shared = [*_shared_lines(given), *_alarm_lines(given)]
+    lines.append(f"METHOD:{invitations[0].method}")
+    stamp = _time_line("DTSTAMP", timezone.now())
+    for given in invitations:
+        lines += _entry_lines(given, stamp)
+    lines.append("END:VCALENDAR")
+    return "".join(f"{_fold(line)}\r\n" for line in lines)
+
+
+def _entry_lines(given: Invitation, stamp: str) -> Iterator[str]:
+    summary, shared = f"SUMMARY:{_text(given.what)}", [*_shared_lines(given), *_alarm_lines(given)]
     for occurrence in given.occurrences:
-        lines += [
+        yield from (
             "BEGIN:VEVENT",
             summary,
             _time_line("DTSTART", occurrence.start),
@@ -71,9 +82,7 @@ def render_invitation(given: Invitation) -> str:
             f"SEQUENCE:{occurrence.sequence}",
             *shared,
             "END:VEVENT",
-        ]
-    lines.append("END:VCALENDAR")
-    return "".join(f"{_fold(line)}\r\n" for line in lines)
+        )
 
 
 def _shared_lines(given: Invitation) -> Iterator[str]:

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection, Iterable
 
 from apps_config.models import App, Membership
-from bookings.models import Booking
+from availability.models import Resource
 from common.email_address import canonical_address
 
 
@@ -16,9 +16,9 @@ class Recipients:
         rows = members.select_related("account").order_by("id") if app_ids else ()
         self._members = [(row.app_id, row.role, row.account.email) for row in rows]
 
-    def of_owner(self, app: App, booking: Booking) -> list[str]:
+    def of_owner(self, app: App, resource: Resource) -> list[str]:
         """The resource's address, else the app's contact, else its owners."""
-        first = booking.resource.email or app.settings.get("contact_email")
+        first = resource.email or app.settings.get("contact_email")
         return [first] if first else self.owners(app)
 
     def owners(self, app: App) -> list[str]:

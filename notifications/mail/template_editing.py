@@ -119,6 +119,8 @@ def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) 
         day = timedelta(days=1)
         facts["old_start"] = (start - day).astimezone(UTC).isoformat()
         facts["old_end"] = (event.end - day).astimezone(UTC).isoformat()
+    if slug.startswith(("reassigned", "unassigned")):
+        facts |= {"resources": [resource.name], "old_resources": ["Grace Hopper"]}
     return _letter(booking, slug, [customer], template, facts)
 
 

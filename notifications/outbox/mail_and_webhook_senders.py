@@ -5,13 +5,14 @@ returns for each delivery either the reason not to send it or a function that se
 function uses the network only: it runs in a thread without database access.
 """
 
+import copy
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
@@ -25,6 +26,7 @@ from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
 from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
 from bookings.services import code_of
+from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
 from common.errors import is_outage
 from common.hooks import Hook
@@ -47,10 +49,10 @@ from notifications.mail.provider_entries import provider_entries
 from notifications.mail.suppressions import Suppressions
 from notifications.models import Delivery, EmailTemplate, Webhook
 from notifications.outbox.mail_sessions import send_mail
-from notifications.outbox.outdated_reasons import outdated_reminder_reason
+from notifications.outbox.outdated_reasons import changed_since_reason, outdated_reminder_reason
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
-from notifications.planning import VERIFICATION_CODE, render_record
+from notifications.planning import UNASSIGNED, VERIFICATION_CODE, render_record
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.unsubscribe_links import unsubscribe_headers
@@ -116,6 +118,30 @@ def prepare_batch(
     return sends, verdicts
 
 
+class MailedBooking(NamedTuple):
+    """A booking that an e-mail is about: the change, the moves before it, and its facts."""
+
+    booking: Booking
+    change_id: UUID | None
+    version: int
+    facts: Mapping[str, Any]
+
+    def customer(self, customer_id: UUID | None) -> Customer | None:
+        customers = self.booking.customers.all()
+        return next((each for each in customers if each.id == customer_id), None)
+
+    def customer_with(self, addresses: Sequence[str]) -> Customer | None:
+        wanted = set(map(canonical_address, addresses))
+        customers = self.booking.customers.all()
+        return next((each for each in customers if each.address in wanted), None)
+
+    def changed_reason(self, state: str) -> str:
+        """Return why the booking no longer has the state; "" if it has. A series has many."""
+        if "until" in self.facts:
+            return ""
+        return changed_since_reason(self.booking, state, self.version)
+
+
 @senders.register
 class MailsAndCalls:
     """Reads the rows that a batch of mails and calls needs, each table once."""
@@ -134,7 +160,10 @@ class MailsAndCalls:
             for template in _if_any(EmailTemplate.objects.filter(app__in=mailed), mailed)
         }
         self.addressees = Recipients(mailed)
+        self.owners_resources = self._read_owners_resources(rows)
+        self.as_mailed = self._as_mailed(rows)
         mailed_bookings = [each for each in self.bookings.values() if each.app_id in mailed]
+        mailed_bookings += self.as_mailed.values()
         self.entries = [entries(mailed_bookings) for entries in provider_entries]
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
@@ -146,7 +175,7 @@ class MailsAndCalls:
 
     def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID | None, Booking]:
         """Return the bookings, for calls with includes, as they are now, not as planned."""
-        ids = {row.booking_id for row in rows if row.booking_id and _needs_booking(row)}
+        ids = {each for row in rows if _needs_booking(row) for each in _booking_ids(row)}
         found: QuerySet[Booking] = Booking.objects.filter(id__in=ids)
         found = found.prefetch_related(further_events())
         if rows[0].type == Delivery.EMAIL:
@@ -158,6 +187,32 @@ class MailsAndCalls:
         for booking in bookings:
             booking.app = self.apps[booking.app_id]
         return {booking.id: booking for booking in bookings}
+
+    def _read_owners_resources(self, rows: Sequence[Delivery]) -> Mapping[UUID, Resource]:
+        """Return the resources, by id, that e-mails to owners are for, and those that took their
+        place.
+        """
+        ids = {
+            UUID(row.content[name])
+            for row in rows
+            for name in ("resource_id", "new_resource_id")
+            if row.recipient == OWNER and name in row.content
+        }
+        known = {booking.resource_id: booking.resource for booking in self.bookings.values()}
+        missing = ids - known.keys()
+        return known | dict(Resource.objects.in_bulk(missing)) if missing else known
+
+    def _as_mailed(self, rows: Sequence[Delivery]) -> Mapping[UUID, Booking]:
+        """Return, by e-mail to an owner, the booking with the main resource that it had at the
+        change, if it has another one by now.
+        """
+        found = {}
+        for row in rows:
+            booking = self.bookings.get(row.booking_id)
+            resource_id = row.content.get("resource_id") if row.recipient == OWNER else None
+            if booking and resource_id and UUID(resource_id) != booking.resource_id:
+                found[row.id] = _with_resource(booking, self.owners_resources[UUID(resource_id)])
+        return found
 
     def _read_reset_mail_resources(self, rows: Sequence[Delivery]) -> Mapping[str, Resource]:
         """Return the resources that get a password link, by id, if they can still log in."""
@@ -187,9 +242,9 @@ class MailsAndCalls:
         found |= self.persons
         for app_id in app_ids:
             found.update(self.addressees.owners(self.apps[app_id]))
-        for booking in self.bookings.values():
+        for booking in (*self.bookings.values(), *self.as_mailed.values()):
             found |= {customer.email for customer in booking.customers.all()}
-            found.update(self.addressees.of_owner(booking.app, booking))
+            found.update(self.addressees.of_owner(booking.app, booking.resource))
         return found
 
     def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, UUID | None], int]:
@@ -198,9 +253,11 @@ class MailsAndCalls:
         The changes of a group's seats count for the owner's entry too.
         """
         mailed = [
-            (self.bookings[row.booking_id], row.recipient)
+            (self.bookings[booking_id], row.recipient)
             for row in rows
-            if row.type == Delivery.EMAIL and row.booking_id in self.bookings
+            if row.type == Delivery.EMAIL
+            for booking_id in _booking_ids(row)
+            if booking_id in self.bookings
         ]
         entries = {entry_of(booking, recipient) for booking, recipient in mailed}
         with_seats = {booking.id for booking, _ in mailed if booking.max_seats}
@@ -276,33 +333,82 @@ class MailsAndCalls:
             return partial(send_mail, notice, app)
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
-        booking = self.bookings[row.booking_id]
-        customers = list(booking.customers.all())
-        customer = next(
-            (customer for customer in customers if customer.id == row.customer_id), None
-        )
-        to = [customer.email] if customer else self.addressees.of_owner(app, booking)
-        entry = entry_of(booking, row.recipient)
+        booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
+        own = MailedBooking(booking, row.change_id, row.version, row.content)
+        customer = own.customer(row.customer_id)
+        to = [customer.email] if customer else self.addressees.of_owner(app, booking.resource)
+        if row.kind == UNASSIGNED:
+            to = self._without_new_owner(row, app, to)
         is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
-        slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
-        message = compose_mail(
-            Letter(
-                slug=slug,
-                delivery_id=row.id,
-                booking=booking,
-                recipient=row.recipient,
-                to=self._fit_addresses(app, to, is_reminder=is_reminder),
-                # Erased customers have no address.
-                customers=[customer for customer in customers if customer.email],
-                customer=customer,
-                facts={**row.content, "sequence": self.sequences[entry, row.change_id]},
-                template=self.templates.get((app.id, slug)),
-                is_entered=self._is_entered(booking, row.recipient, customer),
-            )
-        )
+        to = self._fit_addresses(app, to, is_reminder=is_reminder)
+        if "others" in row.content:
+            first, *others = self._current_letters(row, own, to)
+            message = compose_mail(first, others)
+        else:
+            message = compose_mail(self._letter(row, own, to, customer))
         if is_reminder and customer:
             message.extra_headers |= unsubscribe_headers(customer, row.due_at)
         return partial(send_mail, message, app)
+
+    def _letter(
+        self, row: Delivery, mailed: "MailedBooking", to: Sequence[str], customer: Customer | None
+    ) -> Letter:
+        booking = mailed.booking
+        entry = entry_of(booking, row.recipient)
+        slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
+        return Letter(
+            slug=slug,
+            delivery_id=row.id,
+            booking=booking,
+            recipient=row.recipient,
+            to=to,
+            # Erased customers have no address.
+            customers=[each for each in booking.customers.all() if each.email],
+            customer=customer,
+            facts={**mailed.facts, "sequence": self.sequences[entry, mailed.change_id]},
+            template=self.templates.get((booking.app_id, slug)),
+            is_entered=self._is_entered(booking, row.recipient, customer),
+        )
+
+    def _current_letters(
+        self, row: Delivery, own: "MailedBooking", to: Sequence[str]
+    ) -> list[Letter]:
+        """Return a letter about each booking of an e-mail about several, in order of start.
+
+        Bookings that have changed since are left out. Raises SkipDelivery if none is left.
+        """
+        message = {"message": row.content["message"]}
+        others = [
+            MailedBooking(
+                self.bookings[UUID(facts["booking_id"])],
+                UUID(facts["change_id"]),
+                facts["version"],
+                facts | message,
+            )
+            for facts in row.content["others"]
+        ]
+        reasons, letters = [], []
+        for mailed in (own, *others):
+            reason = mailed.changed_reason(row.kind)
+            customer = mailed.customer_with(to) if row.recipient == CUSTOMER else None
+            if reason:
+                reasons.append(reason)
+            elif customer or row.recipient == OWNER:
+                letters.append(self._letter(row, mailed, to, customer))
+        if not letters:
+            raise SkipDelivery(Delivery.CANCELLED, reasons[0])
+        return sorted(letters, key=lambda letter: (letter.starts_at, letter.booking.id))
+
+    def _without_new_owner(self, row: Delivery, app: App, to: Sequence[str]) -> list[str]:
+        """Return the former resource's addresses without those of the new one, whose calendar would
+        lose the booking. Raises SkipDelivery if there are none.
+        """
+        new = self.owners_resources[UUID(row.content["new_resource_id"])]
+        of_new = set(map(canonical_address, self.addressees.of_owner(app, new)))
+        left = [address for address in to if canonical_address(address) not in of_new]
+        if to and not left:
+            raise SkipDelivery(Delivery.SKIPPED, "The new resource has the same e-mail address.")
+        return left
 
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
         resource = self.resources.get(row.content.get("resource_id", ""))
@@ -403,8 +509,24 @@ class MailsAndCalls:
         )
 
 
+def _with_resource(booking: Booking, resource: Resource) -> Booking:
+    """Return an unsaved copy of the booking as it was with this main resource."""
+    former = copy.copy(booking)
+    former.event = copy.copy(booking.event)
+    # Its calendar of that time is not known; None stands for the resource's primary calendar.
+    former.event.calendar_id = None  # type: ignore[assignment]
+    former.event.resource = former.resource = resource
+    return former
+
+
 def _if_any(rows: Iterable[Read], keys: Collection[object]) -> Iterable[Read]:
     return rows if keys else ()
+
+
+def _booking_ids(row: Delivery) -> list[UUID]:
+    """Return the row's booking, and those that its e-mail carries."""
+    others = [UUID(facts["booking_id"]) for facts in row.content.get("others", ())]
+    return [row.booking_id, *others] if row.booking_id else []
 
 
 def _needs_booking(row: Delivery) -> bool:

@@ -34,7 +34,7 @@ def _outdated_for_webhook_reason(delivery: Delivery, webhook: Webhook) -> str:
 
 def outdated_reminder_reason(delivery: Delivery, booking: Booking) -> str:
     """Return the reason, or "": a reminder needs a booking that takes place as planned."""
-    if reason := _changed_reason(delivery, booking):
+    if reason := _changed_reason(delivery.version, booking):
         return reason
     takes_place = booking.state == COMPLETED or GRAPHS[booking.graph].is_live(booking.state)
     return "" if takes_place else _state_reason(booking)
@@ -42,17 +42,22 @@ def outdated_reminder_reason(delivery: Delivery, booking: Booking) -> str:
 
 def _outdated_mail_reason(delivery: Delivery, booking: Booking) -> str:
     """Return the reason, or "": a mail holds until the next change other than completion."""
-    if reason := _changed_reason(delivery, booking):
-        return reason
     state = delivery.change.to_state if delivery.change else delivery.kind
+    return changed_since_reason(booking, state, delivery.version)
+
+
+def changed_since_reason(booking: Booking, state: str, version: int) -> str:
+    """Return why a mail about this state, after so many moves, no longer holds; "" if it does."""
+    if reason := _changed_reason(version, booking):
+        return reason
     took_place = booking.state == COMPLETED and GRAPHS[booking.graph].is_live(state)
     return "" if booking.state == state or took_place else _state_reason(booking)
 
 
-def _changed_reason(delivery: Delivery, booking: Booking) -> str:
+def _changed_reason(version: int, booking: Booking) -> str:
     if booking.deleted_at:
         return "The booking was deleted."
-    return "The booking was moved." if booking.reschedules != delivery.version else ""
+    return "The booking was moved." if booking.reschedules != version else ""
 
 
 def _state_reason(booking: Booking) -> str:

@@ -151,6 +151,8 @@ MAIL_WORDS: Mapping[str, LazyText] = {
     "cancelled_by_owner": _("Cancellation e-mail"),
     "unpaid": _("“Not paid in time” e-mail"),
     "rescheduled": _("Rescheduling e-mail"),
+    "reassigned": _("“Resource changed” e-mail"),
+    "unassigned": _("“Moved to another resource” e-mail"),
     "updated": _("“Booking changed” e-mail"),
     "reminder": _("Reminder e-mail"),
     "new_key": _("“New key” e-mail"),

@@ -159,6 +159,7 @@ SENTENCES: tuple[str, ...] = (
     noop("The mail server returned %(code)s."),
     noop("The app's e-mails are disabled."),
     noop("The recipient has no e-mail address."),
+    noop("The new resource has the same e-mail address."),
     noop("A test app sends e-mails only to its members."),
     noop("The server refused the address (%(answer)s)."),
     noop("The server refused %(refused)s of %(total)s addresses (%(answer)s)."),

@@ -45,7 +45,7 @@ def _receivers(booking: Booking, recipient: str, addressees: Recipients) -> Iter
             if addressees.allowed(booking.app, [customer.email]):
                 yield f"{customer.name}, {customer.email}"
         return
-    of_owner = addressees.of_owner(booking.app, booking)
+    of_owner = addressees.of_owner(booking.app, booking.resource)
     if addresses := addressees.allowed(booking.app, of_owner):
         yield _("The owner, %(addresses)s") % {"addresses": ", ".join(addresses)}
 

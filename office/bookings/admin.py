@@ -21,6 +21,7 @@ from unfold.decorators import action, display
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
 from bookings.services import apply_action
+from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
@@ -83,26 +84,27 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
         if name in QUESTIONS and not is_confirmed(request):
             return self.ask_for_several(request, bookings, name)
         actor, done = actor_of(request), 0
-        for booking in bookings.select_related("app", "event"):
-            if not self.has_act_permission(request, booking):
-                words = _("%(booking)s: you can only view it.")
-                messages.error(request, words % {"booking": booking_words(booking)})
-                continue
-            try:
-                apply_action(
-                    app=booking.app,
-                    booking_id=booking.id,
-                    action=name,
-                    actor=actor,
-                    now=timezone.now(),
-                )
-                done += 1
-            except Refusal as refusal:
-                reason = action_refusal_words(refusal, name)
-                # Translators: why a booking was not changed: "Ann – Haircut: not possible, …".
-                words = _("%(booking)s: %(reason)s")
-                given = {"booking": booking_words(booking), "reason": reason}
-                messages.error(request, words % given)
+        with bulk_request():
+            for booking in bookings.select_related("app", "event"):
+                if not self.has_act_permission(request, booking):
+                    words = _("%(booking)s: you can only view it.")
+                    messages.error(request, words % {"booking": booking_words(booking)})
+                    continue
+                try:
+                    apply_action(
+                        app=booking.app,
+                        booking_id=booking.id,
+                        action=name,
+                        actor=actor,
+                        now=timezone.now(),
+                    )
+                    done += 1
+                except Refusal as refusal:
+                    reason = action_refusal_words(refusal, name)
+                    # Translators: why a booking was not changed: "Ann – Haircut: not possible, …".
+                    words = _("%(booking)s: %(reason)s")
+                    given = {"booking": booking_words(booking), "reason": reason}
+                    messages.error(request, words % given)
         if done:
             messages.success(request, _counted(DONE_SENTENCES[name], done))
         return None

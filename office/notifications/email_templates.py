@@ -41,6 +41,7 @@ PLACEHOLDER_WORDS = {
     "description": _("the event's description"),
     "when": _("date and time of the event, with its zone"),
     "old_when": _("date and time before the booking was moved"),
+    "old_resource": _("the names of the resources that a move replaced"),
     "date": _("the start date"),
     "time": _("the start time"),
     "zone": _("the time zone of date and time"),

@@ -23,6 +23,8 @@ REQUESTS = {
     "confirmed_owner",
     "rescheduled_customer",
     "rescheduled_owner",
+    "reassigned_customer",
+    "reassigned_owner",
     "updated_customer",
     "updated_owner",
 }
@@ -31,6 +33,7 @@ CANCELS = {
     "cancelled_owner",
     "cancelled_by_customer_owner",
     "cancelled_by_customer_customer",
+    "unassigned_owner",
 }
 
 

@@ -18,6 +18,7 @@ from notifications.mail import (
     compose_password_mail,
     compose_webhook_notice,
 )
+from notifications.mail.defaults import SEVERAL, VARIANTS
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from tests.booking_pages.test_languages_browser import ENGLISH_DATE, LETTER, same_in
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
@@ -31,6 +32,7 @@ TYPED = (
     *("Marty McFly", "marty@example.com", "desk@example.com", "+1 555 0100", "Europe/Berlin"),
     *("Quay 5", "We are ill.", "410 Gone"),
 )
+SEVERAL_SLUGS = tuple(VARIANTS[SEVERAL])
 LINK = "https://example.com/link"
 BRANDING = {
     "contact_email": "desk@example.com",
@@ -38,6 +40,7 @@ BRANDING = {
     "imprint_url": "https://example.com/i",
     "privacy_url": "https://example.com/p",
 }
+REASSIGNED = {"resources": ["Ada Lovelace"], "old_resources": ["Ada Lovelace"]}
 MOVED = {"old_start": "2026-11-20T14:00:00+00:00", "old_end": "2026-11-20T14:30:00+00:00"}
 SERIES = {"times": 2, "until": "2026-11-30T08:00:00+00:00", "occurrences": []}
 SYSTEM_MAILS: dict[str, Any] = {
@@ -59,9 +62,16 @@ def mails_in(language: str) -> Iterator[tuple[str, EmailMultiAlternatives]]:
     """(name, mail) of every kind, with everything that it can say."""
     app = make_app(language=language, **BRANDING)
     for slug in SLUGS:
-        facts = MOVED if slug.startswith("rescheduled") else {}
-        letter = make_letter(slug, app=app, project="Check-up", message="We are ill.", **facts)
-        yield slug, compose_mail(letter)
+        moved = MOVED if slug.startswith("rescheduled") else {}
+        reassigned = REASSIGNED if slug.startswith(("reassigned", "unassigned")) else {}
+        facts = {"message": "We are ill.", **moved, **reassigned}
+        yield slug, compose_mail(make_letter(slug, app=app, project="Check-up", **facts))
+        if moved:
+            both = make_letter(slug, app=app, project="Check-up", **facts, **REASSIGNED)
+            yield f"{slug} with other resources", compose_mail(both)
+    for slug in SEVERAL_SLUGS:
+        letters = [make_letter(slug, app=app, project="Check-up") for _ in range(2)]
+        yield f"{slug} about several", compose_mail(letters[0], letters[1:])
     yield "series", compose_mail(make_letter("confirmed_customer", app=app, **SERIES))
     unpaid = make_letter(
         "updated_customer", app=app, project="Check-up", graph="instant_payment", state="tentative"

@@ -59,6 +59,24 @@ Microsoft 365: https://outlook.office.com/calendar/0/deeplink/compose\
 """
     + MAP
 )
+REASSIGNED = {"resources": ["Dr. Berg", "Room 2"], "old_resources": ["Dr. Holm"]}
+CUSTOMERS_REASSIGNED = f"""\
+What:        Check-up
+When:        {BERLIN}
+Where:       Harbour Street 5
+With:        Dr. Berg, Room 2
+Instead of:  Dr. Holm
+Details:     Bring your card."""
+OWNERS_REASSIGNED = f"""\
+What:        Check-up
+When:        {BERLIN}
+Where:       Harbour Street 5
+Resource:    Dr. Berg, Room 2
+Instead of:  Dr. Holm
+Customer:    Marty McFly
+             marty@example.com
+             +1 555 0100
+Details:     Bring your card."""
 SORRY = "> We are ill.\n>\n> Sorry!"
 ILL = {"message": "We are ill.\n\nSorry!"}
 
@@ -193,6 +211,38 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             OWNERS_MOVED,
         ],
     ),
+    "reassigned_customer": (
+        REASSIGNED,
+        f"Now with Dr. Berg, Room 2: Check-up, {BERLIN}",
+        [
+            "Your booking is now with Dr. Berg, Room 2",
+            HELLO,
+            "The time is unchanged.",
+            CUSTOMERS_REASSIGNED,
+            CANCEL,
+            CALENDARS,
+        ],
+    ),
+    "reassigned_owner": (
+        REASSIGNED,
+        f"Now with Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking is now with Dr. Berg, Room 2",
+            "Hello,",
+            "The booking of Marty McFly was moved. The time is unchanged.",
+            OWNERS_REASSIGNED,
+        ],
+    ),
+    "unassigned_owner": (
+        REASSIGNED,
+        f"Moved to Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+        [
+            "A booking was moved to Dr. Berg, Room 2",
+            "Hello,",
+            "The booking of Marty McFly is no longer with Dr. Holm.",
+            OWNERS_REASSIGNED,
+        ],
+    ),
     "updated_customer": (
         {},
         f"Updated: Check-up, {BERLIN}",
@@ -278,6 +328,43 @@ def test_html_says_the_same(slug: str) -> None:
     assert re.findall(r"<(?:script|link|img|iframe|form)|@import|url\(", html) == []
 
 
+@pytest.mark.parametrize(
+    ("recipient", "subject", "heading", "sentence"),
+    [
+        (
+            "customer",
+            f"New time, Dr. Berg, Room 2: Check-up, {BERLIN}",
+            "Your booking has a new time and is now with Dr. Berg, Room 2",
+            "Please note the new time.",
+        ),
+        (
+            "owner",
+            f"New time, Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+            "A booking has a new time and is now with Dr. Berg, Room 2",
+            "The booking of Marty McFly was moved.",
+        ),
+    ],
+)
+def test_a_move_to_another_time_and_resource_says_both(
+    recipient: str, subject: str, heading: str, sentence: str
+) -> None:
+    message = compose_mail(make_letter(f"rescheduled_{recipient}", **MOVED, **REASSIGNED))
+
+    paragraphs = message.body.split("\n\n")
+    assert (message.subject, paragraphs[0], paragraphs[2]) == (subject, heading, sentence)
+    label = "With:    " if recipient == "customer" else "Resource:"
+    assert paragraphs[3].splitlines()[1:6] == [
+        f"New time:    {BERLIN}",
+        f"Old time:    {OLD}",
+        "Where:       Harbour Street 5",
+        f"{label}    Dr. Berg, Room 2",
+        "Instead of:  Dr. Holm",
+    ]
+    html = html_of(message)
+    assert [f">{heading}</h1>" in html, f">{sentence}</p>" in html] == [True, True]
+    assert ">Instead of</th>" in html
+
+
 # --- Buttons --------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("slug", "graph", "state", "actions"),
@@ -295,6 +382,9 @@ def test_html_says_the_same(slug: str) -> None:
         ("rescheduled_owner", "confirm_decline", "tentative", ["confirm", "decline"]),
         ("rescheduled_owner", "confirm_decline", "confirmed", []),
         ("rescheduled_customer", "instant", "confirmed", ["cancel_by_customer"]),
+        ("reassigned_owner", "confirm_decline", "tentative", ["confirm", "decline"]),
+        ("reassigned_customer", "instant", "confirmed", ["cancel_by_customer"]),
+        ("unassigned_owner", "confirm_decline", "tentative", []),
         ("reminder_customer", "instant", "confirmed", ["cancel_by_customer"]),
         ("reminder_owner", "instant", "confirmed", []),
         ("cancelled_customer", "instant", "confirmed", []),

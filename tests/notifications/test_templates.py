@@ -19,6 +19,7 @@ KINDS = (
     *("declined_customer", "cancelled_owner", "cancelled_customer", "unpaid_customer"),
     *("cancelled_by_customer_owner", "cancelled_by_customer_customer"),
     *("rescheduled_owner", "rescheduled_customer", "reminder_owner", "reminder_customer"),
+    *("reassigned_owner", "reassigned_customer", "unassigned_owner"),
     *("updated_owner", "updated_customer"),
 )
 WORDS = {
