@@ -6,9 +6,9 @@ switch, the owner's address, test mode) is checked when it is sent.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -17,14 +17,14 @@ from django.db.models import Count
 from apps_config.models import EventNotification
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
-from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
+from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, find_booking, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
 from bookings.trusted_texts import trusted_text
 from common.hooks import Hook
 from common.instants import format_instant
-from common.sql import id_param, insert_rows
+from common.sql import id_param, insert_rows, to_uuid
 from common.updated_at import transaction_start
-from notifications.models import Delivery, LaneCheck, Plan, Webhook
+from notifications.models import ChangeCalls, Delivery, LaneCheck, Plan
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
@@ -65,9 +65,12 @@ delivery_planners = Hook[
 
 @on_transition.register
 def plan_deliveries(transitions: Sequence[Transition]) -> None:
-    """Write the deliveries of the transitions, in the order in which they are to be sent."""
+    """Write the deliveries of the transitions, in the order in which they are to be sent.
+
+    Of the calls to webhooks, it writes what a worker expands to deliveries (`outbox/expansion.py`).
+    """
     _cancel_reminders(transitions)
-    calls = _WebhookCalls(transitions)
+    calls = _calls(transitions)
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
     plans, rows = [], []
@@ -76,18 +79,19 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
             *_state_mails(transition, event, mailed_together),
-            *calls.of(transition, event),
             *_reminders(transition),
         ]
         own += [row for planned in further for row in planned.get(transition, ())]
         for number, row in enumerate(own):
             row.number = number
-        if own:
+        if transition in calls:
+            calls[transition].first_number = len(own)
+        if own or transition in calls:
             plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
-    if rows:
-        insert_rows(plans, rows)
-        wake_dispatchers_after_commit(rows)
+    if plans:
+        insert_rows(plans, [*calls.values()], rows)
+        wake_dispatchers_after_commit(rows, [Delivery.WEBHOOK] if calls else [])
 
 
 @on_unverified_booking.register
@@ -265,69 +269,80 @@ def _count_changes(bookings: Sequence[Booking]) -> Counter[UUID]:
 
 
 # --- Webhooks -------------------------------------------------------------------------------------
-class _WebhookCalls:
-    """One call of each step for each subscription to its booking's graph and state.
+class _Subscription(NamedTuple):
+    """What an active webhook wants to hear of; ids and texts as the database returns them."""
 
-    A move is told to those who want the state that the booking is in, and to those who want
-    `rescheduled`; an update to those whose `kinds` name it. What is needed is read once for all
-    steps.
+    id: Any
+    graph: str
+    states: str
+    kinds: str
+
+    def wants(self, booking: Booking, event: str) -> bool:
+        """Return whether it is called for this change.
+
+        A move is told to those who want the state that the booking is in, and to those who want
+        `rescheduled`; an update to those whose `kinds` name it.
+        """
+        states, kinds = json.loads(self.states), json.loads(self.kinds)
+        return (
+            self.graph in ("", booking.graph)
+            and (not states or bool({event, booking.state} & set(states)))
+            and (f"booking.{event}" in kinds if kinds else event != UPDATED)
+        )
+
+
+def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
+    """Return the calls of the transitions that webhooks want, for a worker to expand.
+
+    One row for all webhooks: this transaction holds the lock of the resource.
     """
-
-    def __init__(self, transitions: Sequence[Transition]) -> None:
-        app = transitions[0].booking.app
-        self.webhooks: list[Webhook] = []
-        if _has_webhooks(app.id):
-            self.webhooks = list(Webhook.objects.for_app(app).filter(active=True).order_by("id"))
-        notified_elsewhere = [
-            transition.booking.id
-            for transition in transitions
-            if self._webhooks_of(transition, event_of(transition))
+    subscriptions = _subscriptions(transitions[0].booking.app_id)
+    wanted = {
+        transition: [
+            str(to_uuid(subscription.id))
+            for subscription in subscriptions
+            if subscription.wants(transition.booking, event_of(transition))
         ]
-        self.bodies = render_bodies(notified_elsewhere) if notified_elsewhere else {}
-
-    def _webhooks_of(self, transition: Transition, event: str) -> list[Webhook]:
-        booking = transition.booking
-        wanted = {event, booking.state}
-        return [
-            webhook
-            for webhook in self.webhooks
-            if webhook.graph in ("", booking.graph)
-            and (not webhook.states or wanted & set(webhook.states))
-            and (f"booking.{event}" in webhook.kinds if webhook.kinds else event != UPDATED)
-        ]
-
-    def of(self, transition: Transition, event: str) -> list[Delivery]:
-        return [
-            new_delivery(
-                transition,
-                type=Delivery.WEBHOOK,
-                kind=event,
-                webhook=webhook,
-                body=self.bodies[transition.booking.id],
-                endpoint=endpoint_of(webhook.url),
-                expires_at=transition.change.created_at + CALL_EXPIRES_AFTER,
-            )
-            for webhook in self._webhooks_of(transition, event)
-        ]
+        for transition in (transitions if subscriptions else ())
+    }
+    wanted = {transition: webhooks for transition, webhooks in wanted.items() if webhooks}
+    bodies = render_bodies([transition.booking for transition in wanted])
+    return {
+        transition: ChangeCalls(
+            change=transition.change,
+            kind=event_of(transition),
+            version=transition.booking.reschedules,
+            webhooks=webhooks,
+            body=bodies[transition.booking.id],
+            pending_since=transaction_start(),
+        )
+        for transition, webhooks in wanted.items()
+    }
 
 
 # Raw SQL: most apps have no webhook, and every booking checks (docs/benchmarks.md, P6).
-_ANY_WEBHOOK = (
-    "SELECT 1 FROM notifications_webhook WHERE app_id = %s AND deleted_at IS NULL LIMIT 1"
-)
+_SUBSCRIPTIONS = """
+SELECT id, graph, states, kinds FROM notifications_webhook
+WHERE app_id = %s AND deleted_at IS NULL AND active ORDER BY id
+"""
 
 
-def _has_webhooks(app_id: UUID) -> bool:
+def _subscriptions(app_id: UUID) -> list[_Subscription]:
     with connection.cursor() as cursor:
-        cursor.execute(_ANY_WEBHOOK, [id_param(app_id)])
-        return cursor.fetchone() is not None
+        cursor.execute(_SUBSCRIPTIONS, [id_param(app_id)])
+        return [_Subscription(*row) for row in cursor.fetchall()]
 
 
-def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
+def render_bodies(bookings: Collection[Booking]) -> dict[UUID, str]:
     """Return, by booking, the current record of GET /bookings/:id in UTC, without its wrapper."""
     includes = [INCLUDES[name] for name in ALL_INCLUDES]
-    bookings = with_includes(Booking.objects.filter(id__in=booking_ids), includes)
-    return {booking.id: render_record(booking) for booking in bookings}
+    if len(bookings) == 1:
+        (booking,) = bookings
+        found = [find_booking(booking.app, booking.id, includes)]
+    else:
+        ids = [booking.id for booking in bookings]
+        found = [*with_includes(Booking.objects.filter(id__in=ids), includes)] if ids else []
+    return {booking.id: render_record(booking) for booking in found if booking}
 
 
 def render_record(booking: Booking) -> str:
