@@ -281,12 +281,12 @@ class Delivery(models.Model):
 class ChangeCallsQuerySet(models.QuerySet["ChangeCalls"]):
     def pending(self) -> "ChangeCallsQuerySet":
         """Changes that no worker has expanded to deliveries yet."""
-        return self.filter(pending_since__isnull=False)
+        return self.filter(waiting_since__isnull=False)
 
     def oldest_pending(self) -> datetime | None:
-        """Since when the oldest pending change is pending; None: there is none."""
-        rows = self.pending().order_by("pending_since", "change")
-        return rows.values_list("pending_since", flat=True).first()
+        """Return since when the oldest pending change waits; None: there is none."""
+        rows = self.pending().order_by("waiting_since", "change")
+        return rows.values_list("waiting_since", flat=True).first()
 
 
 class ChangeCalls(models.Model):
@@ -298,12 +298,12 @@ class ChangeCalls(models.Model):
     change = models.OneToOneField(
         StateChange, models.CASCADE, primary_key=True, related_name="calls"
     )
-    kind = models.CharField(max_length=40, help_text="confirmed, rescheduled, ...")
+    kind = models.CharField(max_length=40)
     version = models.PositiveSmallIntegerField(help_text="how often the booking had been moved")
     first_number = models.PositiveSmallIntegerField(help_text="of the deliveries to write")
     webhooks = models.JSONField(help_text="ids of the webhooks to call; empty once expanded")
     body = models.TextField(blank=True, help_text="of all calls; empty once erased")
-    pending_since = models.DateTimeField(null=True, blank=True, help_text="empty once expanded")
+    waiting_since = models.DateTimeField(null=True, blank=True)  # null once expanded
     # Of the request, for the deliveries.
     request_id = models.CharField(
         max_length=100, blank=True, default=current_request_id, editable=False
@@ -315,11 +315,11 @@ class ChangeCalls(models.Model):
     objects = ChangeCallsQuerySet.as_manager()
 
     class Meta:
-        verbose_name_plural = "calls of changes"
+        verbose_name = verbose_name_plural = "webhook calls"
         indexes = [
             models.Index(
-                fields=["pending_since", "change"],
-                condition=models.Q(pending_since__isnull=False),
+                fields=["waiting_since", "change"],
+                condition=models.Q(waiting_since__isnull=False),
                 name="change_calls_pending",
             ),
         ]

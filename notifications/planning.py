@@ -50,6 +50,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
 MAILED_CHANGES = frozenset({"what", "where"})
 PUBLIC_SOURCE = "widget"
 CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
+WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -306,7 +307,7 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
         for transition in (transitions if subscriptions else ())
     }
     wanted = {transition: webhooks for transition, webhooks in wanted.items() if webhooks}
-    bodies = render_bodies([transition.booking for transition in wanted])
+    bodies = _bodies([*wanted])
     return {
         transition: ChangeCalls(
             change=transition.change,
@@ -314,7 +315,7 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
             version=transition.booking.reschedules,
             webhooks=webhooks,
             body=bodies[transition.booking.id],
-            pending_since=transaction_start(),
+            waiting_since=transaction_start(),
         )
         for transition, webhooks in wanted.items()
     }
@@ -333,21 +334,30 @@ def _subscriptions(app_id: UUID) -> list[_Subscription]:
         return [_Subscription(*row) for row in cursor.fetchall()]
 
 
+def _bodies(transitions: Sequence[Transition]) -> dict[UUID, str]:
+    """Return the bodies by booking; of a new booking without a query of what was just written."""
+    if len(transitions) != 1 or not transitions[0].is_first:
+        return render_bodies([transition.booking for transition in transitions])
+    (first,) = transitions
+    written = {"customers": first.customers, "event_notifications": first.notifications}
+    booking = find_booking(first.booking.app, first.booking.id, WHOLE_BOOKING, known=written)
+    return {first.booking.id: render_record(booking)} if booking else {}
+
+
 def render_bodies(bookings: Collection[Booking]) -> dict[UUID, str]:
     """Return, by booking, the current record of GET /bookings/:id in UTC, without its wrapper."""
-    includes = [INCLUDES[name] for name in ALL_INCLUDES]
     if len(bookings) == 1:
         (booking,) = bookings
-        found = [find_booking(booking.app, booking.id, includes)]
+        found = [find_booking(booking.app, booking.id, WHOLE_BOOKING)]
     else:
         ids = [booking.id for booking in bookings]
-        found = [*with_includes(Booking.objects.filter(id__in=ids), includes)] if ids else []
+        found = [*with_includes(Booking.objects.filter(id__in=ids), WHOLE_BOOKING)] if ids else []
     return {booking.id: render_record(booking) for booking in found if booking}
 
 
 def render_record(booking: Booking) -> str:
     """Return the same record of a booking that was read with its includes."""
-    record = booking_record(booking, [INCLUDES[name] for name in ALL_INCLUDES], "UTC")
+    record = booking_record(booking, WHOLE_BOOKING, "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -153,7 +153,7 @@ def _overdue(span: Span) -> QuerySet:
 
 def _not_expanded(span: Span) -> QuerySet:
     late = span.now - span.overdue
-    rows = ChangeCalls.objects.pending().filter(pending_since__lt=late)
+    rows = ChangeCalls.objects.pending().filter(waiting_since__lt=late)
     return rows if span.overdue else rows.none()
 
 
@@ -227,7 +227,7 @@ AUDIT_RULES = (
     AuditRule("delivered without a successful attempt", ("id",), _delivered_without_success),
     AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost_while_sending),
     AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
-    AuditRule("calls not expanded to deliveries", ("change", "pending_since"), _not_expanded),
+    AuditRule("calls not expanded to deliveries", ("change", "waiting_since"), _not_expanded),
     AuditRule(
         "calls not exactly once",
         ("id", "reschedules", "wanted", "there"),

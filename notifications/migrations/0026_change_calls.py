@@ -28,7 +28,7 @@ class Migration(migrations.Migration):
                         to="bookings.statechange",
                     ),
                 ),
-                ("kind", models.CharField(help_text="confirmed, rescheduled, ...", max_length=40)),
+                ("kind", models.CharField(max_length=40)),
                 (
                     "version",
                     models.PositiveSmallIntegerField(
@@ -45,8 +45,8 @@ class Migration(migrations.Migration):
                 ),
                 ("body", models.TextField(blank=True, help_text="of all calls; empty once erased")),
                 (
-                    "pending_since",
-                    models.DateTimeField(blank=True, help_text="empty once expanded", null=True),
+                    "waiting_since",
+                    models.DateTimeField(blank=True, null=True),
                 ),
                 (
                     "request_id",
@@ -68,11 +68,12 @@ class Migration(migrations.Migration):
                 ),
             ],
             options={
-                "verbose_name_plural": "calls of changes",
+                "verbose_name": "webhook calls",
+                "verbose_name_plural": "webhook calls",
                 "indexes": [
                     models.Index(
-                        condition=models.Q(("pending_since__isnull", False)),
-                        fields=["pending_since", "change"],
+                        condition=models.Q(("waiting_since__isnull", False)),
+                        fields=["waiting_since", "change"],
                         name="change_calls_pending",
                     )
                 ],

@@ -48,7 +48,7 @@ def _next_changes() -> list[UUID]:
     while True:
         # Of an app with more changes than are read, the next read leaves out all.
         pending = ChangeCalls.objects.pending().exclude(change__app__in={app for app, _ in found})
-        oldest = pending.order_by("pending_since", "change").values_list("change__app", "change")
+        oldest = pending.order_by("waiting_since", "change").values_list("change__app", "change")
         read = list(oldest[:MAX_PENDING])
         found += read
         if len(read) < MAX_PENDING:
@@ -59,7 +59,7 @@ def _lock(changes: ChangeCallsQuerySet, *, skip_locked: bool) -> list[ChangeCall
     """Lock and return those of the changes that are still pending, the oldest first."""
     rows = changes.pending().select_related("change").defer("body")
     rows = rows.select_for_update(of=("self",), no_key=True, skip_locked=skip_locked)
-    return list(rows.order_by("pending_since", "change"))
+    return list(rows.order_by("waiting_since", "change"))
 
 
 def _first_calls(rows: Sequence[ChangeCalls]) -> list[ChangeCalls]:
@@ -84,14 +84,14 @@ def _expand(rows: Sequence[ChangeCalls]) -> None:
     # In one order, so that no two expansions deadlock at the counts of the delivery log.
     insert_rows(sorted(deliveries, key=attrgetter("app_id", "webhook_id")))
     ChangeCalls.objects.filter(change__in=[row.change_id for row in rows]).update(
-        pending_since=None, webhooks=[]
+        waiting_since=None, webhooks=[]
     )
 
 
 def _deliveries(row: ChangeCalls, webhooks: dict[UUID, Webhook]) -> Iterator[Delivery]:
     change = row.change
     called = [webhooks[id] for each in row.webhooks if (id := UUID(each)) in webhooks]
-    due_at = row.pending_since or change.created_at
+    due_at = row.waiting_since or change.created_at
     for number, webhook in enumerate(called, row.first_number):
         yield Delivery(
             id=new_tenant_id(change.app_id),

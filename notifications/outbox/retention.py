@@ -84,7 +84,7 @@ def _delete_unused_calls(changes: Collection[UUID]) -> None:
     The locks of the plans let a concurrent run see these deletions.
     """
     calls = Delivery.objects.filter(change=OuterRef("change"), webhook__isnull=False)
-    expanded = ChangeCalls.objects.filter(change__in=changes, pending_since=None)
+    expanded = ChangeCalls.objects.filter(change__in=changes, waiting_since=None)
     expanded.filter(~Exists(calls)).delete()
 
 

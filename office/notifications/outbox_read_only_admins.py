@@ -90,7 +90,7 @@ class PlanAdmin(ChangeRowAdmin):
 class ChangeCallsAdmin(ChangeRowAdmin):
     """The body is shown with the deliveries."""
 
-    list_display = fields = ("shown_change", "kind", "pending_since")
+    list_display = fields = ("shown_change", "kind", "waiting_since")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[ChangeCalls]:
         return super().get_queryset(request).defer("body", "webhooks")

@@ -71,6 +71,7 @@ def test_change_writes_one_row_that_expands_to_a_call_per_webhook(
     assert tenant.get("/deliveries?type=webhook").data == []
     assert (row.change_id, row.webhooks) == (change.id, [str(one.id) for one in webhooks])
     assert json.loads(row.body) == record
+    due_at = row.waiting_since
     assert list(Plan.objects.values_list("planned", flat=True)) == [2]
     assert verify() == (True, ["All deliveries are accounted for."])
 
@@ -78,7 +79,7 @@ def test_change_writes_one_row_that_expands_to_a_call_per_webhook(
     assert not expand_changes()
 
     row = ChangeCalls.objects.get()
-    assert (row.pending_since, row.webhooks) == (None, [])
+    assert (row.waiting_since, row.webhooks) == (None, [])
     mail = Delivery.objects.filter(type="email").earliest("id")
     found = Delivery.objects.filter(type="webhook").order_by("id").annotate(call_body=CALL_BODY)
     assert [
@@ -96,7 +97,7 @@ def test_change_writes_one_row_that_expands_to_a_call_per_webhook(
             **{"webhook": webhook, "change": change, "number": number},
             **{"app": tenant.app.id, "booking": booking["id"], "kind": "confirmed"},
             **{"version": 0, "state": "scheduled", "endpoint": f"http://127.0.0.1:{hooks.port}"},
-            **{"due_at": mail.due_at, "next_at": mail.due_at},
+            **{"due_at": due_at, "next_at": due_at},
             **{"expires_at": change.created_at + CALL_EXPIRES_AFTER},
             **{"created_at": change.created_at, "request_id": mail.request_id},
             **{"body": "", "call_body": record},
@@ -360,7 +361,7 @@ def test_change_outlives_its_worker(
 
 # --- Late changes ---------------------------------------------------------------------------------
 def make_late(**ago: float) -> None:
-    ChangeCalls.objects.pending().update(pending_since=timezone.now() - timedelta(**ago))
+    ChangeCalls.objects.pending().update(waiting_since=timezone.now() - timedelta(**ago))
 
 
 def test_poller_expands_without_a_broker(tenant: Tenant, hooks: HookSink) -> None:
@@ -387,7 +388,7 @@ def test_late_change_is_seen_by_operators(tenant: Tenant, hooks: HookSink) -> No
     }
 
     row = ChangeCalls.objects.get()
-    assert oldest_overdue("webhook", now) == row.pending_since
+    assert oldest_overdue("webhook", now) == row.waiting_since
     assert {name: round(value) for name, value in gauges.items() if "lag" not in name} == {
         "deliveries_open": 1,
         "deliveries_due": 1,
@@ -397,13 +398,13 @@ def test_late_change_is_seen_by_operators(tenant: Tenant, hooks: HookSink) -> No
     assert (finding.level, finding.seen) == ("FAIL", "the oldest is overdue by 20 min")
     assert verify() == (
         False,
-        [f"calls not expanded to deliveries: change {row.change_id}, pending_since {stamp(row)}"],
+        [f"calls not expanded to deliveries: change {row.change_id}, waiting_since {stamp(row)}"],
     )
 
 
 def stamp(row: ChangeCalls) -> str:
-    assert row.pending_since is not None
-    return f"{row.pending_since:%Y-%m-%dT%H:%M:%S}+00:00"
+    assert row.waiting_since is not None
+    return f"{row.waiting_since:%Y-%m-%dT%H:%M:%S}+00:00"
 
 
 def test_change_that_waited_too_long_expires(tenant: Tenant, hooks: HookSink) -> None:
@@ -426,7 +427,7 @@ def test_erasure_before_the_expansion_cancels_the_calls(tenant: Tenant, hooks: H
     run_dispatcher("webhook")
 
     assert calls() == [("/hook", "confirmed", "cancelled", "The customer's data was erased.")]
-    assert list(ChangeCalls.objects.values_list("body", "pending_since")) == [("", None)]
+    assert list(ChangeCalls.objects.values_list("body", "waiting_since")) == [("", None)]
     assert hooks.calls == []
     assert verify()[0]
 
