@@ -6,7 +6,6 @@ from dataclasses import field as dataclass_field
 from datetime import datetime
 from functools import lru_cache
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +13,6 @@ from django.db.models import (
     Case,
     Count,
     IntegerField,
-    Model,
     OuterRef,
     Prefetch,
     QuerySet,
@@ -57,7 +55,7 @@ from common.api.response_records import (
     field,
     writer_of,
 )
-from common.compiled_query import FixedQuery, prefetch_relation, set_relation
+from common.compiled_query import FixedQuery, prefetch_relation
 from common.openapi.components import ErrorOfOneRecord, SpanRecord
 
 
@@ -498,24 +496,14 @@ def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) ->
     return bookings.select_related(*joins) if joins else bookings
 
 
-def find_booking(
-    app: App,
-    booking_id: UUID,
-    includes: Collection[Include],
-    known: Mapping[str, Sequence[Model]] = MappingProxyType({}),
-) -> Booking | None:
-    """The app's booking that is not deleted, with what the includes need.
-
-    known: the rows of relations that the caller has just written.
-    """
+def find_booking(app: App, booking_id: UUID, includes: Collection[Include]) -> Booking | None:
+    """The app's booking that is not deleted, with what the includes need."""
     found = _booking_query(tuple(includes))(app.id, booking_id)
     if not found:
         return None
     lookups = dict.fromkeys(lookup for include in includes for lookup in include.prefetches)
     for name in lookups:
-        if name in known:
-            set_relation(found[0], name, list(known[name]))
-        elif isinstance(name, str):
+        if isinstance(name, str):
             prefetch_relation(found[0], name)
     prefetch_related_objects(found, *[each for each in lookups if not isinstance(each, str)])
     return found[0]

@@ -20,6 +20,7 @@ from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, find_booking, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
 from bookings.trusted_texts import trusted_text
+from common.compiled_query import set_relation
 from common.hooks import Hook
 from common.instants import format_instant
 from common.sql import id_param, insert_rows, to_uuid
@@ -335,13 +336,26 @@ def _subscriptions(app_id: UUID) -> list[_Subscription]:
 
 
 def _bodies(transitions: Sequence[Transition]) -> dict[UUID, str]:
-    """Return the bodies by booking; of a new booking without a query of what was just written."""
-    if len(transitions) != 1 or not transitions[0].is_first:
-        return render_bodies([transition.booking for transition in transitions])
-    (first,) = transitions
-    written = {"customers": first.customers, "event_notifications": first.notifications}
-    booking = find_booking(first.booking.app, first.booking.id, WHOLE_BOOKING, known=written)
-    return {first.booking.id: render_record(booking)} if booking else {}
+    """Return the bodies by booking.
+
+    Those of new bookings are rendered from the rows that the request has read and written: to read
+    the whole booking again takes a fifth of the time of POST /bookings (docs/benchmarks.md, N1).
+    """
+    read = [transition.booking for transition in transitions if not transition.is_first]
+    written = [transition for transition in transitions if transition.is_first]
+    return render_bodies(read) | {
+        transition.booking.id: render_record(_written_booking(transition)) for transition in written
+    }
+
+
+def _written_booking(transition: Transition) -> Booking:
+    """Return the new booking with the relations that its record needs."""
+    booking: Any = transition.booking
+    booking.resource = booking.event.resource = booking.event.calendar.resource
+    booking.current_seats = None if booking.max_seats is None else 0
+    set_relation(booking, "customers", list(transition.customers))
+    set_relation(booking, "event_notifications", list(transition.notifications))
+    return booking
 
 
 def render_bodies(bookings: Collection[Booking]) -> dict[UUID, str]:

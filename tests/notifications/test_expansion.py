@@ -18,12 +18,13 @@ from notifications.outbox import dispatcher, expansion, poller
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.overdue import oldest_overdue
-from notifications.planning import CALL_EXPIRES_AFTER
+from notifications.planning import CALL_EXPIRES_AFTER, render_bodies
 from notifications.webhooks.services import change_webhook, delete_webhook, disable_webhook
 from ops.doctor import check_deliveries
 from ops.metrics import read_gauges
+from tests.bookings.group_world import make_group, take_seat
 from tests.notifications.test_delivery_races import in_thread
-from tests.notifications.test_dispatcher import book, hook, soon
+from tests.notifications.test_dispatcher import book, hook, reminder, soon
 from tests.notifications.test_retention import age, purge
 from tests.ops.test_delivery_audit import verify
 from tests.sinks import HookSink
@@ -489,3 +490,84 @@ def test_pending_change_outlives_the_purge_of_its_mails(tenant: Tenant, hooks: H
     run_dispatcher("webhook")
 
     assert [kind for _, kind, *_ in calls()] == ["confirmed", "cancelled"]
+
+
+# --- The body of a new booking is rendered without a query ----------------------------------------
+NEW_BOOKINGS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "request": {"graph": "confirm_decline"},
+    "draft": {"action": "create"},
+    "details": {
+        "description": "My back",
+        "where": "Room 2",
+        "participants": ["ann@example.com"],
+        "meta": {"zulu": 1, "b": [1.0, 1e3, None], "alpha": {"y": "Ü", "x": True}},
+        "customers": [
+            {"name": "Marty", "email": "Marty@Example.com", "phone": "+1 555 0100", "shoe": 43.0},
+            {"name": "Ann", "email": "ann@example.com", "timezone": "Europe/Berlin"},
+        ],
+        "event_notifications": [reminder(), reminder("webhook", url="https://example.com/door")],
+    },
+    "series": {"recurrence": "FREQ=WEEKLY;COUNT=3"},
+    "fractions": {"start": "2077-03-01T10:00:00.250+01:00", "end": "2077-03-01T11:30:00+01:00"},
+}
+
+
+def bodies_and_records() -> tuple[list[Any], list[Any]]:
+    """The body of each change, and what the ORM reads of its booking now."""
+    rows = ChangeCalls.objects.order_by("change").select_related("change__booking")
+    found = [(json.loads(row.body), row.change.booking) for row in rows]
+    records = [json.loads(render_bodies([booking])[booking.id]) for _, booking in found]
+    return [body for body, _ in found], records
+
+
+@pytest.mark.parametrize("given", NEW_BOOKINGS.values(), ids=NEW_BOOKINGS)
+def test_body_of_a_new_booking_is_its_record(
+    tenant: Tenant, hooks: HookSink, given: dict[str, Any]
+) -> None:
+    hook(tenant, hooks)
+    customer = {} if "customers" not in given else {"customer": None}
+    resource = tenant.make_resource(email="ada@example.com", timezone="Europe/Berlin")
+    span = {"start": soon().isoformat(), "end": soon(hours=31).isoformat()}
+    body = {"what": "Meeting", "customer": {"name": "Marty", "email": "marty@example.com"}}
+    body = {key: value for key, value in body.items() if key not in customer}
+
+    answer = tenant.post("/bookings", {**body, "resource_id": resource["id"], **span, **given})
+
+    assert answer.status == 201, answer.json
+    bodies, records = bodies_and_records()
+    assert bodies == records
+    assert len(bodies) == (3 if "recurrence" in given else 1)
+
+
+def test_body_of_a_new_booking_of_a_project_is_its_record(tenant: Tenant, hooks: HookSink) -> None:
+    hook(tenant, hooks)
+    resources = [tenant.make_resource(name)["id"] for name in ("Ada", "Bob")]
+    project = tenant.make_project(
+        *resources,
+        booking={"where": "Room {{ resource }}"},
+        settings={"buffers": {"before": "5 minutes", "after": "15 minutes"}},
+    )
+    span = {"start": soon().isoformat(), "end": soon(hours=31).isoformat()}
+
+    answer = tenant.book(project_id=project["id"], **span)
+
+    assert answer.status == 201, answer.json
+    bodies, records = bodies_and_records()
+    assert bodies == records
+    assert len(bodies) == 1
+
+
+def test_bodies_of_a_group_and_its_seats_are_their_records(tenant: Tenant, hooks: HookSink) -> None:
+    hook(tenant, hooks)
+    resource = tenant.make_resource()
+    span = {"start": soon().isoformat(), "end": soon(hours=31).isoformat()}
+    group = make_group(tenant, resource, **span)
+    of_group = bodies_and_records()
+    take_seat(tenant, group)
+    bodies, records = bodies_and_records()
+
+    assert of_group[0] == of_group[1]
+    assert bodies[1:] == records[1:]
+    assert [body["id"] for body in bodies[:1]] == [group["id"]]
+    assert len(bodies) > 1
