@@ -157,7 +157,7 @@ def _of_connection(read: Callable[[Any], Any], default: Any = None) -> Callable[
     """What is read of a connected calendar's connection; the default where it is kept here."""
 
     def of(calendar: Calendar) -> Any:
-        connection = getattr(calendar, "connection", None)
+        connection = getattr(calendar, "connection", None) if calendar.is_connected else None
         return read(connection) if connection else default
 
     return of

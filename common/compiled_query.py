@@ -113,6 +113,12 @@ def prefetch_relation(row: Model, name: str) -> None:
     related = _related_query(type(row), name)(row.pk)
     for each in related:
         setattr(each, relation.field.name, row)
+    set_relation(row, name, related)
+
+
+def set_relation(row: Model, name: str, related: list[Any]) -> None:
+    """Set the rows of a reverse foreign key as prefetched."""
+    relation: Any = row._meta.get_field(name)
     found: Any = QuerySet(relation.related_model)
     found._result_cache, found._prefetch_done = related, True
     cache = row.__dict__.setdefault("_prefetched_objects_cache", {})

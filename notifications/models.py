@@ -1,9 +1,13 @@
 """The outbox: deliveries, their attempts, and the webhooks they call."""
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Coalesce
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
@@ -117,6 +121,14 @@ class DeliveryQuerySet(StampedQuerySet["Delivery"]):
         return self.filter(state__in=FAILURES, finished_at__gte=moment)
 
 
+# SQL of the stored body of a call: its own, or that of its change's calls.
+CALL_BODY = Case(
+    When(webhook__isnull=False, body="", then=Coalesce("change__calls__body", Value(""))),
+    default="body",
+    output_field=models.TextField(),
+)
+
+
 class Delivery(models.Model):
     """One mail, one call or one write to a calendar elsewhere: planned with its booking's change,
     claimed by a worker, then final.
@@ -170,6 +182,7 @@ class Delivery(models.Model):
     )
     # The facts of the change that a mail tells, or where and how an event notification calls.
     content = models.JSONField(default=dict, blank=True)
+    # Empty for the calls of a change to webhooks: `ChangeCalls` has their common body.
     body = models.TextField(blank=True, help_text="of a call: the same on every try")
     endpoint = models.CharField(max_length=300, blank=True, help_text="scheme://host:port")
     state = models.CharField(
@@ -263,6 +276,56 @@ class Delivery(models.Model):
     @property
     def is_final(self) -> bool:
         return self.next_at is None
+
+
+class ChangeCallsQuerySet(models.QuerySet["ChangeCalls"]):
+    def pending(self) -> "ChangeCallsQuerySet":
+        """Changes that no worker has expanded to deliveries yet."""
+        return self.filter(waiting_since__isnull=False)
+
+    def oldest_pending(self) -> datetime | None:
+        """Return since when the oldest pending change waits; None: there is none."""
+        rows = self.pending().order_by("waiting_since", "change")
+        return rows.values_list("waiting_since", flat=True).first()
+
+
+class ChangeCalls(models.Model):
+    """The webhook calls of one change: their common body, as of the change.
+
+    The change's transaction writes this row only; a worker expands it to one delivery per webhook.
+    """
+
+    change = models.OneToOneField(
+        StateChange, models.CASCADE, primary_key=True, related_name="calls"
+    )
+    kind = models.CharField(max_length=40)
+    version = models.PositiveSmallIntegerField(help_text="how often the booking had been moved")
+    first_number = models.PositiveSmallIntegerField(help_text="of the deliveries to write")
+    webhooks = models.JSONField(help_text="ids of the webhooks to call; empty once expanded")
+    body = models.TextField(blank=True, help_text="of all calls; empty once erased")
+    waiting_since = models.DateTimeField(null=True, blank=True)  # null once expanded
+    # Of the request, for the deliveries.
+    request_id = models.CharField(
+        max_length=100, blank=True, default=current_request_id, editable=False
+    )
+    trace_parent = models.CharField(
+        max_length=55, blank=True, default=current_trace_parent, editable=False
+    )
+
+    objects = ChangeCallsQuerySet.as_manager()
+
+    class Meta:
+        verbose_name = verbose_name_plural = "webhook calls"
+        indexes = [
+            models.Index(
+                fields=["waiting_since", "change"],
+                condition=models.Q(waiting_since__isnull=False),
+                name="change_calls_pending",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"calls of {self.kind}"
 
 
 class LaneCheck(models.Model):
@@ -367,6 +430,19 @@ class Attempt(models.Model):
         return self.error or str(self.response_code or "sent")
 
 
+class PlanQuerySet(models.QuerySet["Plan"]):
+    def add(self, column: str, counts: Mapping[UUID, int]) -> None:
+        """Add to `planned` or `purged` of the changes, under locks in order of key.
+
+        One statement for all plans with the same count.
+        """
+        plans = self.filter(change__in=counts).order_by("change")
+        list(plans.select_for_update().values_list("change"))
+        for count in set(counts.values()):
+            changes = [change for change, number in counts.items() if number == count]
+            self.filter(change__in=changes).update(**{column: F(column) + count})
+
+
 class Plan(models.Model):
     """The number of deliveries planned for a change, which `verify_deliveries` checks."""
 
@@ -379,6 +455,8 @@ class Plan(models.Model):
     )
     planned = models.PositiveSmallIntegerField()
     purged = models.PositiveSmallIntegerField(default=0, help_text="taken away by retention")
+
+    objects = PlanQuerySet.as_manager()
 
     def __str__(self) -> str:
         return f"{self.planned} planned, {self.purged} purged"

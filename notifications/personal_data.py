@@ -13,7 +13,8 @@ from common.api.response_records import Json
 from common.batching import iterate_batches, key_batches
 from common.email_address import canonical_address
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
-from notifications.models import Attempt, Delivery
+from notifications.models import CALL_BODY, Attempt, ChangeCalls, Delivery
+from notifications.outbox.expansion import expand_changes_of
 from notifications.records import whole_delivery_record, with_detail_rows
 
 SLICE = 100
@@ -60,11 +61,13 @@ def erase_deliveries(erasure: Erasure) -> int:
     If a worker is sending a cancelled delivery, the delivery loses its lease, and the worker's
     result is dropped.
     """
+    expand_changes_of(erasure.bookings)
     rows = Delivery.objects.filter(booking__in=erasure.bookings)
     locked = rows.select_for_update(no_key=True).order_by("id")
     list(locked.values_list("id"))
     answered = Attempt.objects.filter(delivery=OuterRef("id")).exclude(excerpt="")
-    shown = rows.defer("body").annotate(length=Length("body"), was_answered=Exists(answered))
+    shown = rows.defer("body")
+    shown = shown.annotate(length=Length(CALL_BODY), was_answered=Exists(answered))
     return sum(_erase_contents(found, erasure) for found in iterate_batches(shown, SLICE))
 
 
@@ -80,6 +83,8 @@ def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
         row.id for row in rows if row.id in carriers and _would_send_personal_data(row, row.length)
     }
     Delivery.objects.filter(id__in=bodies).update(body="")
+    changes = {row.change_id for row in rows if row.id in bodies and row.webhook_id}
+    ChangeCalls.objects.filter(change__in=changes - {None}).update(body="")
     Delivery.objects.filter(id__in=blank).update(content={})
     Delivery.objects.bulk_update([row for row in facts if row.content], ["content"])
     Attempt.objects.filter(delivery__in=answers).update(excerpt="")
@@ -107,7 +112,7 @@ def _calls_with_data(rows: Sequence[Delivery], erasure: Erasure) -> set[uuid.UUI
     calls = [row for row in rows if row.type == Delivery.WEBHOOK]
     theirs = {row.id for row in calls if row.booking_id in erasure.customers}
     others = [row.id for row in calls if row.id not in theirs]
-    bodies = Delivery.objects.filter(id__in=others).values_list("id", "booking", "body")
+    bodies = Delivery.objects.filter(id__in=others).values_list("id", "booking", CALL_BODY)
     named = {
         each_body for each_body, booking, body in bodies if erasure.marks[booking].are_in(body)
     }

@@ -6,9 +6,9 @@ switch, the owner's address, test mode) is checked when it is sent.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
@@ -19,15 +19,16 @@ from availability.models import Resource
 from bookings.formatting import first_known_zone
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
-from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, with_includes
+from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, find_booking, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
 from bookings.trusted_texts import trusted_text
+from common.compiled_query import set_relation
 from common.hooks import Hook
 from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
-from common.sql import id_param, insert_rows
+from common.sql import id_param, insert_rows, to_uuid
 from common.updated_at import transaction_start
 from notifications.merged_mails import MergedMails
-from notifications.models import Delivery, LaneCheck, Plan, Webhook
+from notifications.models import ChangeCalls, Delivery, LaneCheck, Plan
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
@@ -56,6 +57,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
 MAILED_CHANGES = frozenset({"what", "where"})
 PUBLIC_SOURCE = "widget"
 CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
+WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -71,9 +73,12 @@ delivery_planners = Hook[
 
 @on_transition.register
 def plan_deliveries(transitions: Sequence[Transition]) -> None:
-    """Write the deliveries of the transitions, in the order in which they are to be sent."""
+    """Write the deliveries of the transitions, in the order in which they are to be sent.
+
+    Of the calls to webhooks, it writes what a worker expands to deliveries (`outbox/expansion.py`).
+    """
     _cancel_reminders(transitions)
-    calls = _WebhookCalls(transitions)
+    calls = _calls(transitions)
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
     merged = MergedMails(transitions)
@@ -83,19 +88,20 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
             *merged.keep(_state_mails(transition, event, mailed_together), transition),
-            *calls.of(transition, event),
             *_reminders(transition),
         ]
         own += [row for planned in further for row in planned.get(transition, ())]
         for number, row in enumerate(own):
             row.number = number
-        if own:
+        if transition in calls:
+            calls[transition].first_number = len(own)
+        if own or transition in calls:
             plans.append(Plan(change=transition.change, planned=len(own)))
             rows += own
     merged.save()
-    if rows:
-        insert_rows(plans, rows)
-        wake_dispatchers_after_commit(rows)
+    if plans:
+        insert_rows(plans, [*calls.values()], rows)
+        wake_dispatchers_after_commit(rows, [Delivery.WEBHOOK] if calls else [])
 
 
 @on_unverified_booking.register
@@ -335,74 +341,107 @@ def _count_changes(bookings: Sequence[Booking]) -> Counter[UUID]:
 
 
 # --- Webhooks -------------------------------------------------------------------------------------
-class _WebhookCalls:
-    """One call of each step for each subscription to its booking's graph and state.
+class _Subscription(NamedTuple):
+    """What an active webhook wants to hear of; ids and texts as the database returns them."""
 
-    A move is told to those who want the state that the booking is in, and to those who want
-    `rescheduled`; an update to those whose `kinds` name it. What is needed is read once for all
-    steps.
+    id: Any
+    graph: str
+    states: str
+    kinds: str
+
+    def wants(self, booking: Booking, event: str) -> bool:
+        """Return whether it is called for this change.
+
+        A move is told to those who want the state that the booking is in, and to those who want
+        `rescheduled`; an update to those whose `kinds` name it.
+        """
+        states, kinds = json.loads(self.states), json.loads(self.kinds)
+        return (
+            self.graph in ("", booking.graph)
+            and (not states or bool({event, booking.state} & set(states)))
+            and (f"booking.{event}" in kinds if kinds else event != UPDATED)
+        )
+
+
+def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
+    """Return the calls of the transitions that webhooks want, for a worker to expand.
+
+    One row for all webhooks: this transaction holds the lock of the resource.
     """
-
-    def __init__(self, transitions: Sequence[Transition]) -> None:
-        app = transitions[0].booking.app
-        self.webhooks: list[Webhook] = []
-        if _has_webhooks(app.id):
-            self.webhooks = list(Webhook.objects.for_app(app).filter(active=True).order_by("id"))
-        notified_elsewhere = [
-            transition.booking.id
-            for transition in transitions
-            if self._webhooks_of(transition, event_of(transition))
+    subscriptions = _subscriptions(transitions[0].booking.app_id)
+    wanted = {
+        transition: [
+            str(to_uuid(subscription.id))
+            for subscription in subscriptions
+            if subscription.wants(transition.booking, event_of(transition))
         ]
-        self.bodies = render_bodies(notified_elsewhere) if notified_elsewhere else {}
-
-    def _webhooks_of(self, transition: Transition, event: str) -> list[Webhook]:
-        booking = transition.booking
-        wanted = {event, booking.state}
-        return [
-            webhook
-            for webhook in self.webhooks
-            if webhook.graph in ("", booking.graph)
-            and (not webhook.states or wanted & set(webhook.states))
-            and (f"booking.{event}" in webhook.kinds if webhook.kinds else event != UPDATED)
-        ]
-
-    def of(self, transition: Transition, event: str) -> list[Delivery]:
-        return [
-            new_delivery(
-                transition,
-                type=Delivery.WEBHOOK,
-                kind=event,
-                webhook=webhook,
-                body=self.bodies[transition.booking.id],
-                endpoint=endpoint_of(webhook.url),
-                expires_at=transition.change.created_at + CALL_EXPIRES_AFTER,
-            )
-            for webhook in self._webhooks_of(transition, event)
-        ]
+        for transition in (transitions if subscriptions else ())
+    }
+    wanted = {transition: webhooks for transition, webhooks in wanted.items() if webhooks}
+    bodies = _bodies([*wanted])
+    return {
+        transition: ChangeCalls(
+            change=transition.change,
+            kind=event_of(transition),
+            version=transition.booking.reschedules,
+            webhooks=webhooks,
+            body=bodies[transition.booking.id],
+            waiting_since=transaction_start(),
+        )
+        for transition, webhooks in wanted.items()
+    }
 
 
 # Raw SQL: most apps have no webhook, and every booking checks (docs/benchmarks.md, P6).
-_ANY_WEBHOOK = (
-    "SELECT 1 FROM notifications_webhook WHERE app_id = %s AND deleted_at IS NULL LIMIT 1"
-)
+_SUBSCRIPTIONS = """
+SELECT id, graph, states, kinds FROM notifications_webhook
+WHERE app_id = %s AND deleted_at IS NULL AND active ORDER BY id
+"""
 
 
-def _has_webhooks(app_id: UUID) -> bool:
+def _subscriptions(app_id: UUID) -> list[_Subscription]:
     with connection.cursor() as cursor:
-        cursor.execute(_ANY_WEBHOOK, [id_param(app_id)])
-        return cursor.fetchone() is not None
+        cursor.execute(_SUBSCRIPTIONS, [id_param(app_id)])
+        return [_Subscription(*row) for row in cursor.fetchall()]
 
 
-def render_bodies(booking_ids: Sequence[UUID]) -> dict[UUID, str]:
+def _bodies(transitions: Sequence[Transition]) -> dict[UUID, str]:
+    """Return the bodies by booking.
+
+    Those of new bookings are rendered from the rows that the request has read and written: to read
+    the whole booking again takes a fifth of the time of POST /bookings (docs/benchmarks.md, N1).
+    """
+    read = [transition.booking for transition in transitions if not transition.is_first]
+    written = [transition for transition in transitions if transition.is_first]
+    return render_bodies(read) | {
+        transition.booking.id: render_record(_written_booking(transition)) for transition in written
+    }
+
+
+def _written_booking(transition: Transition) -> Booking:
+    """Return the new booking with the relations that its record needs."""
+    booking: Any = transition.booking
+    booking.resource = booking.event.resource = booking.event.calendar.resource
+    booking.current_seats = None if booking.max_seats is None else 0
+    set_relation(booking, "customers", list(transition.customers))
+    set_relation(booking, "event_notifications", list(transition.notifications))
+    return booking
+
+
+def render_bodies(bookings: Collection[Booking]) -> dict[UUID, str]:
     """Return, by booking, the current record of GET /bookings/:id in UTC, without its wrapper."""
-    includes = [INCLUDES[name] for name in ALL_INCLUDES]
-    bookings = with_includes(Booking.objects.filter(id__in=booking_ids), includes)
-    return {booking.id: render_record(booking) for booking in bookings}
+    if len(bookings) == 1:
+        (booking,) = bookings
+        found = [find_booking(booking.app, booking.id, WHOLE_BOOKING)]
+    else:
+        ids = [booking.id for booking in bookings]
+        found = [*with_includes(Booking.objects.filter(id__in=ids), WHOLE_BOOKING)] if ids else []
+    return {booking.id: render_record(booking) for booking in found if booking}
 
 
 def render_record(booking: Booking) -> str:
     """Return the same record of a booking that was read with its includes."""
-    record = booking_record(booking, [INCLUDES[name] for name in ALL_INCLUDES], "UTC")
+    record = booking_record(booking, WHOLE_BOOKING, "UTC")
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 

@@ -20,7 +20,7 @@ from common.api.response_records import (
 )
 from common.openapi.components import WEBHOOKS
 from notifications.mail import SLUGS
-from notifications.models import Attempt, Delivery, Webhook
+from notifications.models import CALL_BODY, Attempt, Delivery, Webhook
 from notifications.planning import KINDS
 from notifications.webhooks.serializers import CODES, EVENTS
 
@@ -76,9 +76,9 @@ class AttemptRecord(Record):
     )
 
 
-def _payload(delivery: Delivery) -> Any:
+def _payload(delivery: Any) -> Any:
     """The JSON of a call: null for a mail, and for a call that is not rendered yet."""
-    return json.loads(delivery.body) if delivery.body else None
+    return json.loads(delivery.call_body) if delivery.call_body else None
 
 
 class DeliveryRecord(Record):
@@ -130,13 +130,14 @@ def with_list_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
 
 
 def with_detail_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
-    """Return deliveries with the rows that the record of a single delivery needs."""
+    """Return deliveries with the bodies and rows that the record of a single delivery needs."""
     attempts = Attempt.objects.annotate(shown=F("excerpt"))
-    return deliveries.prefetch_related(Prefetch("attempts", attempts))
+    rows = deliveries.annotate(call_body=CALL_BODY)
+    return rows.prefetch_related(Prefetch("attempts", attempts))
 
 
 def whole_delivery_record(delivery: Delivery) -> Json:
-    """Return the record with the payload of a call."""
+    """Return the record of a delivery `with_detail_rows`, with the payload of a call."""
     return DeliveryRecord.of(delivery, include=("payload",))
 
 

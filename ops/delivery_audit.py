@@ -32,7 +32,7 @@ from apps_config.models import EventNotification
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, BookingNotification, Customer
 from common.ids import least_id
-from notifications.models import Attempt, Delivery, Plan
+from notifications.models import Attempt, ChangeCalls, Delivery, Plan
 from notifications.outbox.overdue import overdue_deliveries
 
 # An expired lease this old should have been taken over by another worker.
@@ -151,6 +151,12 @@ def _overdue(span: Span) -> QuerySet:
     return rows if span.overdue else rows.none()
 
 
+def _not_expanded(span: Span) -> QuerySet:
+    late = span.now - span.overdue
+    rows = ChangeCalls.objects.pending().filter(waiting_since__lt=late)
+    return rows if span.overdue else rows.none()
+
+
 def _with_unknown_state_or_type(span: Span) -> QuerySet:
     rows = _open_or_ended_since(span.since)
     return rows.exclude(state__in=Delivery.STATES, type__in=Delivery.TYPES)
@@ -221,6 +227,7 @@ AUDIT_RULES = (
     AuditRule("delivered without a successful attempt", ("id",), _delivered_without_success),
     AuditRule("lost while sending", ("id", "type", "next_at", "tries"), _lost_while_sending),
     AuditRule("overdue", ("id", "type", "next_at", "tries"), _overdue),
+    AuditRule("calls not expanded to deliveries", ("change", "waiting_since"), _not_expanded),
     AuditRule(
         "calls not exactly once",
         ("id", "reschedules", "wanted", "there"),

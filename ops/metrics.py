@@ -28,7 +28,7 @@ from common.read_replica import read_on_replica, replica_lag
 from common.sql import database_now
 from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
-from notifications.models import Attempt, Delivery, Endpoint, Webhook
+from notifications.models import Attempt, ChangeCalls, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, seconds_since
 from ops.metrics_token import is_authorized
@@ -120,7 +120,10 @@ def _single(name: str, help_text: str, value: float) -> Metric:
 
 
 def _waiting(now: datetime) -> Iterator[Metric]:
-    """Count with the partial index of open deliveries only, however many are due."""
+    """Count with the partial indexes of open rows only, however many are due.
+
+    The calls of a change that is not expanded to deliveries yet count as one.
+    """
     is_due = Q(next_at__lte=now)
     counts = Delivery.objects.open().order_by().values_list("type")
     found = {
@@ -129,6 +132,9 @@ def _waiting(now: datetime) -> Iterator[Metric]:
     }
     opened = {kind: found.get(kind, (0, 0))[0] for kind in Delivery.TYPES}
     due = {kind: found.get(kind, (0, 0))[1] for kind in Delivery.TYPES}
+    pending = ChangeCalls.objects.pending().count()
+    opened[Delivery.WEBHOOK] += pending
+    due[Delivery.WEBHOOK] += pending
     ages = {kind: seconds_since(oldest_overdue(kind, now), now) for kind in Delivery.TYPES}
     for name, help_text, values in (
         ("deliveries_open", "Unfinished deliveries.", opened),

@@ -21,11 +21,12 @@ from access import log_in_limits
 from apps_config import authentication, public_limits
 from common import rate_limit
 from common.rate_limit import RateWindow, RefusedKeys
+from notifications.outbox.expansion import expand_changes
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard
 from tests.services import migrated_template
 from tests.stamp_guard import StampGuard
-from tests.world import NOW, Tenant, stop_transaction_clock
+from tests.world import NOW, Answer, Caller, Tenant, stop_transaction_clock
 
 __all__ = ["browser", "chromium"]
 
@@ -176,6 +177,20 @@ def clock(time_machine: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     stop_transaction_clock(monkeypatch)
     time_machine.move_to(NOW, tick=False)
     return time_machine
+
+
+@pytest.fixture
+def expanded_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker expands the webhook calls of each change before the next line of the test."""
+    call = Caller.call
+
+    def call_and_expand(caller: Caller, method: str, *args: Any, **kwargs: Any) -> Answer:
+        answer = call(caller, method, *args, **kwargs)
+        if method != "GET":
+            expand_changes()
+        return answer
+
+    monkeypatch.setattr(Caller, "call", call_and_expand)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from urllib.parse import urlencode
 import pytest
 
 from apps_config.models import Account, Membership
+from notifications.outbox.expansion import expand_changes
 from tests.bookings.booking_drafts import MARTY, MONDAY, span
 from tests.bookings.group_world import make_group
 from tests.description import description
@@ -52,6 +53,7 @@ def make_world(tenant: Tenant) -> World:
         tenant.post("/bookings", {**body, **span("09:00", "10:00")})
         make_group(tenant, {"id": resource}, **span("11:00", "12:00"))
     project = tenant.make_project(*resources, name="All")["id"]
+    expand_changes()
     owner = tenant.member("owner@example.com")
     for slug in ("second", "third"):
         app = Tenant(slug).app

@@ -275,6 +275,7 @@ def test_a_booking_whole_takes_as_many_queries_for_many_rows(
     assert counts == dict.fromkeys((1, 3), counts[1])
 
 
+@pytest.mark.usefixtures("expanded_calls")
 def test_the_deliveries_of_a_webhook_and_one_whole_take_as_many_queries_for_many(
     fill_tenant: Callable[..., Tenant],
 ) -> None:

@@ -64,6 +64,7 @@ class Transition:
     suppress_mail_to: recipients ("customer", "owner") that get no mail about this transition.
     notified_elsewhere: recipients notified by another transition: the owner's booking notifies a
     group's owner once, not each seat.
+    is_first: the customers and notifications were written with the transition.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Transition:
         self._customers = customers
         self._notifications = notifications
         self._together: Sequence[Transition] = [self]
+        self.is_first = customers is not None and notifications is not None
 
     def share_prefetches_with(self, transitions: Sequence["Transition"]) -> None:
         """Share prefetches of customers and notifications among `transitions` (seats are many)."""

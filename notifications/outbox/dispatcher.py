@@ -19,6 +19,7 @@ from common.errors import is_outage
 from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.attempt_tracing import send_and_log
+from notifications.outbox.expansion import expand_changes
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES, claim_due
 from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
@@ -69,8 +70,9 @@ class Dispatcher:
     def run(self) -> int:
         """Send until nothing is due; return the number of attempts.
 
-        1. Claim due rows, a few for each thread, under a lease (`leases.LEASES`) and within the
-           caps of server and app (`leases.claim_due`).
+        1. Expand changes to their webhook calls (`expansion`). Claim due rows, a few for each
+           thread, under a lease (`leases.LEASES`) and within the caps of server and app
+           (`leases.claim_due`).
         2. Prepare each: is it still relevant, who is the recipient, what is the content? Irrelevant
            ones end unsent (`prepare_batch`, `results.end_unsent`).
         3. Pass the others to threads, which use the network and no database. A thread sends only
@@ -133,15 +135,18 @@ class Dispatcher:
         time.sleep(1)
 
     def _take(self) -> bool:
-        """Claim rows for the threads; return whether lanes were due, so that more may be due."""
+        """Claim rows for the threads; return whether changes were expanded or lanes due, so that
+        more may be due.
+        """
         most = self.threads * AHEAD
         room = most - self.in_hand
         if room < most // 2 and self.in_hand:  # a claim costs as much for a few rows
             return False
+        has_expanded = self.kind == Delivery.WEBHOOK and expand_changes()
         starts_until = time.monotonic() + START_WITHIN
         rows = claim_due(self.kind, room)
         if not rows:
-            return rows is not None
+            return has_expanded or rows is not None
         sends, verdicts = prepare_batch(rows, now=timezone.now())
         if verdicts:
             end_unsent(verdicts)

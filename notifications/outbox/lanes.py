@@ -7,10 +7,11 @@ wait: its next check is at the end of the breaker's pause, or when there is capa
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
 
 from django.conf import settings
@@ -21,7 +22,7 @@ from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery, TextF
 from apps_config.models import App
 from common.compiled_query import FixedValues
 from common.sql import to_uuid, update_rows
-from notifications.models import Delivery, LaneCheck
+from notifications.models import ChangeCalls, Delivery, LaneCheck
 
 MAX_LANES = 100  # of one claim
 MAX_CHECKS = 1000  # that a claim reads, and of which it merges those of the same lane
@@ -32,6 +33,7 @@ LOCKED_PAUSE = timedelta(seconds=0.5)
 # Longest pause while earlier deliveries hold back later ones: a cancelled one is no result.
 HELD_PAUSE = timedelta(seconds=10)
 
+Row = TypeVar("Row", bound=Hashable)
 # Return the deliveries of a type that are due at a time.
 Due = Callable[[str, datetime], QuerySet[Delivery]]
 
@@ -84,12 +86,17 @@ def _due_checks(kind: str, now: datetime) -> dict[tuple[UUID, str], list[int]]:
     checks: dict[tuple[UUID, str], list[int]] = {}
     for _, app_id, endpoint, pk in found:
         checks.setdefault((app_id, endpoint), []).append(pk)
+    return {lane: checks[lane] for lane in in_turns(checks, app_of=itemgetter(0))}
+
+
+def in_turns(rows: Iterable[Row], app_of: Callable[[Row], UUID]) -> list[Row]:
+    """Return the rows so that apps take turns: the first row of each, then the second of each."""
     turns = Counter[UUID]()
-    turn_of = {}
-    for lane in checks:
-        turn_of[lane] = turns[lane[0]]
-        turns[lane[0]] += 1
-    return {lane: checks[lane] for lane in sorted(checks, key=turn_of.__getitem__)}
+    turn_of: dict[Row, int] = {}
+    for row in rows:
+        turn_of[row] = turns[app_of(row)]
+        turns[app_of(row)] += 1
+    return sorted(turn_of, key=turn_of.__getitem__)
 
 
 # The lanes are tried in order until `limit` are locked.
@@ -237,9 +244,13 @@ def delete_checks_of_empty_lanes(checks: QuerySet[LaneCheck]) -> int:
 
 
 def next_check(kind: str) -> datetime | None:
-    """Return when the next lane of this type has to be checked."""
+    """Return when the next lane of this type has to be checked, or a change to be expanded."""
     rows = LaneCheck.objects.filter(type=kind).order_by("next_at")
-    return rows.values_list("next_at", flat=True).first()
+    times = [
+        rows.values_list("next_at", flat=True).first(),
+        ChangeCalls.objects.oldest_pending() if kind == Delivery.WEBHOOK else None,
+    ]
+    return min(filter(None, times), default=None)
 
 
 def waiting_lanes(kind: str, now: datetime) -> QuerySet[LaneCheck]:

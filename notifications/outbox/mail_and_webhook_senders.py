@@ -47,9 +47,13 @@ from notifications.mail import (
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.provider_entries import provider_entries
 from notifications.mail.suppressions import Suppressions
-from notifications.models import Delivery, EmailTemplate, Webhook
+from notifications.models import ChangeCalls, Delivery, EmailTemplate, Webhook
 from notifications.outbox.mail_sessions import send_mail
-from notifications.outbox.outdated_reasons import changed_since_reason, outdated_reminder_reason
+from notifications.outbox.outdated_reasons import (
+    changed_since_reason,
+    outdated_call_reason,
+    outdated_reminder_reason,
+)
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
 from notifications.planning import UNASSIGNED, VERIFICATION_CODE, render_record
@@ -152,6 +156,7 @@ class MailsAndCalls:
         self.now = now
         self.apps = App.objects.in_bulk({row.app_id for row in rows})
         self.webhooks = Webhook.objects.in_bulk({row.webhook_id for row in rows} - {None})
+        self._read_bodies_of_changes(rows)
         self.bookings = self._read_bookings(rows)
         self.sequences = self._read_sequences(rows)
         mailed = {row.app_id for row in rows if row.type == Delivery.EMAIL}
@@ -172,6 +177,15 @@ class MailsAndCalls:
         self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
+
+    def _read_bodies_of_changes(self, rows: Sequence[Delivery]) -> None:
+        """Give the calls of changes their common bodies. An erased one is rendered again."""
+        calls = [row for row in rows if row.type == Delivery.WEBHOOK and row.webhook_id]
+        wanted = {row.change_id for row in calls if not row.body} - {None}
+        found = ChangeCalls.objects.filter(change__in=wanted).values_list("change", "body")
+        bodies: dict[UUID | None, str] = dict(_if_any(found, wanted))
+        for row in calls:
+            row.body = row.body or bodies.get(row.change_id, "")
 
     def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID | None, Booking]:
         """Return the bookings, for calls with includes, as they are now, not as planned."""
@@ -287,8 +301,8 @@ class MailsAndCalls:
         secrets: Sequence[str] = ()
         if row.webhook_id:
             webhook = self.webhooks[row.webhook_id]
-            if webhook.deleted_at or not webhook.active:
-                raise SkipDelivery(Delivery.SKIPPED, "The webhook is disabled.")
+            if reason := outdated_call_reason(webhook):
+                raise SkipDelivery(Delivery.SKIPPED, reason)
             url, method, code = webhook.url, webhook.method, webhook.expected_response_code
             try:
                 secrets = self._secrets_of(webhook)

@@ -25,10 +25,15 @@ def outdated_reason(delivery: Delivery) -> str:
 
 def _outdated_for_webhook_reason(delivery: Delivery, webhook: Webhook) -> str:
     """Return the reason, or "", for a call to the webhook or the mail about its disabling."""
+    if delivery.type == Delivery.EMAIL and not webhook.deleted_at:
+        return "The webhook is active again." if webhook.active else ""
+    return outdated_call_reason(webhook)
+
+
+def outdated_call_reason(webhook: Webhook) -> str:
+    """Return why the webhook must not be called; "" if it may."""
     if webhook.deleted_at:
         return "The webhook was deleted."
-    if delivery.type == Delivery.EMAIL:
-        return "The webhook is active again." if webhook.active else ""
     return "" if webhook.active else "The webhook is disabled."
 
 

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from bookings.models import Booking
-from notifications.models import Delivery, Endpoint
+from notifications.models import ChangeCalls, Delivery, Endpoint
 from notifications.outbox.lanes import in_lane_of_outer_query, waiting_lanes
 from notifications.outbox.leases import waits_for_earlier_mail, writes_held_by_order
 
@@ -30,10 +30,17 @@ def overdue_deliveries(now: datetime) -> QuerySet[Delivery]:
 
 
 def oldest_overdue(kind: str, now: datetime) -> datetime | None:
-    """Return since when the oldest overdue delivery of the type is due; None: none is overdue."""
+    """Return since when the oldest overdue delivery of the type is due; None: none is overdue.
+
+    The calls of a change are due, too, that no worker has expanded to deliveries.
+    """
     rows = in_lane_of_outer_query(overdue_deliveries(now).filter(type=kind))
     since = Subquery(rows.values("next_at")[:1])
-    return waiting_lanes(kind, now).aggregate(oldest=Min(since))["oldest"]
+    times = [
+        waiting_lanes(kind, now).aggregate(oldest=Min(since))["oldest"],
+        ChangeCalls.objects.oldest_pending() if kind == Delivery.WEBHOOK else None,
+    ]
+    return min(filter(None, times), default=None)
 
 
 def oldest_uncompleted(now: datetime) -> datetime | None:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from django.db import connection, transaction
-from django.db.models import F, QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from common.batching import iterate_batches
 from common.sql import id_in_sql
-from notifications.models import Delivery, Endpoint, LaneCheck, Plan
+from notifications.models import ChangeCalls, Delivery, Endpoint, LaneCheck, Plan
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 
 BATCH = 1000
@@ -71,9 +71,21 @@ def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
         locked = rows.select_for_update(of=("self",), skip_locked=True)
         found = [_Deleted(*row) for row in locked.values_list("id", "change", "finished_at")]
         if found:
-            _add_purged_to_plans(Counter(row.change_id for row in found if row.change_id))
+            purged = Counter(row.change_id for row in found if row.change_id)
+            Plan.objects.add("purged", purged)
             _delete([row.id for row in found])
+            _delete_unused_calls(purged)
         return found
+
+
+def _delete_unused_calls(changes: Collection[UUID]) -> None:
+    """Delete the calls of changes without deliveries to webhooks.
+
+    The locks of the plans let a concurrent run see these deletions.
+    """
+    calls = Delivery.objects.filter(change=OuterRef("change"), webhook__isnull=False)
+    expanded = ChangeCalls.objects.filter(change__in=changes, waiting_since=None)
+    expanded.filter(~Exists(calls)).delete()
 
 
 def _delete(ids: Sequence[UUID]) -> None:
@@ -88,12 +100,3 @@ def _delete(ids: Sequence[UUID]) -> None:
             "notifications_delivery WHERE id",
         ):
             cursor.execute(f"DELETE FROM {column} {condition}", params)  # noqa: S608 # nosec B608
-
-
-def _add_purged_to_plans(purged: Counter[UUID]) -> None:
-    """Run one statement for all plans with the same count, under locks in order of key."""
-    plans = Plan.objects.filter(change__in=purged).order_by("change")
-    list(plans.select_for_update().values_list("change"))
-    for count in set(purged.values()):
-        changes = [change for change, lost in purged.items() if lost == count]
-        Plan.objects.filter(change__in=changes).update(purged=F("purged") + count)

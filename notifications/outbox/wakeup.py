@@ -82,9 +82,10 @@ def wake_up_after_commit(*wake_ups: WakeUp) -> None:
     transaction.on_commit(lambda: wake_up_thread.enqueue(wake_ups))
 
 
-def wake_dispatchers_after_commit(rows: Iterable[Delivery]) -> None:
-    """Wake the dispatchers of types with rows due at once, after the commit."""
+def wake_dispatchers_after_commit(rows: Iterable[Delivery], types: Iterable[str] = ()) -> None:
+    """Wake the dispatchers of these types and of types with rows due at once, after the commit."""
     soon = transaction_start() + SOON
-    types = {row.type for row in rows if row.next_at is not None and row.next_at <= soon}
+    due = {row.type for row in rows if row.next_at is not None and row.next_at <= soon}
+    types = due.union(types)
     if types:
         wake_up_after_commit(*map(dispatcher_wakeup, types))

@@ -160,7 +160,7 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
             webhook=webhook,
             type=Delivery.WEBHOOK,
             kind=TEST_CALL,
-            body=render_bodies([newest.id])[newest.id]
+            body=render_bodies([newest])[newest.id]
             if newest
             else json.dumps(WHOLE_BOOKING_EXAMPLE),
             endpoint=endpoint_of(webhook.url),

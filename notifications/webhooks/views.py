@@ -9,8 +9,13 @@ from common.api.ordering import order_query_parameters
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.openapi.generator import data_list, data_object, describe_endpoint
-from notifications.models import Webhook
-from notifications.records import DeliveryRecord, WebhookRecord, whole_delivery_record
+from notifications.models import Delivery, Webhook
+from notifications.records import (
+    DeliveryRecord,
+    WebhookRecord,
+    whole_delivery_record,
+    with_detail_rows,
+)
 from notifications.webhooks.serializers import NewWebhookSerializer, WebhookSerializer
 from notifications.webhooks.services import (
     MAX_WEBHOOKS,
@@ -145,5 +150,6 @@ class TestDeliveryView(WebhookScopedView):
         },
     )
     def post(self, request: ApiRequest, webhook_id: uuid.UUID) -> Response:
-        delivery = send_test(self.find_webhook(webhook_id), now=self.now)
+        sent = send_test(self.find_webhook(webhook_id), now=self.now)
+        delivery = with_detail_rows(Delivery.objects.filter(id=sent.id)).get()
         return Response({"data": whole_delivery_record(delivery)}, status=201)

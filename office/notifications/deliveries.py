@@ -24,7 +24,7 @@ from bookings.models import Customer
 from common.email_address import canonical_address
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
-from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
+from notifications.models import CALL_BODY, LATE, Delivery, DeliveryQuerySet, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
 from office.base.dates import moment_words
@@ -320,7 +320,7 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
         """Return a visible delivery with all columns. Raises Http404 for any other id."""
         rows = super().get_queryset(request)
         rows = rows.select_related("app", "booking__event", "change", "webhook", "customer")
-        rows = rows.prefetch_related("booking__customers")
+        rows = rows.prefetch_related("booking__customers").annotate(call_body=CALL_BODY)
         return find_row(rows.prefetch_related("attempts"), object_id)
 
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -336,7 +336,7 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
             colour=DELIVERY_COLOURS[delivery.state],
             booking=booking_words(delivery.booking) if delivery.booking else "",
             attempts=list(delivery.attempts.all()),
-            payload=indented_json(delivery.body),
+            payload=indented_json(delivery.call_body),  # type: ignore[attr-defined]
             facts=delivery_facts(delivery),
             further=further_content_json(delivery),
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),

@@ -1,12 +1,16 @@
-"""Read-only admins of the outbox: endpoints, attempts, plans, daily tasks and heartbeats."""
+"""Read-only admins of the outbox: servers, attempts, plans, calls of changes, tasks, heartbeats."""
+
+from typing import Any
 
 from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
+from notifications.models import Attempt, ChangeCalls, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
 from office.base.dates import moment_words
 from office.base.labels import delivery_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
@@ -56,26 +60,40 @@ class AttemptAdmin(ReadOnlyAdmin[Attempt]):
         return f"{delivery_words(row.delivery)}, {moment_words(row.at)}"
 
 
-@admin.register(Plan)
-class PlanAdmin(ReadOnlyAdmin[Plan]):
-    list_display = ("shown_change", "planned", "purged")
+class ChangeRowAdmin(ReadOnlyAdmin[Any]):
+    """Of rows that belong to a change of a booking."""
+
     list_select_related = ("change",)
     search_fields = ("change__booking__id",)
-    fields = ("shown_change", "planned", "purged")
     show_full_result_count = False
 
     @display(description=_("change"))
-    def shown_change(self, plan: Plan) -> str:
+    def shown_change(self, row: Any) -> str:
         """The change in words, linked to its booking."""
-        page = reverse("admin:bookings_booking_change", args=[plan.change.booking_id])
+        page = reverse("admin:bookings_booking_change", args=[row.change.booking_id])
         link = '<a href="{}" class="office-link">{}</a>'
-        return format_html(link, page, self.row_title(plan))
+        return format_html(link, page, self.row_title(row))
 
-    def row_title(self, row: Plan) -> str:
+    def row_title(self, row: Any) -> str:
         """Return `new → confirmed, Mon 23 Nov 2026, 09:00 CET`."""
         change = row.change
         states = f"{state_words(change.from_state)} → {state_words(change.to_state)}"
         return f"{states}, {moment_words(change.created_at)}"
+
+
+@admin.register(Plan)
+class PlanAdmin(ChangeRowAdmin):
+    list_display = fields = ("shown_change", "planned", "purged")
+
+
+@admin.register(ChangeCalls)
+class ChangeCallsAdmin(ChangeRowAdmin):
+    """The body is shown with the deliveries."""
+
+    list_display = fields = ("shown_change", "kind", "waiting_since")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[ChangeCalls]:
+        return super().get_queryset(request).defer("body", "webhooks")
 
 
 @admin.register(TaskRun)

@@ -10,6 +10,7 @@ from bookings import tasks
 from bookings.models import Booking
 from bookings.services import complete_ended, expire_bookings
 from notifications.models import Delivery
+from notifications.outbox.expansion import expand_changes
 from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, span, steps, taken, whole
 from tests.world import NOW, Tenant, at
 
@@ -215,6 +216,7 @@ def test_webhooks_hear_of_each_state(tenant: Tenant, ada: Any) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
     expire_bookings(now=NOW + WAIT)
+    expand_changes()
 
     assert deliveries(type="webhook", booking=booking["id"]) == [
         ("tentative", "", "scheduled"),

@@ -340,6 +340,7 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
         "bookings_bookingnotification",
         "bookings_customer",
         "bookings_statechange",
+        "notifications_changecalls",
         "notifications_delivery",
     }
 

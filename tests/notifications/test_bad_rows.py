@@ -22,7 +22,11 @@ from tests.notifications.test_dispatcher import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink
 from tests.world import Tenant
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.both_databases,
+    pytest.mark.usefixtures("expanded_calls"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -164,8 +168,8 @@ def test_an_address_that_cannot_be_called_fails_its_own_call_only(
 
     rows = Delivery.objects.filter(type="webhook").order_by("number")
     assert [(row.kind, row.state, row.reason) for row in rows] == [
-        ("confirmed", "delivered", ""),
         ("reminder", "scheduled", "Must be an http or https address."),
+        ("confirmed", "delivered", ""),
     ]
 
 

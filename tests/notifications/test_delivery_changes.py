@@ -23,7 +23,7 @@ from notifications.outbox.results import (
 from notifications.webhooks.services import change_webhook, create_webhook, delete_webhook
 from tests.world import Tenant
 
-pytestmark = pytest.mark.both_databases
+pytestmark = [pytest.mark.both_databases, pytest.mark.usefixtures("expanded_calls")]
 
 BEFORE = datetime(2020, 1, 1, tzinfo=UTC)
 URL = "https://example.com/hook"

@@ -24,7 +24,11 @@ from tests.notifications.test_dispatcher import book, hook, make_due, reminder, 
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
 from tests.world import Tenant
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.both_databases,
+    pytest.mark.usefixtures("expanded_calls"),
+]
 # In SQLite's memory, which the tests share between threads, one who meets a writer is refused
 # instead of queued.
 in_threads = pytest.mark.postgresql

@@ -17,7 +17,7 @@ from bookings.models import Booking
 from common.errors import NotFound
 from external_calendars.mirror.writer import TRY_DEADLINE
 from notifications import tasks
-from notifications.models import Attempt, Delivery, Endpoint, LaneCheck, Plan, Webhook
+from notifications.models import CALL_BODY, Attempt, Delivery, Endpoint, LaneCheck, Plan, Webhook
 from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
@@ -37,7 +37,11 @@ from tests.queries import Queries
 from tests.sinks import Answer, HookSink, Mail, MailSink
 from tests.world import Tenant
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.both_databases,
+    pytest.mark.usefixtures("expanded_calls"),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -907,8 +911,9 @@ def test_ids_are_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:
     book(tenant)
     run_dispatcher("webhook")
 
-    assert uuid.UUID(hooks.calls[0].id) == Delivery.objects.get(type="webhook").id
-    assert json.loads(Delivery.objects.get(type="webhook").body) == hooks.calls[0].json
+    delivery = Delivery.objects.annotate(call_body=CALL_BODY).get(type="webhook")
+    assert uuid.UUID(hooks.calls[0].id) == delivery.id
+    assert json.loads(delivery.call_body) == hooks.calls[0].json
     assert datetime.fromtimestamp(int(hooks.calls[0].headers["webhook-timestamp"]), UTC) > (
         timezone.now() - timedelta(minutes=1)
     )

@@ -475,6 +475,7 @@ def test_only_shared_customers_are_told_of_both(tenant: Tenant, holm: Any, mails
 
 
 # --- What stays one for each booking --------------------------------------------------------------
+@pytest.mark.usefixtures("expanded_calls")
 def test_reminders_and_calls(tenant: Tenant, holm: Any, mails: MailSink, hooks: HookSink) -> None:
     hook(tenant, hooks)
     start = soon()

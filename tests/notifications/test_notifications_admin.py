@@ -40,7 +40,7 @@ WRITTEN_BY_WORKERS = [
 ]
 URL = "https://example.com/hook"
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = pytest.mark.usefixtures("clock", "expanded_calls")
 
 
 def path_of(model: type, *args: Any) -> str:

@@ -13,7 +13,7 @@ from tests.ops.test_delivery_audit import verify
 from tests.sinks import MailSink
 from tests.world import Tenant, hours
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("expanded_calls")]
 
 WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3"}
 

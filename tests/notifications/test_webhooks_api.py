@@ -31,7 +31,7 @@ PLAIN = {
     "updated_at": STAMP,
 }
 
-pytestmark = pytest.mark.usefixtures("clock")
+pytestmark = pytest.mark.usefixtures("clock", "expanded_calls")
 
 
 @pytest.fixture

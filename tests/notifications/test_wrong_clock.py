@@ -16,7 +16,11 @@ from notifications.webhooks.services import create_webhook, send_test
 from tests.notifications.test_dispatcher import reminder
 from tests.world import Tenant
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
+pytestmark = [
+    pytest.mark.django_db(transaction=True),
+    pytest.mark.postgresql,
+    pytest.mark.usefixtures("expanded_calls"),
+]
 
 PAYMENT_WAITS = timedelta(minutes=5)
 HOUR = timedelta(hours=1)

@@ -14,6 +14,7 @@ from django.urls import reverse
 from apps_config.models import App, Membership
 from bookings.models import Booking
 from notifications.models import Delivery
+from notifications.outbox.expansion import expand_changes
 from office.bookings.admin import search_bookings_by_term
 from tests.external_calendars.mirrored import connect
 from tests.office.conftest import Enter
@@ -489,6 +490,7 @@ def test_no_mail_is_sent_again_while_the_app_s_mails_are_off(
     assert mail.state == "failed"
 
 
+@pytest.mark.usefixtures("expanded_calls")
 def test_a_call_is_sent_again_with_the_body_that_is_logged(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:
@@ -518,6 +520,7 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
     booking = book(tenant, ada, graph="confirm_decline", event_notifications=[reminder])
     client = enter(tenant)
     say(client, booking, "act", action="confirm", message="Welcome")
+    expand_changes()
 
     entries = client.get(page_of(booking)).context["entries"]
 

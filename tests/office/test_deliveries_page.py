@@ -59,6 +59,7 @@ def test_the_mail_of_a_move_tells_both_times(tenant: Tenant, enter: Enter) -> No
     ]
 
 
+@pytest.mark.usefixtures("expanded_calls")
 def test_the_response_of_a_server_is_below_advanced(tenant: Tenant, enter: Enter) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     tenant.book(resource_id=tenant.make_resource("Ada")["id"], **SERIES)

@@ -19,8 +19,8 @@ from tests.world import Tenant
 
 __all__ = ["zebra"]
 
-# A plan belongs to one change, and the page of mails has a line for each kind of them.
-NO_LIST = ("Plan", "EmailTemplate")
+# Rows that belong to one change; and the page of mails has a line for each kind of them.
+NO_LIST = ("Plan", "ChangeCalls", "EmailTemplate")
 MODELS = [
     model
     for model, page in admin.site._registry.items()

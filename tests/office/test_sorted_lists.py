@@ -160,6 +160,7 @@ def test_a_list_has_a_link_to_all_rows_if_a_filter_hides_some(booked: Tenant, en
     assert ["3 results" in pages[0], "1 result" in pages[1]] == [True, True]
 
 
+@pytest.mark.usefixtures("expanded_calls")
 def test_a_call_is_listed_with_its_address(booked: Tenant, enter: Enter) -> None:
     booked.post("/webhooks", {"url": "https://example.com/hook"})
     times = {"start": "2026-12-07 09:00:00", "end": "2026-12-07 10:00:00"}

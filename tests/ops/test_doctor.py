@@ -180,6 +180,7 @@ def test_a_queue_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
         (300_000, "FAIL", "the oldest is overdue by 3 days"),
     ],
 )
+@pytest.mark.usefixtures("expanded_calls")
 def test_what_is_overdue(tenant: Tenant, seconds: int, level: str, seen: str) -> None:
     webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/"})
     send_test(webhook, now=timezone.now())

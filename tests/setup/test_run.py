@@ -254,6 +254,10 @@ def test_a_webhook_tells_of_a_cancellation(checkout: Path, demo: tuple[Run, int]
 
     text = text.replace("127.0.0.1:9000", f"127.0.0.1:{receiver}")
     text = text.replace("--port 9000", f"--port {receiver}")
+    listing = 'curl -s -u ":$KEY" "$API/deliveries?booking=$BOOKING"'
+    logged = f"""{listing} | grep '"type":"webhook"' >/dev/null"""  # a worker logs the call
+    assert listing in text
+    text = text.replace(listing, f"until {logged}; do sleep 0.1; done\n{listing}")
 
     printed = run_until(["signature ", '"kind":"cancelled"'], text, checkout)
 
