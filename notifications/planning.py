@@ -6,7 +6,7 @@ switch, the owner's address, test mode) is checked when it is sent.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -19,10 +19,8 @@ from availability.models import Resource
 from bookings.formatting import first_known_zone
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
-from bookings.records import ALL_INCLUDES, INCLUDES, booking_record, find_booking, with_includes
 from bookings.services import Transition, on_transition, on_unverified_booking
 from bookings.trusted_texts import trusted_text
-from common.compiled_query import set_relation
 from common.hooks import Hook
 from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from common.sql import id_param, insert_rows, to_uuid
@@ -32,6 +30,7 @@ from notifications.models import ChangeCalls, Delivery, LaneCheck, Plan
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.webhooks.bodies import bodies_of_changes
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
 # Kinds of mails: a move that only changes the resources; what it tells the former resource.
@@ -57,7 +56,6 @@ MAILS: Mapping[str, tuple[str, ...]] = {
 MAILED_CHANGES = frozenset({"what", "where"})
 PUBLIC_SOURCE = "widget"
 CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
-WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})
 
 MAIL_EXPIRES_AFTER = timedelta(hours=72)
@@ -378,14 +376,14 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
         for transition in (transitions if subscriptions else ())
     }
     wanted = {transition: webhooks for transition, webhooks in wanted.items() if webhooks}
-    bodies = _bodies([*wanted])
+    bodies = bodies_of_changes({each: f"booking.{event_of(each)}" for each in wanted})
     return {
         transition: ChangeCalls(
             change=transition.change,
             kind=event_of(transition),
             version=transition.booking.reschedules,
             webhooks=webhooks,
-            body=bodies[transition.booking.id],
+            body=bodies[transition],
             waiting_since=transaction_start(),
         )
         for transition, webhooks in wanted.items()
@@ -403,46 +401,6 @@ def _subscriptions(app_id: UUID) -> list[_Subscription]:
     with connection.cursor() as cursor:
         cursor.execute(_SUBSCRIPTIONS, [id_param(app_id)])
         return [_Subscription(*row) for row in cursor.fetchall()]
-
-
-def _bodies(transitions: Sequence[Transition]) -> dict[UUID, str]:
-    """Return the bodies by booking.
-
-    Those of new bookings are rendered from the rows that the request has read and written: to read
-    the whole booking again takes a fifth of the time of POST /bookings (docs/benchmarks.md, N1).
-    """
-    read = [transition.booking for transition in transitions if not transition.is_first]
-    written = [transition for transition in transitions if transition.is_first]
-    return render_bodies(read) | {
-        transition.booking.id: render_record(_written_booking(transition)) for transition in written
-    }
-
-
-def _written_booking(transition: Transition) -> Booking:
-    """Return the new booking with the relations that its record needs."""
-    booking: Any = transition.booking
-    booking.resource = booking.event.resource = booking.event.calendar.resource
-    booking.current_seats = None if booking.max_seats is None else 0
-    set_relation(booking, "customers", list(transition.customers))
-    set_relation(booking, "event_notifications", list(transition.notifications))
-    return booking
-
-
-def render_bodies(bookings: Collection[Booking]) -> dict[UUID, str]:
-    """Return, by booking, the current record of GET /bookings/:id in UTC, without its wrapper."""
-    if len(bookings) == 1:
-        (booking,) = bookings
-        found = [find_booking(booking.app, booking.id, WHOLE_BOOKING)]
-    else:
-        ids = [booking.id for booking in bookings]
-        found = [*with_includes(Booking.objects.filter(id__in=ids), WHOLE_BOOKING)] if ids else []
-    return {booking.id: render_record(booking) for booking in found if booking}
-
-
-def render_record(booking: Booking) -> str:
-    """Return the same record of a booking that was read with its includes."""
-    record = booking_record(booking, WHOLE_BOOKING, "UTC")
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
 
 
 # --- Event notifications --------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from common.openapi.components import WEBHOOKS
 from notifications.mail import SLUGS
 from notifications.models import CALL_BODY, Attempt, Delivery, Webhook
 from notifications.planning import KINDS
+from notifications.webhooks.bodies import CALL_EXAMPLE, TEST_EVENT, BookingCallRecord
 from notifications.webhooks.serializers import CODES, EVENTS
 
 # Of each try's answer in a listing, in characters: a page holds thousands of tries.
@@ -176,26 +177,36 @@ _CALL_HEADERS = {
     " notifications have no signature.",
     "Service-Event": "The name of this event.",
 }
+_BOOKING_WORDS = "The booking of GET /v2/bookings/:id, without `data`; times in UTC."
 _CALL_BODY = register_component(
     "requestBodies",
     "BookingCall",
     {
-        "description": "The booking of GET /v2/bookings/:id, without `data`, as it was right after"
-        " the change; times in UTC.",
+        "description": f"{_BOOKING_WORDS} As it was right after the change.",
         "required": True,
         "content": {
             "application/json": {
-                "schema": BookingRecord.schema,
-                "examples": {"a booking": {"value": WHOLE_BOOKING_EXAMPLE}},
+                "schema": BookingCallRecord.schema,
+                "examples": {"a booking": {"value": CALL_EXAMPLE}},
             }
         },
     },
 )
+_REMINDER_BODY = {
+    "description": f"{_BOOKING_WORDS} As it is when the event notification is due.",
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": BookingRecord.schema,
+            "examples": {"a booking": {"value": WHOLE_BOOKING_EXAMPLE}},
+        }
+    },
+}
 _REMINDER = f"booking.{Delivery.REMINDER}"
 EVENT_SUMMARIES = {
     **{kind: f"A booking is {kind.split('.')[1].replace('_by_', ' by the ')}" for kind in KINDS},
     _REMINDER: "An event notification is due",
-    "webhook.test": "A webhook is tested",
+    TEST_EVENT: "A webhook is tested",
 }
 
 
@@ -219,7 +230,7 @@ def _call(event: str, summary: str) -> Json:
                 }
                 for name, description in _CALL_HEADERS.items()
             ],
-            "requestBody": _CALL_BODY,
+            "requestBody": _CALL_BODY if signed else _REMINDER_BODY,
             "responses": {
                 "2XX": {"description": "Success, or the status in `expected_response_code`."},
                 "410": {"description": "The service disables the webhook."},

@@ -39,6 +39,7 @@ from notifications.planning import KINDS
 from notifications.records import DeliveryRecord, WebhookRecord
 from notifications.resource_password_reset_links import password_url
 from notifications.unsubscribe_links import unsubscribe_headers
+from notifications.webhooks.bodies import CALL_EXAMPLE
 from notifications.webhooks.signing import new_secret, signature_headers
 from tests.description import Operation, description, examples_of, subschemas
 from tests.external_calendars.front import Answer, Front
@@ -274,9 +275,10 @@ def test_a_call_whole():
         "type": "string",
         "const": "booking.cancelled_by_customer",
     }
-    assert body["schema"] == {"$ref": "#/components/schemas/Booking"}
-    assert examples_of(body) == {"a booking": WHOLE_BOOKING_EXAMPLE}
-    assert description().fault(body["schema"], WHOLE_BOOKING_EXAMPLE) is None
+    assert body["schema"] == {"$ref": "#/components/schemas/BookingCall"}
+    assert examples_of(body) == {"a booking": CALL_EXAMPLE}
+    assert description().fault(body["schema"], CALL_EXAMPLE) is None
+    assert "change" in str(description().fault(body["schema"], WHOLE_BOOKING_EXAMPLE))
     assert set(call["responses"]) == {"2XX", "410", "default"}
 
 

@@ -172,6 +172,24 @@ class Tenant(Caller):
         return self.post("/bookings", {"what": "Meeting", "customer": customer, **given})
 
 
+def call_body(
+    tenant: Tenant, booking_id: str, event: str, previous: dict[str, str] | None = None
+) -> Any:
+    """The body of a call to a webhook about the last change of the booking. event: the value of
+    `Service-Event`.
+    """
+    path = f"/bookings/{booking_id}"
+    log = tenant.get(f"{path}?include=logs").data["logs"][-1]
+    names = ("action", "from_state", "actor", "source", "message")
+    change = {
+        "kind": event,
+        "at": log["created_at"].replace("+0000", "+00:00"),
+        **{name: log[name] for name in names},
+        "previous": previous,
+    }
+    return {**tenant.get(path).data, "change": change}
+
+
 def app_of(resource_id: str) -> App:
     return Resource.objects.select_related("app").get(id=resource_id).app
 

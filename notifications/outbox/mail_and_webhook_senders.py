@@ -24,7 +24,7 @@ from availability.models import Resource
 from bookings.formatting import languages_of
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
-from bookings.records import ALL_INCLUDES, INCLUDES, with_includes
+from bookings.records import with_includes
 from bookings.services import code_of
 from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
@@ -56,10 +56,11 @@ from notifications.outbox.outdated_reasons import (
 )
 from notifications.outbox.results import FinalState, SendResult, with_lease
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
-from notifications.planning import UNASSIGNED, VERIFICATION_CODE, render_record
+from notifications.planning import UNASSIGNED, VERIFICATION_CODE
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.unsubscribe_links import unsubscribe_headers
+from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
 from notifications.webhooks.signing import signature_headers
 
@@ -196,7 +197,7 @@ class MailsAndCalls:
             found = found.prefetch_related("customers")
             found = found.select_related("event", "resource", "project", "owner_booking")
         else:
-            found = with_includes(found, [INCLUDES[name] for name in ALL_INCLUDES])
+            found = with_includes(found, WHOLE_BOOKING)
         bookings = list(_if_any(found, ids))
         for booking in bookings:
             booking.app = self.apps[booking.app_id]
@@ -313,10 +314,12 @@ class MailsAndCalls:
         else:
             url, method = row.content["url"], row.content["method"]
             code = row.content.get("expected_response_code")
+        event = TEST_EVENT if row.kind == TEST_CALL else f"booking.{row.kind}"
         if not row.body:
-            row.body = render_record(self.bookings[row.booking_id])
+            # Of an event notification, or erased: then without the time before a move.
+            change = Change.of(row.change, event) if row.webhook_id and row.change else None
+            row.body = render_body(self.bookings[row.booking_id], change)
             self.rendered.append(row)
-        event = "webhook.test" if row.kind == TEST_CALL else f"booking.{row.kind}"
         return partial(send_call, row.id, event, url, method, row.body, code, secrets)
 
     def _secrets_of(self, webhook: Webhook) -> Sequence[str]:

@@ -1,7 +1,6 @@
 """Change webhooks and deliveries: lock, check, write."""
 
 import contextlib
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,7 +14,6 @@ from django.db.models.functions import Coalesce
 from apps_config.history import record_history
 from apps_config.models import App
 from bookings.models import Booking
-from bookings.records import WHOLE_BOOKING_EXAMPLE
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
 from common.updated_at import transaction_start
@@ -27,7 +25,7 @@ from notifications.outbox.circuit_breaker import (
     has_max_failing_servers,
 )
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
-from notifications.planning import render_bodies
+from notifications.webhooks.bodies import body_of_test_call
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from notifications.webhooks.signing import new_secret
 
@@ -160,9 +158,7 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
             webhook=webhook,
             type=Delivery.WEBHOOK,
             kind=TEST_CALL,
-            body=render_bodies([newest])[newest.id]
-            if newest
-            else json.dumps(WHOLE_BOOKING_EXAMPLE),
+            body=body_of_test_call(newest),
             endpoint=endpoint_of(webhook.url),
             due_at=transaction_start(),
             next_at=transaction_start(),

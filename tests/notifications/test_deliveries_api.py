@@ -14,7 +14,7 @@ from notifications.webhooks.services import EXPIRES_AFTER, MAX_WEBHOOKS, disable
 from tests.bookings.booking_drafts import MARTY, NINE, act, span
 from tests.corpus import UNKNOWN_ID
 from tests.test_queries import queries_of
-from tests.world import NOW, STAMP, Tenant
+from tests.world import NOW, STAMP, Tenant, call_body
 
 URL = "https://example.com/hook"
 ANN = {"name": "Ann", "email": "ann@example.com"}
@@ -105,7 +105,7 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
     assert tenant.get("/deliveries?type=webhook").data == [record]
     assert tenant.get(f"/webhooks/{webhook['id']}/deliveries").data == [record]
     record["attempts"][1]["excerpt"] = "ä" * 20_000
-    payload = tenant.get(f"/bookings/{booking['id']}").data
+    payload = call_body(tenant, booking["id"], "booking.confirmed")
     whole = tenant.get(f"/deliveries/{row.id}")
     assert (whole.status, whole.data) == (200, record | {"payload": payload})
 
@@ -143,15 +143,45 @@ def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[...,
 def test_the_body_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL})
     booking = book()
-    then = tenant.get(f"/bookings/{booking['id']}").data
+    made = call_body(tenant, booking["id"], "booking.confirmed")
+    tenant.post(
+        f"/bookings/{booking['id']}/reschedule",
+        {**span("11:00", "11:30"), "message": "The room is taken."},
+    )
+    before = {key: booking[key] for key in ("start", "end", "resource_id")}
+    moved = call_body(tenant, booking["id"], "booking.rescheduled", before)
 
     act(tenant, booking, "cancel")
 
-    now = tenant.get(f"/bookings/{booking['id']}").data
+    cancelled = call_body(tenant, booking["id"], "booking.cancelled")
     ids = [one["id"] for one in tenant.get("/deliveries?type=webhook").data]
     payloads = [tenant.get(f"/deliveries/{identifier}").data["payload"] for identifier in ids]
-    assert payloads == [now, then]
-    assert (now["state"], then["state"]) == ("cancelled", "confirmed")
+    assert payloads == [cancelled, moved, made]
+    assert [each["state"] for each in payloads] == ["cancelled", "confirmed", "confirmed"]
+    assert (moved["change"]["message"], moved["change"]["previous"]) == (
+        "The room is taken.",
+        {
+            "start": "2026-11-23T09:00:00+00:00",
+            "end": "2026-11-23T10:00:00+00:00",
+            "resource_id": booking["resource_id"],
+        },
+    )
+
+
+def test_a_call_names_the_resource_before_a_move(tenant: Tenant, book: Callable[..., Any]) -> None:
+    tenant.post("/webhooks", {"url": URL, "states": ["rescheduled"]})
+    booking, other = book(), tenant.make_resource("Bob")
+
+    tenant.post(f"/bookings/{booking['id']}/reschedule", {**NINE, "resource_id": other["id"]})
+
+    (call,) = tenant.get("/deliveries?type=webhook").data
+    payload = tenant.get(f"/deliveries/{call['id']}").data["payload"]
+    assert payload["resource"]["id"] == other["id"]
+    assert payload["change"]["previous"] == {
+        "start": booking["start"],
+        "end": booking["end"],
+        "resource_id": booking["resource_id"],
+    }
 
 
 # --- The listing ----------------------------------------------------------------------------------

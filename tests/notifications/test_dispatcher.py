@@ -35,7 +35,7 @@ from notifications.planning import REMINDER_GRACE
 from notifications.webhooks.services import create_webhook, record_webhook_results
 from tests.queries import Queries
 from tests.sinks import Answer, HookSink, Mail, MailSink
-from tests.world import Tenant
+from tests.world import Tenant, call_body
 
 pytestmark = [
     pytest.mark.django_db(transaction=True),
@@ -452,16 +452,18 @@ def test_a_webhook_is_told_of_each_change(tenant: Tenant, hooks: HookSink) -> No
     hook(tenant, hooks)
     booking = book(tenant)
     path = f"/bookings/{booking['id']}"
-    confirmed = tenant.get(path).data
+    confirmed = call_body(tenant, booking["id"], "booking.confirmed")
     run_dispatcher("webhook")
     later = soon(hours=60)
     tenant.post(
         f"{path}/reschedule",
         {"start": later.isoformat(), "end": (later + timedelta(hours=1)).isoformat()},
     )
-    moved = tenant.get(path).data
+    before = {"start": confirmed["event"]["start"], "end": confirmed["event"]["end"]}
+    before["resource_id"] = confirmed["resource"]["id"]
+    moved = call_body(tenant, booking["id"], "booking.rescheduled", before)
     tenant.put(f"{path}/cancel")
-    cancelled = tenant.get(path).data
+    cancelled = call_body(tenant, booking["id"], "booking.cancelled")
     run_dispatcher("webhook")
 
     assert {call.event: (call.method, call.path, call.json) for call in hooks.calls} == {

@@ -10,15 +10,16 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from bookings.models import StateChange
+from bookings.models import Booking, StateChange
 from bookings.privacy import erase_person
-from bookings.records import ALL_INCLUDES
+from bookings.records import ALL_INCLUDES, with_includes
 from notifications.models import CALL_BODY, ChangeCalls, Delivery, Plan
 from notifications.outbox import dispatcher, expansion, poller
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.overdue import oldest_overdue
-from notifications.planning import CALL_EXPIRES_AFTER, render_bodies
+from notifications.planning import CALL_EXPIRES_AFTER
+from notifications.webhooks.bodies import WHOLE_BOOKING, Change, render_body
 from notifications.webhooks.services import change_webhook, delete_webhook, disable_webhook
 from ops.doctor import check_deliveries
 from ops.metrics import read_gauges
@@ -28,7 +29,7 @@ from tests.notifications.test_dispatcher import book, hook, reminder, soon
 from tests.notifications.test_retention import age, purge
 from tests.ops.test_delivery_audit import verify
 from tests.sinks import HookSink
-from tests.world import Tenant
+from tests.world import Tenant, call_body
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 in_threads = pytest.mark.postgresql
@@ -66,7 +67,7 @@ def test_change_writes_one_row_that_expands_to_a_call_per_webhook(
 
     booking = book(tenant)
 
-    record = whole(tenant, booking)
+    record = call_body(tenant, booking["id"], "booking.confirmed")
     change, row = StateChange.objects.get(), ChangeCalls.objects.get()
     assert calls() == []
     assert tenant.get("/deliveries?type=webhook").data == []
@@ -121,8 +122,9 @@ def test_change_without_a_webhook_writes_no_row(tenant: Tenant, hooks: HookSink)
 def test_call_carries_the_booking_as_it_was_at_the_change(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     booking = book(tenant)
-    created = whole(tenant, booking)
+    created = call_body(tenant, booking["id"], "booking.confirmed")
     cancel(tenant, booking)
+    cancelled = call_body(tenant, booking["id"], "booking.cancelled")
 
     run_dispatcher("webhook")
 
@@ -130,7 +132,7 @@ def test_call_carries_the_booking_as_it_was_at_the_change(tenant: Tenant, hooks:
         (str(row.id), f"booking.{row.kind}"): record
         for row, record in zip(
             Delivery.objects.filter(type="webhook").order_by("id"),
-            (created, whole(tenant, booking)),
+            (created, cancelled),
             strict=True,
         )
     }
@@ -515,10 +517,15 @@ NEW_BOOKINGS: dict[str, dict[str, Any]] = {
 
 def bodies_and_records() -> tuple[list[Any], list[Any]]:
     """The body of each change, and what the ORM reads of its booking now."""
-    rows = ChangeCalls.objects.order_by("change").select_related("change__booking")
-    found = [(json.loads(row.body), row.change.booking) for row in rows]
-    records = [json.loads(render_bodies([booking])[booking.id]) for _, booking in found]
-    return [body for body, _ in found], records
+    rows = ChangeCalls.objects.order_by("change").select_related("change")
+    found = with_includes(Booking.objects.all(), WHOLE_BOOKING).in_bulk()
+    records = [
+        json.loads(
+            render_body(found[row.change.booking_id], Change.of(row.change, f"booking.{row.kind}"))
+        )
+        for row in rows
+    ]
+    return [json.loads(row.body) for row in rows], records
 
 
 @pytest.mark.parametrize("given", NEW_BOOKINGS.values(), ids=NEW_BOOKINGS)

@@ -283,14 +283,14 @@ def test_erased_while_its_call_is_being_written(
     book(tenant, event_notifications=[reminder("webhook", url=hooks.url("/door"))])
     Delivery.objects.exclude(type="webhook").delete()
     make_due()
-    render = mail_and_webhook_senders.render_record
+    render = mail_and_webhook_senders.render_body
 
-    def render_and_wait(booking: Booking) -> str:
-        body = render(booking)
+    def render_and_wait(*args: Any) -> str:
+        body = render(*args)
         gate.wait()
         return body
 
-    monkeypatch.setattr(mail_and_webhook_senders, "render_record", render_and_wait)
+    monkeypatch.setattr(mail_and_webhook_senders, "render_body", render_and_wait)
     if not guarded:
         rows = Delivery.objects.all()
         monkeypatch.setattr(mail_and_webhook_senders, "with_lease", lambda deliveries: rows)

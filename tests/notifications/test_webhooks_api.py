@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from apps_config.models import Membership
-from bookings.records import WHOLE_BOOKING_EXAMPLE
 from common.encryption import decrypt_text
 from notifications.models import Delivery, Webhook
+from notifications.webhooks.bodies import CALL_EXAMPLE
 from notifications.webhooks.services import MAX_WEBHOOKS, disable_webhook, signing_secrets
 from tests.bookings.booking_drafts import NINE, span
 from tests.corpus import UNKNOWN_ID
-from tests.world import NOW, STAMP, Caller, Tenant
+from tests.world import NOW, STAMP, Caller, Tenant, call_body
 
 URL = "https://example.com/hook"
 PLAIN = {
@@ -445,7 +445,7 @@ def test_a_test_call_tells_of_the_newest_booking(tenant: Tenant, webhook: Any) -
         "attempts": [],
         "created_at": STAMP,
         "updated_at": STAMP,
-        "payload": tenant.get(f"/bookings/{newest['id']}").data,
+        "payload": call_body(tenant, newest["id"], "webhook.test"),
     }
     assert tenant.get(f"/deliveries/{row.id}").data == answer.data
     assert (row.next_at, row.endpoint) == (NOW, "https://example.com:443")
@@ -459,4 +459,4 @@ def test_a_test_call_without_any_booking_tells_of_a_made_up_one(
 
     answer = tenant.post(f"/webhooks/{webhook['id']}/test")
 
-    assert (answer.data["booking_id"], answer.data["payload"]) == (None, WHOLE_BOOKING_EXAMPLE)
+    assert (answer.data["booking_id"], answer.data["payload"]) == (None, CALL_EXAMPLE)

@@ -1,0 +1,155 @@
+"""The bodies of calls: the booking, and of calls to webhooks also the change."""
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+from uuid import UUID
+
+from bookings.graphs import STATES
+from bookings.models import Booking, StateChange
+from bookings.records import (
+    ALL_INCLUDES,
+    INCLUDES,
+    WHOLE_BOOKING_EXAMPLE,
+    BookingRecord,
+    booking_record,
+    find_booking,
+    with_includes,
+)
+from bookings.services import Transition
+from common.api.response_records import (
+    END_EXAMPLE,
+    START_EXAMPLE,
+    Id,
+    Json,
+    Record,
+    Time,
+    example_id,
+    field,
+)
+from common.compiled_query import set_relation
+
+WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
+TEST_EVENT = "webhook.test"
+
+
+class PreviousTimeRecord(Record):
+    """The time and the main resource of a booking before a move."""
+
+    start: Time = field(example=START_EXAMPLE)
+    end: Time = field(example=END_EXAMPLE)
+    resource_id: Id = field(example=example_id(11))
+
+
+class ChangeRecord(Record):
+    """The change that a call is about."""
+
+    kind: str = field("The value of `Service-Event`.", example="booking.confirmed")
+    at: Time = field(example=START_EXAMPLE)
+    action: str = field("`update` for changed fields.", example="confirm")
+    from_state: str = field(enum=list(STATES), example="tentative")
+    actor: str = field(example="server key 0193a4c2")
+    source: str = field(enum=StateChange.SOURCES, example="api")
+    message: str
+    previous: PreviousTimeRecord | None = field("null unless the booking was moved.")
+
+
+class BookingCallRecord(BookingRecord):
+    """The booking of GET /v2/bookings/:id, and the change that the call is about."""
+
+    change: ChangeRecord
+
+
+CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {"change": ChangeRecord.example()}
+
+
+class PreviousTime(NamedTuple):
+    start: datetime
+    end: datetime
+    resource_id: UUID
+
+
+class Change(NamedTuple):
+    """The row of a ChangeRecord."""
+
+    kind: str
+    at: datetime
+    action: str
+    from_state: str
+    actor: str
+    source: str
+    message: str
+    previous: PreviousTime | None
+
+    @classmethod
+    def of(cls, change: StateChange, kind: str, previous: PreviousTime | None = None) -> "Change":
+        names = ("action", "from_state", "actor", "source", "message")
+        values = {name: getattr(change, name) for name in names}
+        return cls(kind=kind, at=change.created_at, previous=previous, **values)
+
+
+def bodies_of_changes(kinds: Mapping[Transition, str]) -> dict[Transition, str]:
+    """Return the bodies of the calls about transitions; kinds: values of `Service-Event`.
+
+    Those of new bookings are rendered from the rows that the request has read and written: to read
+    the whole booking again takes a fifth of the time of POST /bookings (docs/benchmarks.md, N1).
+    """
+    read = _read_whole([each.booking for each in kinds if not each.is_first])
+    bodies = {}
+    for transition, kind in kinds.items():
+        booking = (
+            _written_booking(transition) if transition.is_first else read[transition.booking.id]
+        )
+        change = Change.of(transition.change, kind, _previous_time(transition))
+        bodies[transition] = render_body(booking, change)
+    return bodies
+
+
+def _previous_time(transition: Transition) -> PreviousTime | None:
+    if transition.moved_from is None:
+        return None
+    moved = transition.reassigned
+    resource_id = moved.before[0].id if moved else transition.booking.resource_id
+    return PreviousTime(*transition.moved_from, resource_id)
+
+
+def _written_booking(transition: Transition) -> Booking:
+    """Return the new booking with the relations that its record needs."""
+    booking: Any = transition.booking
+    booking.resource = booking.event.resource = booking.event.calendar.resource
+    booking.current_seats = None if booking.max_seats is None else 0
+    set_relation(booking, "customers", list(transition.customers))
+    set_relation(booking, "event_notifications", list(transition.notifications))
+    return booking
+
+
+def _read_whole(bookings: Collection[Booking]) -> dict[UUID, Booking]:
+    if len(bookings) == 1:
+        (booking,) = bookings
+        found: Sequence[Booking | None] = [find_booking(booking.app, booking.id, WHOLE_BOOKING)]
+    else:
+        ids = [booking.id for booking in bookings]
+        found = [*with_includes(Booking.objects.filter(id__in=ids), WHOLE_BOOKING)] if ids else []
+    return {booking.id: booking for booking in found if booking}
+
+
+def body_of_test_call(newest: Booking | None) -> str:
+    """Return the body of a test call: the newest booking with its last change, or examples."""
+    if newest is None:
+        return _as_text(CALL_EXAMPLE)
+    change = newest.logs.latest("id")
+    return render_body(_read_whole([newest])[newest.id], Change.of(change, TEST_EVENT))
+
+
+def render_body(booking: Booking, change: Change | None = None) -> str:
+    """Return the body: the current record of GET /bookings/:id in UTC, without its wrapper.
+
+    booking: read with WHOLE_BOOKING. change: of a call to a webhook.
+    """
+    record = booking_record(booking, WHOLE_BOOKING, "UTC")
+    return _as_text(record | {"change": ChangeRecord.of(change)} if change else record)
+
+
+def _as_text(record: Json) -> str:
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
