@@ -33,7 +33,7 @@ def expand_changes() -> bool:
         return False
     with transaction.atomic():
         rows = _lock(ChangeCalls.objects.filter(change__in=changes), skip_locked=True)
-        _expand(_first_calls(rows))
+        _expand(_first_calls(sorted(rows, key=lambda row: changes.index(row.change_id))))
     return bool(rows)
 
 

@@ -223,15 +223,24 @@ def test_calls_to_a_webhook_are_in_the_order_of_the_changes(
     assert list(found) == list(found.order_by("id"))
 
 
-@pytest.mark.parametrize("read", [1, 2, 1000])
+@pytest.mark.parametrize(
+    ("read", "limit"),
+    [
+        (1, {"MAX_CHANGES": 2}),
+        (2, {"MAX_CHANGES": 2}),
+        (1000, {"MAX_CHANGES": 2}),
+        (1000, {"MAX_CALLS": 2}),
+    ],
+)
 def test_apps_take_turns(
     make_tenant: Callable[..., Tenant],
     hooks: HookSink,
     monkeypatch: pytest.MonkeyPatch,
     read: int,
+    limit: dict[str, int],
 ) -> None:
-    monkeypatch.setattr(expansion, "MAX_PENDING", read)
-    monkeypatch.setattr(expansion, "MAX_CHANGES", 2)
+    for name, value in {"MAX_PENDING": read, **limit}.items():
+        monkeypatch.setattr(expansion, name, value)
     busy, other = make_tenant(), make_tenant()
     for tenant, count in ((busy, 3), (other, 1)):
         hook(tenant, hooks)
