@@ -10,10 +10,9 @@ from apps_config.models import Account, App, Invitation, Membership, SecurityEve
 from apps_config.security_events import record_event, record_role
 from common.email_address import canonical_address
 from common.errors import AlreadyExists, NotFound, Refusal
-from common.updated_at import transaction_start
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
 from notifications.models import Delivery
-from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.outbox.queueing import queue_delivery
 
 RESEND_PAUSE = timedelta(minutes=5)
 
@@ -146,16 +145,12 @@ def _send(invitation: Invitation, now: datetime) -> None:
     """
     invitation.sent_at, invitation.expires_at = now, now + INVITATION_LASTS
     invitation.save()
-    mail = Delivery(
+    queue_delivery(
         app=invitation.app,
         type=Delivery.EMAIL,
         kind=INVITATION_MAIL,
         recipient="owner",
         content={"invitation_id": str(invitation.id), "sent_at": now.isoformat()},
-        due_at=transaction_start(),
-        next_at=transaction_start(),
         expires_at=invitation.expires_at,
-        created_at=now,
+        now=now,
     )
-    mail.save(force_insert=True)
-    wake_dispatchers_after_commit([mail])

@@ -8,9 +8,8 @@ from apps_config.models import App
 from availability.models import Resource
 from availability.resources_by_email import with_email
 from common.ids import least_id
-from common.updated_at import transaction_start
 from notifications.models import Delivery
-from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.outbox.queueing import queue_delivery
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL
 
 MAX_PASSWORD_MAILS = 3  # per hour and resource
@@ -27,19 +26,15 @@ def request_password_reset(*, app: App, email: str, now: datetime) -> None:
         resource = rows.first()
         if resource is None or _has_had_its_links(resource, now):
             return
-        mail = Delivery(
+        queue_delivery(
             app=app,
             type=Delivery.EMAIL,
             kind=RESET_MAIL,
             recipient="owner",
             content={"resource_id": str(resource.id)},
-            due_at=transaction_start(),
-            next_at=transaction_start(),
             expires_at=now + LINK_LASTS,
-            created_at=now,
+            now=now,
         )
-        mail.save(force_insert=True)
-        wake_dispatchers_after_commit([mail])
 
 
 def _has_had_its_links(resource: Resource, now: datetime) -> bool:

@@ -34,10 +34,8 @@ from bookings.privacy import Person
 from common.email_address import limit_key
 from common.instants import to_datetime
 from common.keyed_digests import keyed_digest
-from common.sql import insert_rows
-from common.updated_at import transaction_start
 from notifications.models import Delivery
-from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.outbox.queueing import queue_delivery
 from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL
 
 COOKIE = "own_bookings"
@@ -63,20 +61,16 @@ def request_link(app: App, email: str, *, network: str, now: datetime) -> None:
     # Of an unknown address too, so that both take the same time; the address itself is not stored.
     newest = Person(app, email).customers().filter(booking__deleted_at=None).order_by("-id").first()
     with transaction.atomic():
-        mail = Delivery(
+        queue_delivery(
             app=app,
             booking_id=newest.booking_id if newest else None,
             customer=newest,
             type=Delivery.EMAIL,
             kind=LINK_MAIL,
             recipient=CUSTOMER,
-            due_at=transaction_start(),
-            next_at=transaction_start(),
             expires_at=now + LINK_LASTS,
-            created_at=now,
+            now=now,
         )
-        insert_rows([mail])
-        wake_dispatchers_after_commit([mail])
 
 
 # --- The session ----------------------------------------------------------------------------------

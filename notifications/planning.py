@@ -29,6 +29,7 @@ from notifications.merged_mails import MergedMails
 from notifications.models import ChangeCalls, Delivery, LaneCheck, Plan
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
+from notifications.outbox.queueing import queue_delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.webhooks.bodies import bodies_of_changes
 
@@ -105,19 +106,15 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
 @on_unverified_booking.register
 def plan_verification_mail(row: UnverifiedBooking, now: datetime) -> None:
     """Write the delivery of the code; code and address are read when it is sent."""
-    mail = Delivery(
+    queue_delivery(
         app=row.app,
         type=Delivery.EMAIL,
         kind=VERIFICATION_CODE,
         recipient=CUSTOMER,
         content={"reservation_id": str(row.id), "code_number": row.code_number},
-        due_at=transaction_start(),
-        next_at=transaction_start(),
         expires_at=row.expires_at,
-        created_at=now,
+        now=now,
     )
-    insert_rows([mail])
-    wake_dispatchers_after_commit([mail])
 
 
 def event_of(transition: Transition) -> str:

@@ -12,9 +12,8 @@ from django.utils import timezone
 
 from apps_config.models import Credential, Membership, SecurityEvent
 from apps_config.security_events import on_security_event
-from common.updated_at import transaction_start
 from notifications.models import Delivery
-from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.outbox.queueing import queue_delivery
 
 NEW_KEY, NEW_OWNER, NEW_DEVICE = "new_key", "new_owner", "new_device"
 SECURITY_MAILS = (NEW_KEY, NEW_OWNER, NEW_DEVICE)
@@ -52,16 +51,12 @@ def _mail_person(event: SecurityEvent, account_id: UUID) -> None:
 
 def _queue(event: SecurityEvent, app_id: UUID, kind: str, facts: Mapping[str, Any]) -> None:
     now = timezone.now()
-    mail = Delivery(
+    queue_delivery(
         app_id=app_id,
         type=Delivery.EMAIL,
         kind=kind,
         recipient="owner",
         content={"actor": event.actor, "network": event.network, **facts},
-        due_at=transaction_start(),
-        next_at=transaction_start(),
         expires_at=now + EXPIRES_AFTER,
-        created_at=now,
+        now=now,
     )
-    mail.save(force_insert=True)
-    wake_dispatchers_after_commit([mail])

@@ -24,7 +24,7 @@ from notifications.outbox.circuit_breaker import (
     endpoint_of,
     has_max_failing_servers,
 )
-from notifications.outbox.wakeup import wake_dispatchers_after_commit
+from notifications.outbox.queueing import queue_delivery
 from notifications.webhooks.bodies import body_of_test_call
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 from notifications.webhooks.signing import new_secret
@@ -152,7 +152,7 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
         bookings = Booking.objects.for_app(webhook.app_id).order_by("-created_at", "-id")
         # Locked until the body is stored: a concurrent erasure would not find the body.
         newest = bookings.select_for_update(no_key=True).first()
-        delivery = Delivery(
+        return queue_delivery(
             app_id=webhook.app_id,
             booking=newest,
             webhook=webhook,
@@ -160,14 +160,9 @@ def send_test(webhook: Webhook, *, now: datetime) -> Delivery:
             kind=TEST_CALL,
             body=body_of_test_call(newest),
             endpoint=endpoint_of(webhook.url),
-            due_at=transaction_start(),
-            next_at=transaction_start(),
             expires_at=now + EXPIRES_AFTER,
-            created_at=now,
+            now=now,
         )
-        delivery.save(force_insert=True)
-        wake_dispatchers_after_commit([delivery])
-    return delivery
 
 
 def record_webhook_results(
@@ -205,17 +200,13 @@ def disable_webhook(webhook: Webhook, reason: str, *, now: datetime) -> None:
         if not switched_off:
             return
         record_history(Webhook.objects.filter(id=webhook.id), "~")
-        mail = Delivery(
+        queue_delivery(
             app_id=webhook.app_id,
             webhook=webhook,
             type=Delivery.EMAIL,
             kind=WEBHOOK_DISABLED,
             recipient="owner",
             content={"url": webhook.url, "reason": reason},
-            due_at=transaction_start(),
-            next_at=transaction_start(),
             expires_at=now + EXPIRES_AFTER,
-            created_at=now,
+            now=now,
         )
-        mail.save(force_insert=True)
-        wake_dispatchers_after_commit([mail])
