@@ -49,11 +49,11 @@ class ChallengeUnsolved(Invalid):
 class PublicRequest(NamedTuple):
     """What the limits know of a public caller's request, whose body is valid.
 
-    emails: of the customers; is_proved: it has a solved challenge, which lifts some of the limits.
+    emails: of the customers; a solved challenge lifts some of the limits.
     """
 
     emails: Collection[str]
-    is_proved: bool
+    has_solved_challenge: bool
 
 
 def check_public_request(
@@ -65,7 +65,7 @@ def check_public_request(
     CustomerBlocked, LimitReached.
     """
     check_not_blocked(app, request.emails)
-    if not request.is_proved:
+    if not request.has_solved_challenge:
         subjects = [(PER_APP, ""), *((PER_EMAIL, key) for key in _limit_keys(request))]
         check_subjects(app, [*subjects, (HOLDS, "")] if holds else subjects, now)
 
@@ -79,7 +79,7 @@ def count_public_booking(app: App, request: PublicRequest, *, now: datetime) -> 
     keys = _limit_keys(request)
     for key in keys:
         wait_for_turn(f"bookings {app.id} {key}")
-    if not request.is_proved:
+    if not request.has_solved_challenge:
         count_subjects(app, [(PER_EMAIL, key) for key in keys], now)
     check_open_bookings(app, keys, now=now)
 
@@ -90,7 +90,7 @@ def _limit_keys(request: PublicRequest) -> list[str]:
 
 def count_public_hold(app: App, request: PublicRequest, *, now: datetime) -> None:
     """Count a hold that was written in this transaction. Raises LimitReached."""
-    if not request.is_proved:
+    if not request.has_solved_challenge:
         count_subjects(app, [(HOLDS, "")], now)
 
 

@@ -75,7 +75,7 @@ class BookingScopedView(TenantView):
     limited_methods: ClassVar[frozenset[str]] = frozenset()
     counted_methods: ClassVar[frozenset[str]] = frozenset()
     public_includes: ClassVar[Mapping[str, Include]] = PUBLIC_INCLUDES
-    is_proved = False  # a public caller's request has a solved challenge
+    has_solved_challenge = False  # a public caller's request has a solved challenge
 
     def run_handler(
         self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
@@ -95,7 +95,7 @@ class BookingScopedView(TenantView):
 
     def _admit_public(self, request: ApiRequest) -> None:
         """Proof of work first: a request without it must not use up what others may do."""
-        self.is_proved = use_challenge(self.app, request.data, now=self.now)
+        self.has_solved_challenge = use_challenge(self.app, request.data, now=self.now)
         if request.method in self.counted_methods:
             record_unknown_proxy(self.app, request, now=self.now)
             count_attempt(self.app, network=customer_network(request), now=self.now)
@@ -106,7 +106,7 @@ class BookingScopedView(TenantView):
         """Check the limits of a public caller whose body is valid; None for other callers."""
         if not self.caller.is_widget:
             return None
-        public_request = PublicRequest(read_emails(request.data), self.is_proved)
+        public_request = PublicRequest(read_emails(request.data), self.has_solved_challenge)
         check_public_request(self.app, public_request, holds=holds, now=self.now)
         return public_request
 

@@ -26,7 +26,7 @@ let hold = null; // {id, ends: a timer}
 let holding = Promise.resolve();
 let isBooking = false;
 let sent = { text: null, key: null };
-let proves = page.needs_challenge; // requests have a solved challenge
+let needsChallenge = page.needs_challenge;
 let solving = null; // a promise of a solved challenge
 let reservation = page.reservation; // that waits for the code of an e-mail
 
@@ -233,7 +233,7 @@ const texts = new Map(); // a request's content -> its text, the same each time 
 
 async function textOf(values, seat) {
   const content = JSON.stringify(values);
-  if (!proves) return content;
+  if (!needsChallenge) return content;
   const name = `${content}${seat}`;
   if (!texts.has(name)) {
     texts.set(name, JSON.stringify({ ...values, challenge: await takeSolved() }));
@@ -248,7 +248,7 @@ async function post(path, values, { seat } = {}) {
     const headers = seat ? { "Idempotency-Key": keyOf(text, seat) } : {};
     const answer = await call("POST", path, text, headers);
     if (isLast || !answer.body.errors?.challenge) return answer;
-    proves = true;
+    needsChallenge = true;
     texts.delete(`${JSON.stringify(values)}${seat}`);
   }
 }
@@ -668,7 +668,7 @@ function openForm(slot) {
   by("held").textContent = "";
   if (page.is_group) drawSeats(slot[3]);
   by("form-title").focus();
-  if (proves) solving ??= solve();
+  if (needsChallenge) solving ??= solve();
   if (page.hold) holding = holding.then(() => keep(slot));
 }
 
