@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: MIT
 // Shows booking pages in other web sites. <script src="https://bookings.example.com/book/embed.js" async>
 // data-booking-inline="slug" on an element: the page in its place. data-booking-popup="slug" on a
 // link or button: the page in a dialog. data-booking-button="slug": that button floats in the corner.
