@@ -9,7 +9,7 @@ from django.db import transaction
 
 from access.known_devices import is_new_device
 from access.log_in_failures import record_failure, record_wrong_code
-from access.log_in_limits import count_attempt
+from access.log_in_limits import count_log_in_attempt
 from access.second_factor import has_second_factor, must_have_second_factor, takes_codes, use_code
 from apps_config.history import change_actor
 from apps_config.models import Account, App, Credential
@@ -17,8 +17,8 @@ from apps_config.services import issue_access_token
 from availability.models import Resource
 from availability.resources_by_email import with_email
 from common.email_address import canonical_address
-from common.errors import Invalid, SecondFactorRequired, Unauthenticated, Unavailable
-from common.hashing_slots import hashing_slot
+from common.errors import Invalid, SecondFactorRequired, Unauthenticated
+from common.hashing_slots import TooManyLogIns, hashing_slot
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5
@@ -32,9 +32,9 @@ def log_in_with_password(
     """Return the account, or else the resource, with this address and password.
 
     `app_slug`: only of that app. Raises Unauthenticated, SecondFactorRequired, Invalid if the
-    password matches resources of several apps, TooManyFailures, Unavailable.
+    password matches resources of several apps, TooManyFailures, TooManyLogIns.
     """
-    attempt = count_attempt(email=email, network=network, now=now)
+    attempt = count_log_in_attempt(email=email, network=network, now=now)
     people = find_people(email, app_slug)
     try:
         with hashing_slot():
@@ -42,7 +42,7 @@ def log_in_with_password(
             if not people:
                 # As long as for a known address: the time does not reveal which ones exist.
                 make_password(password)
-    except Unavailable:
+    except TooManyLogIns:
         attempt.take_back()
         raise
     if not matching:

@@ -20,9 +20,16 @@ PATIENCE, PAUSE = 1.0, 0.02  # seconds
 RETRY_AFTER = 2
 
 
+class TooManyLogIns(Unavailable):
+    """More passwords are being checked than may be at once."""
+
+    def __init__(self) -> None:
+        super().__init__(RETRY_AFTER, "Too many log-ins at the moment, try again.")
+
+
 @contextmanager
 def hashing_slot() -> Iterator[None]:
-    """Occupy a slot inside the block. Raises Unavailable if none is free within PATIENCE."""
+    """Occupy a slot inside the block. Raises TooManyLogIns if none is free within PATIENCE."""
     with _wait_for_slot():
         yield
 
@@ -31,7 +38,7 @@ def _wait_for_slot() -> BinaryIO:
     ends = time.monotonic() + PATIENCE
     while (slot := _take_slot()) is None:
         if time.monotonic() > ends:
-            raise Unavailable(RETRY_AFTER, "Too many log-ins at the moment, try again.")
+            raise TooManyLogIns
         time.sleep(PAUSE)
     return slot
 
