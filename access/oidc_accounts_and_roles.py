@@ -15,7 +15,7 @@ from django.db import transaction
 
 from apps_config.models import Account, App, Membership
 from apps_config.security_events import record_role
-from apps_config.services import LastOwner, change_role, remove_member
+from apps_config.services import LastOwner, change_role, end_tokens_of_new_owner, remove_member
 from common.email_address import canonical_address, is_address
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,9 @@ def _apply_role(account: Account, app: App, role: str | None) -> None:
     member = Membership.objects.filter(account=account, app=app).first()
     if member is None:
         if role:
-            record_role(Membership.objects.create(account=account, app=app, role=role))
+            member = Membership.objects.create(account=account, app=app, role=role)
+            record_role(member)
+            end_tokens_of_new_owner(member)
         return
     try:
         if role is None:

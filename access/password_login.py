@@ -10,9 +10,10 @@ from django.db import transaction
 from access.known_devices import is_new_device
 from access.log_in_failures import record_failure, record_wrong_code
 from access.log_in_limits import count_log_in_attempt
-from access.second_factor import has_second_factor, must_have_second_factor, takes_codes, use_code
+from access.second_factor import takes_codes, use_code
 from apps_config.history import change_actor
 from apps_config.models import Account, App, Credential
+from apps_config.second_factors import has_second_factor, must_have_second_factor
 from apps_config.services import issue_access_token
 from availability.models import Resource
 from availability.resources_by_email import with_email

@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from access.second_factor import has_second_factor, must_have_second_factor
+from apps_config.second_factors import has_second_factor, must_have_second_factor
 from office.base.scope import account_of
 
 View = Callable[..., HttpResponseBase]

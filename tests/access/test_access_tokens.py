@@ -1,0 +1,166 @@
+"""What ends the access tokens of an account, and what makes them useless (a new password:
+test_password_changes.py).
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import TOTP
+from django.test import Client
+from django.utils import timezone
+
+from access.invitations import accept_invitation, invite_member
+from access.oidc_accounts_and_roles import apply_groups
+from apps_config.models import Account, App, Credential, Membership, SecurityEvent
+from apps_config.services import change_role, issue_access_token, issue_key
+from tests.world import NOW, Caller, Tenant
+
+pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
+PASSWORD, SECRET = "harbour-lights-7", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
+
+
+@pytest.fixture
+def doc(tenant: Tenant, clock: Any) -> Account:
+    account = Account.objects.create_user("doc@example.com", PASSWORD)
+    Membership.objects.create(app=tenant.app, account=account, role="viewer")
+    return account
+
+
+def caller_of(doc: Account) -> Caller:
+    return Caller(issue_access_token(Credential.ACCESS, now=NOW, account=doc)[1], user=doc.email)
+
+
+def events(doc: Account) -> list[tuple[str, dict[str, Any]]]:
+    rows = SecurityEvent.objects.filter(account=doc, kind="tokens_ended")
+    return list(rows.values_list("kind", "about"))
+
+
+# --- A first second factor ------------------------------------------------------------------------
+@pytest.mark.parametrize("kind", ["totp", "webauthn"])
+def test_the_first_second_factor_ends_all_tokens(doc: Account, kind: str) -> None:
+    callers = [caller_of(doc), Caller(issue_key(Credential.ACCESS, account=doc)[1], user=doc.email)]
+
+    Authenticator.objects.create(user=doc, type=kind, data={})
+
+    assert [caller.get("/app").status for caller in callers] == [401, 401]
+    assert events(doc) == [("tokens_ended", {"tokens": 2})]
+
+
+def test_further_factors_and_recovery_codes_end_none(doc: Account) -> None:
+    """The control: a token that was made with a code."""
+    TOTP.activate(doc, SECRET)
+    caller = caller_of(doc)
+
+    Authenticator.objects.create(user=doc, type="webauthn", data={})
+    RecoveryCodes.activate(doc)
+
+    assert caller.get("/app").status == 200
+
+
+# --- The role of an owner -------------------------------------------------------------------------
+def by_another_owner(doc: Account, app: App, role: str) -> None:
+    change_role(Membership.objects.get(account=doc, app=app), role)
+
+
+def by_an_invitation(doc: Account, app: App, role: str) -> None:
+    Membership.objects.filter(account=doc, app=app).delete()
+    invitation = invite_member(app=app, email=doc.email, role=role, now=timezone.now())
+    accept_invitation(invitation, password=None, now=timezone.now())
+
+
+def by_a_new_group(doc: Account, app: App, role: str) -> None:
+    Membership.objects.filter(account=doc, app=app).delete()
+    apply_groups(doc, [role])
+
+
+def by_another_group(doc: Account, app: App, role: str) -> None:
+    apply_groups(doc, [role])
+
+
+@pytest.mark.parametrize(("role", "status"), [("owner", 401), ("editor", 200)])
+@pytest.mark.parametrize(
+    "change", [by_another_owner, by_an_invitation, by_a_new_group, by_another_group]
+)
+def test_a_token_does_not_become_an_owners(
+    doc: Account,
+    tenant: Tenant,
+    settings: Any,
+    change: Callable[[Account, App, str], None],
+    role: str,
+    status: int,
+) -> None:
+    """The control: an editor's token goes on."""
+    settings.OIDC_ROLES = [(name, tenant.app.slug, name) for name in ("owner", "editor")]
+    caller = caller_of(doc)
+
+    change(doc, tenant.app, role)
+
+    assert Membership.objects.get(account=doc).role == role
+    assert caller.get("/app").status == status
+    assert events(doc) == [("tokens_ended", {"tokens": 1})] * (role == "owner")
+
+
+def test_an_owner_who_creates_an_app_keeps_the_token(doc: Account) -> None:
+    Membership.objects.update(role="owner")
+    caller = caller_of(doc)
+
+    made = caller.post("/apps", {"slug": "second", "name": "Second"})
+
+    assert (made.status, caller.get("/apps").status) == (201, 200)
+
+
+# --- Settings -------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("setting", "kind", "status"),
+    [
+        ("off", "owner", 200),
+        ("staff", "owner", 200),
+        ("staff", "staff", 401),
+        ("owners", "owner", 401),
+        ("owners", "viewer", 200),
+    ],
+)
+def test_a_required_second_factor_stops_tokens_made_without_one(
+    doc: Account, settings: Any, setting: str, kind: str, status: int
+) -> None:
+    if kind == "staff":
+        Account.objects.filter(pk=doc.pk).update(is_staff=True)
+    if kind == "owner":
+        Membership.objects.update(role="owner")
+    of_password = caller_of(doc)
+    of_command = Caller(issue_key(Credential.ACCESS, account=doc)[1], user=doc.email)
+
+    settings.REQUIRE_SECOND_FACTOR = setting
+
+    assert (of_password.get("/app").status, of_command.get("/app").status) == (status, 200)
+
+
+def test_a_token_made_with_a_code_goes_on(doc: Account, settings: Any) -> None:
+    Membership.objects.update(role="owner")
+    TOTP.activate(doc, SECRET)
+    caller = caller_of(doc)
+
+    settings.REQUIRE_SECOND_FACTOR = "owners"
+
+    assert caller.get("/app").status == 200
+
+
+def test_passwords_that_are_switched_off_stop_their_tokens(
+    doc: Account, tenant: Tenant, settings: Any
+) -> None:
+    """Not those of commands, nor those of resources, whose passwords still work."""
+    of_password = caller_of(doc)
+    of_command = Caller(issue_key(Credential.ACCESS, account=doc)[1], user=doc.email)
+    made = tenant.make_resource(email="ada@example.com")
+    tenant.put(f"/resources/{made['id']}", {"password": PASSWORD})
+    body = {"email": "ada@example.com", "password": PASSWORD}
+    token = Client().post("/v2/auth", body, content_type="application/json").json()["data"]
+    of_resource = Caller(token["api_token"], user="ada@example.com")
+
+    settings.PASSWORD_LOGIN = False
+
+    calls = [(of_password, "/app"), (of_command, "/app"), (of_resource, "/resources")]
+    assert [caller.get(path).status for caller, path in calls] == [401, 200, 200]
