@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import transaction
 
 from apps_config.models import Account, App, Membership
-from apps_config.security_events import record_role
+from apps_config.security_events import PLATFORM_RIGHTS, platform_rights, record_role, record_staff
 from apps_config.services import LastOwner, change_role, end_tokens_of_new_owner, remove_member
 from common.email_address import canonical_address, is_address
 
@@ -139,6 +139,8 @@ def _apply_role(account: Account, app: App, role: str | None) -> None:
 
 
 def _apply_staff(account: Account, is_staff: bool) -> None:
-    if account.is_superuser != is_staff or account.is_staff != is_staff:
-        account.is_staff = account.is_superuser = is_staff
-        account.save(update_fields=["is_staff", "is_superuser"])
+    before = platform_rights(account)
+    account.is_staff = account.is_superuser = is_staff
+    if platform_rights(account) != before:
+        account.save(update_fields=PLATFORM_RIGHTS)
+        record_staff(account, before=before)

@@ -554,6 +554,7 @@ class SecurityEvent(models.Model):
     MEMBER_INVITED, INVITATION_REVOKED = "member_invited", "invitation_revoked"
     MEMBER_ADDED, MEMBER_CHANGED = "member_added", "member_changed"
     MEMBER_REMOVED, OWNER_ADDED = "member_removed", "owner_added"
+    STAFF_ADDED, STAFF_REMOVED = "staff_added", "staff_removed"
     CUSTOMER_EXPORTED, CUSTOMER_ERASED = "customer_exported", "customer_erased"
     BOOKINGS_EXPORTED = "bookings_exported"
 

@@ -18,6 +18,7 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from access.sessions import list_new_session
 from apps_config.models import Account
+from apps_config.security_events import PLATFORM_RIGHTS, record_staff
 from common.api.fields import EmailField
 from common.email_address import canonical_address
 from common.errors import InUse
@@ -87,6 +88,13 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
         if request.method == "POST" and self.has_change_permission(request):
             require_fresh_log_in(request)
         return super().change_view(request, *args, **kwargs)
+
+    def save_model(
+        self, request: HttpRequest, obj: Account, form: forms.ModelForm, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        before = frozenset(name for name in PLATFORM_RIGHTS if form.initial.get(name))
+        record_staff(obj, before=before)
 
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""

@@ -231,6 +231,34 @@ def test_second_factors_that_come_and_go(doc: Account) -> None:
     ]
 
 
+def test_platform_rights_that_come_and_go(doc: Account) -> None:
+    """By the form of accounts: a name alone is no event."""
+    staff, path = superuser(), f"/admin/apps_config/account/{doc.pk}/change/"
+    form = {"email": doc.email, "is_active": "on"}
+    forget()
+
+    rights = [
+        {"is_staff": "on"},
+        {"is_staff": "on", "is_superuser": "on"},
+        {"name": "Emmett", "is_staff": "on", "is_superuser": "on"},
+        {"is_superuser": "on"},
+        {},
+    ]
+    for given in rights:
+        assert staff.post(path, form | given).status_code == 302
+
+    by = "staff@example.com"
+    assert kinds() == [
+        ("staff_added", by, {"rights": ["is_staff"]}),
+        ("staff_added", by, {"rights": ["is_superuser"]}),
+        ("staff_removed", by, {"rights": ["is_staff"]}),
+        ("staff_removed", by, {"rights": ["is_superuser"]}),
+    ]
+    assert shown(staff, kind="staff_added")[0] == (
+        *("Platform staff added", by, "doc@example.com, superuser status", "127.0.0.1", ""),
+    )
+
+
 def test_an_account_is_deleted_with_its_second_factors(doc: Account) -> None:
     TOTP.activate(doc, SECRET)
     Membership.objects.all().delete()
