@@ -350,28 +350,34 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
 
 
 def mark_code_used(account: Account, code: str, *, now: datetime) -> bool:
-    """Record a correct code as used, in any spelling; return whether no process has used it.
+    """Count a use of a correct code, in any spelling; return whether it is the first one, in any
+    process.
 
-    Recorded in the next window as well: a code is valid for longer than its window may last.
+    Counted in the next window as well: a code is valid for longer than its window may last. Not by
+    `count_first_use`, whose counts belong to an app.
     """
     characters = "".join(filter(str.isalnum, code)).lower()
     digest = digest_secret(f"{account.pk} {characters}")[:32]
-    this = _code_key(account, now) | {"address": f"used code {digest}"}
-    following = this | {"minute": this["minute"] + CODE_WINDOW}
-    counts = [count_up(FailedLogin, [key], by="minute") for key in (this, following)]
-    return counts[0][this["minute"]] == 1
+    this = _code_window_end(now)
+    counts = [
+        count_up(FailedLogin, [{"address": f"used code {digest}", "minute": minute}], by="minute")
+        for minute in (this, this + CODE_WINDOW)
+    ]
+    return counts[0][this] == 1
 
 
 def _code_key(account: Account, now: datetime) -> dict[str, Any]:
-    """Return the key of the window's row. `minute` is the window's end, so no purge deletes the row
-    before.
-    """
-    window = int(now.timestamp()) // (60 * CODE_WINDOW)
-    return {"address": f"code {account.pk}", "minute": (window + 1) * CODE_WINDOW}
+    """Return the key of the row of the account's wrong codes in this window."""
+    return {"address": f"code {account.pk}", "minute": _code_window_end(now)}
+
+
+def _code_window_end(now: datetime) -> int:
+    """Return the end of the window, in minutes since 1970: no purge deletes its rows before."""
+    return (int(now.timestamp()) // (60 * CODE_WINDOW) + 1) * CODE_WINDOW
 
 
 def purge_failed_logins(*, now: datetime) -> Iterator[int]:
-    """Delete the counts before the last minute; yields the size of each batch."""
+    """Delete the counts whose `minute` is over; yields the size of each batch."""
     this_minute = int(now.timestamp()) // 60
     old = FailedLogin.objects.filter(minute__lt=this_minute - 1)
     yield from delete_in_batches(old, "id", PURGE_SLICE)

@@ -460,9 +460,11 @@ class IdempotencyRecord(models.Model):
 
 
 class FailedLogin(models.Model):
-    """A number of wrong keys, passwords or codes until `minute`, shared by all web processes.
+    """A number of log-ins until `minute`, shared by all web processes: of wrong keys, of attempts
+    with a password and the wrong ones among them, of wrong codes, and of uses of a right code.
 
-    `address`: a client address (wrong keys), or a kind and what is counted (`log_in_limits`).
+    `address`: a client address (wrong keys), or a kind and what is counted: see `log_in_limits`
+    for passwords, `authentication` for codes. Unlike a `RequestCount`, it belongs to no app.
     """
 
     address = models.CharField(max_length=64)
