@@ -190,8 +190,12 @@ def _newest_page_key(app: App, project_id: uuid.UUID, now: datetime) -> str | No
 def end_access_tokens(account: Account) -> None:
     """Delete all access tokens of an account that has a new password, its first second factor or
     the role of an owner.
+
+    A log-in that is creating one has locked the account: wait for it.
     """
-    _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
+    with transaction.atomic(savepoint=False):
+        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
 
 
 def end_tokens_of_new_owner(member: Membership) -> None:

@@ -2,6 +2,7 @@
 test_password_changes.py).
 """
 
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -9,13 +10,17 @@ import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
 from allauth.mfa.totp.internal.auth import TOTP
+from django.db import connection, transaction
+from django.db.models import QuerySet
 from django.test import Client
 from django.utils import timezone
 
 from access.invitations import accept_invitation, invite_member
 from access.oidc_accounts_and_roles import apply_groups
+from access.password_login import Proof, issue_token, log_in_with_password
 from apps_config.models import Account, App, Credential, Membership, SecurityEvent
 from apps_config.services import change_role, issue_access_token, issue_key
+from common.errors import Unauthenticated
 from tests.world import NOW, Caller, Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
@@ -58,6 +63,63 @@ def test_further_factors_and_recovery_codes_end_none(doc: Account) -> None:
     RecoveryCodes.activate(doc)
 
     assert caller.get("/app").status == 200
+
+
+def prove(doc: Account) -> Proof:
+    return log_in_with_password(
+        email=doc.email, password=PASSWORD, code="", app_slug=None, network="", now=NOW
+    )
+
+
+def test_a_log_in_without_a_code_gets_no_token_after_the_first_factor(doc: Account) -> None:
+    """The password is checked before the factor is added, the token created after it."""
+    early, late = prove(doc), prove(doc)
+    issue_token(early, "", now=NOW)
+
+    TOTP.activate(doc, SECRET)
+    with pytest.raises(Unauthenticated):
+        issue_token(late, "", now=NOW)
+
+    assert not Credential.objects.filter(account=doc).exists()
+
+
+@pytest.mark.postgresql
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("locks", "tokens"), [(True, 0), (False, 1)])
+def test_the_first_factor_waits_for_a_log_in_that_is_creating_a_token(
+    doc: Account, monkeypatch: pytest.MonkeyPatch, locks: bool, tokens: int
+) -> None:
+    """The control: without the lock, the token is created unseen."""
+    if not locks:
+        monkeypatch.setattr(QuerySet, "select_for_update", lambda rows, **options: rows)
+    proof, is_done = prove(doc), threading.Event()
+
+    def add_factor() -> None:
+        try:
+            TOTP.activate(doc, SECRET)
+        finally:
+            is_done.set()
+            connection.close()
+
+    thread = threading.Thread(target=add_factor)
+    with transaction.atomic():
+        issue_token(proof, "", now=NOW)
+        thread.start()
+        while not (is_done.is_set() or someone_waits_for_a_lock()):
+            is_done.wait(0.01)
+    thread.join(60)
+
+    assert Credential.objects.filter(account=doc).count() == tokens
+
+
+def someone_waits_for_a_lock() -> bool:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return cursor.fetchone() is not None
 
 
 # --- The role of an owner -------------------------------------------------------------------------
