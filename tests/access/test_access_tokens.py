@@ -21,17 +21,15 @@ from access.password_login import Proof, issue_token, log_in_with_password
 from apps_config.models import Account, App, Credential, Membership, SecurityEvent
 from apps_config.services import change_role, issue_access_token, issue_key
 from common.errors import Unauthenticated
+from tests.sign_in import PASSWORD, SECRET, make_member
 from tests.world import NOW, Caller, Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-PASSWORD, SECRET = "harbour-lights-7", "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
 
 
 @pytest.fixture
 def doc(tenant: Tenant, clock: Any) -> Account:
-    account = Account.objects.create_user("doc@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="viewer")
-    return account
+    return make_member(tenant.app, "viewer")
 
 
 def caller_of(doc: Account) -> Caller:

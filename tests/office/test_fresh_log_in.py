@@ -9,13 +9,12 @@ from allauth.mfa.totp.internal.auth import TOTP
 from django.test import Client
 from django.urls import reverse
 
-from apps_config.models import Account, Credential, Invitation, Membership, SecurityEvent
-from tests.access.test_second_factor import SECRET, code_now
+from apps_config.models import Account, Credential, Invitation, SecurityEvent
 from tests.office.staff import form_of, log_in_now, member
+from tests.sign_in import PASSWORD, SECRET, code_now, log_in, make_member
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
-PASSWORD = "harbour-lights-7"
 ADD = reverse("admin:apps_config_credential_add")
 CONFIRM = "/admin/account/confirm/"
 MINUTES = 60
@@ -23,15 +22,13 @@ MINUTES = 60
 
 @pytest.fixture
 def ann(tenant: Tenant) -> Account:
-    account = Account.objects.create_user("ann@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="owner")
-    return account
+    return make_member(tenant.app, "owner", "ann@example.com")
 
 
 @pytest.fixture
 def client(ann: Account) -> Client:
     client = Client()
-    client.post("/admin/login/", {"username": "ann@example.com", "password": PASSWORD})
+    log_in(client, ann.email)
     return client
 
 
