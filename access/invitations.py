@@ -8,6 +8,7 @@ from django.db import transaction
 
 from apps_config.models import Account, App, Invitation, Membership, SecurityEvent
 from apps_config.security_events import record_event, record_role
+from apps_config.services import end_tokens_of_new_owner
 from common.email_address import canonical_address
 from common.errors import AlreadyExists, NotFound, Refusal
 from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
@@ -113,6 +114,7 @@ def accept_invitation(invitation: Invitation, *, password: str | None, now: date
         member.save()
         if member.role != before:
             record_role(member, before=before, actor=account.email)
+            end_tokens_of_new_owner(member)
         locked.accepted_at = now
         locked.save(update_fields=["accepted_at"])
     return member

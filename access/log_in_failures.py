@@ -3,23 +3,24 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from access.log_in_limits import Attempt
+from access.log_in_limits import LogInAttempt
 from apps_config.models import Account, SecurityEvent
 from apps_config.security_events import count_event
 from availability.models import Resource
 
 
 def record_failure(
-    attempt: Attempt, people: Sequence[Account | Resource], *, now: datetime
+    attempt: LogInAttempt, people: Sequence[Account | Resource], *, now: datetime
 ) -> None:
-    """Record a wrong password, and the limit that it reaches.
+    """Count and record a wrong password, and the limit that it reaches.
 
     people: whose address was typed. That of nobody is not stored: it may be a password.
     """
+    failure = attempt.count_failure()
     count_person_event(SecurityEvent.LOG_IN_FAILED, people, now=now)
-    if attempt.starts_pauses and people:
+    if failure.is_last_free_failure and people:
         count_person_event(SecurityEvent.LOG_IN_LOCKED, people, now=now)
-    if attempt.ends_network:
+    if failure.reaches_network_limit:
         about = {"network": attempt.network}
         count_event(SecurityEvent.LOG_IN_LOCKED, about=about, now=now)
 

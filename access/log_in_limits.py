@@ -7,10 +7,10 @@ They count for the address that was typed, whether anybody has it or not:
   further one. A network from which the account has logged in lately is not subject to the pause,
   and a browser that has (`known_devices`) to neither limit: strangers lock nobody out. Each has
   FREE_FAILURES of its own.
-- An address gets MAX_FAILURES an hour in all (OWASP ASVS 2.2.1).
+- An address gets MAX_FAILURES an hour in all (OWASP ASVS 5.0, 6.3.1).
 
 An attempt counts as a failure until its password has proved right. So concurrent attempts meet the
-limits exactly.
+limits exactly. Where right passwords may still make room, TooManyLogIns asks to try again at once.
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,10 @@ from access.known_devices import has_logged_in_from
 from apps_config.models import FailedLogin
 from common.email_address import canonical_address
 from common.errors import RateLimited
+from common.hashing_slots import TooManyLogIns
 from common.instants import to_datetime
 from common.rate_limit import RefusedKeys, digest_key
+from common.sql import count_up
 
 FREE_FAILURES, MAX_FAILURES = 10, 100
 PAUSES = (1, 2, 4, 8, 15)  # minutes; the last one repeats
@@ -49,38 +51,60 @@ def typed_address(text: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """A counted attempt. The failures of the hour include it; 0 without limits."""
+class Failure:
+    """The failures of the hour, with this one; 0 without limits."""
+
+    of_address: int = 0
+    of_network: int = 0
+
+    @property
+    def is_last_free_failure(self) -> bool:
+        return self.of_address == FREE_FAILURES
+
+    @property
+    def reaches_network_limit(self) -> bool:
+        return 0 < self.of_network == settings.FAILED_PASSWORDS_PER_HOUR
+
+
+@dataclass(frozen=True, slots=True)
+class LogInAttempt:
+    """A counted attempt. `keys`: of its rows; none without limits."""
 
     network: str
     keys: Mapping[str, str]
     minute: int
-    failures: int = 0
-    network_failures: int = 0
 
     def take_back(self) -> None:
         """Count the attempt no more: the password was right, or was not checked."""
         rows = FailedLogin.objects.filter(address__in=self.keys.values(), minute=self.minute)
         rows.filter(count__gt=0).update(count=F("count") - 1)
 
-    @property
-    def starts_pauses(self) -> bool:
-        return self.failures == FREE_FAILURES
+    def count_failure(self) -> Failure:
+        """Count that the password was wrong, in rows beside those of attempts."""
+        if not self.keys:
+            return Failure()
+        rows = [{"address": wrong_key(key), "minute": self.minute} for key in self.keys.values()]
+        counts = count_up(FailedLogin, rows, by="address")
+        address, network = (counts[wrong_key(self.keys[name])] for name in ("address", "network"))
+        return Failure(address, network)
 
-    @property
-    def ends_network(self) -> bool:
-        return 0 < self.network_failures == settings.FAILED_PASSWORDS_PER_HOUR
+
+def wrong_key(key: str) -> str:
+    """The key of the failures among the attempts of a key."""
+    return f"wrong {key}"
 
 
-def count_attempt(*, email: str, network: str, device: str = "", now: datetime) -> Attempt:
+def count_log_in_attempt(
+    *, email: str, network: str, device: str = "", now: datetime
+) -> LogInAttempt:
     """Count an attempt to log in before its password is checked.
 
     device: the browser, if its cookie proves an earlier log-in of the account. Raises
-    TooManyFailures, and counts nothing then.
+    TooManyFailures or TooManyLogIns, and counts nothing then.
     """
     email, minute = typed_address(email), (int(now.timestamp()) // 60 // HOUR + 1) * HOUR
     if not settings.FAILED_PASSWORDS_PER_HOUR:
-        return Attempt(network, {}, minute)
+        return LogInAttempt(network, {}, minute)
     ends = to_datetime(minute * 60)
     if not device and refused_networks.seconds_left(network, now.timestamp()):
         raise TooManyFailures(ends, now)
@@ -91,12 +115,12 @@ def count_attempt(*, email: str, network: str, device: str = "", now: datetime) 
     } | ({"device": f"device {digest_key(device)}"} if device else {})
     with transaction.atomic():
         rows = _lock_rows(sorted(keys.values()), minute)
-        of = {name: rows[key] for name, key in keys.items()}
-        has_device = bool(device) and of["device"].count < FREE_FAILURES
-        _check_limits(of, email, network, has_device=has_device, ends=ends, now=now)
+        row_of = {name: rows[key] for name, key in keys.items()}
+        has_device = bool(device) and row_of["device"].count < FREE_FAILURES
+        _check_limits(row_of, email, network, has_device=has_device, ends=ends, now=now)
         counted = FailedLogin.objects.filter(id__in=[row.pk for row in rows.values()])
         counted.update(count=F("count") + 1, last_at=now)
-    return Attempt(network, keys, minute, of["address"].count + 1, of["network"].count + 1)
+    return LogInAttempt(network, keys, minute)
 
 
 def _lock_rows(keys: list[str], minute: int) -> dict[str, FailedLogin]:
@@ -108,7 +132,7 @@ def _lock_rows(keys: list[str], minute: int) -> dict[str, FailedLogin]:
 
 
 def _check_limits(
-    of: Mapping[str, FailedLogin],
+    row_of: Mapping[str, FailedLogin],
     email: str,
     network: str,
     *,
@@ -116,18 +140,34 @@ def _check_limits(
     ends: datetime,
     now: datetime,
 ) -> None:
-    if of["address"].count >= MAX_FAILURES:
+    if not _has_room(row_of["address"], MAX_FAILURES):
         raise TooManyFailures(ends, now)
     if has_device:
         return
-    if of["network"].count >= settings.FAILED_PASSWORDS_PER_HOUR:
+    if not _has_room(row_of["network"], settings.FAILED_PASSWORDS_PER_HOUR):
         refused_networks.add(network, ends.timestamp())
         raise TooManyFailures(ends, now)
-    until = min(pause_end(of["address"]), ends)
-    if now < until:
-        is_known = has_logged_in_from(network, email, now=now)
-        if not is_known or of["pair"].count >= FREE_FAILURES:
-            raise TooManyFailures(until, now)
+    until = min(pause_end(row_of["address"]), ends)
+    if now >= until:
+        return
+    is_known = has_logged_in_from(network, email, now=now)
+    if is_known and _has_room(row_of["pair"], FREE_FAILURES):
+        return
+    if not _has_room(row_of["address"], FREE_FAILURES):
+        raise TooManyFailures(until, now)
+
+
+def _has_room(row: FailedLogin, limit: int) -> bool:
+    """Whether the row has fewer attempts than the limit.
+
+    Raises TooManyLogIns if it has fewer failures: the other passwords are being checked.
+    """
+    if row.count < limit:
+        return True
+    failures = FailedLogin.objects.filter(address=wrong_key(row.address), minute=row.minute)
+    if not failures.filter(count__gte=limit).exists():
+        raise TooManyLogIns
+    return False
 
 
 def pause_end(row: FailedLogin) -> datetime:

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import transaction
 
 from apps_config.models import Account, App, Membership
-from apps_config.security_events import record_role
-from apps_config.services import LastOwner, change_role, remove_member
+from apps_config.security_events import PLATFORM_RIGHTS, platform_rights, record_role, record_staff
+from apps_config.services import LastOwner, change_role, end_tokens_of_new_owner, remove_member
 from common.email_address import canonical_address, is_address
 
 logger = logging.getLogger(__name__)
@@ -125,7 +125,9 @@ def _apply_role(account: Account, app: App, role: str | None) -> None:
     member = Membership.objects.filter(account=account, app=app).first()
     if member is None:
         if role:
-            record_role(Membership.objects.create(account=account, app=app, role=role))
+            member = Membership.objects.create(account=account, app=app, role=role)
+            record_role(member)
+            end_tokens_of_new_owner(member)
         return
     try:
         if role is None:
@@ -137,6 +139,8 @@ def _apply_role(account: Account, app: App, role: str | None) -> None:
 
 
 def _apply_staff(account: Account, is_staff: bool) -> None:
-    if account.is_superuser != is_staff or account.is_staff != is_staff:
-        account.is_staff = account.is_superuser = is_staff
-        account.save(update_fields=["is_staff", "is_superuser"])
+    before = platform_rights(account)
+    account.is_staff = account.is_superuser = is_staff
+    if platform_rights(account) != before:
+        account.save(update_fields=PLATFORM_RIGHTS)
+        record_staff(account, before=before)

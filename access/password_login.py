@@ -1,6 +1,7 @@
 """Password authentication (POST /auth)."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.conf import settings
@@ -9,16 +10,17 @@ from django.db import transaction
 
 from access.known_devices import is_new_device
 from access.log_in_failures import record_failure, record_wrong_code
-from access.log_in_limits import count_attempt
-from access.second_factor import has_second_factor, must_have_second_factor, takes_codes, use_code
+from access.log_in_limits import count_log_in_attempt
+from access.second_factor import takes_codes, use_code
 from apps_config.history import change_actor
 from apps_config.models import Account, App, Credential
+from apps_config.second_factors import has_second_factor, must_have_second_factor
 from apps_config.services import issue_access_token
 from availability.models import Resource
 from availability.resources_by_email import with_email
 from common.email_address import canonical_address
-from common.errors import Invalid, SecondFactorRequired, Unauthenticated, Unavailable
-from common.hashing_slots import hashing_slot
+from common.errors import Invalid, SecondFactorRequired, Unauthenticated
+from common.hashing_slots import TooManyLogIns, hashing_slot
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5
@@ -26,15 +28,23 @@ MAX_APPS = 5
 Person = Account | Resource
 
 
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """A person whose password was right. has_code: a code of the account's second factor, too."""
+
+    person: Person
+    has_code: bool = False
+
+
 def log_in_with_password(
     *, email: str, password: str, code: str, app_slug: str | None, network: str, now: datetime
-) -> Person:
-    """Return the account, or else the resource, with this address and password.
+) -> Proof:
+    """Check the password of the account, or else of the resource, with this address.
 
     `app_slug`: only of that app. Raises Unauthenticated, SecondFactorRequired, Invalid if the
-    password matches resources of several apps, TooManyFailures, Unavailable.
+    password matches resources of several apps, TooManyFailures, TooManyLogIns.
     """
-    attempt = count_attempt(email=email, network=network, now=now)
+    attempt = count_log_in_attempt(email=email, network=network, now=now)
     people = find_people(email, app_slug)
     try:
         with hashing_slot():
@@ -42,7 +52,7 @@ def log_in_with_password(
             if not people:
                 # As long as for a known address: the time does not reveal which ones exist.
                 make_password(password)
-    except Unavailable:
+    except TooManyLogIns:
         attempt.take_back()
         raise
     if not matching:
@@ -52,9 +62,9 @@ def log_in_with_password(
     if len(matching) > 1:
         raise Invalid.at("Service-App", "Required: the log-in matches several apps.")
     person = matching[0]
-    if isinstance(person, Account):
-        check_second_factor(person, code, now=now)
-    return person
+    if isinstance(person, Resource):
+        return Proof(person)
+    return Proof(person, has_code=check_second_factor(person, code, now=now))
 
 
 def find_people(email: str, app_slug: str | None) -> Sequence[Person]:
@@ -81,17 +91,18 @@ def find_resources_with_password(email: str, app_slug: str | None) -> list[Resou
     return list(resources.exclude(password="").select_related("app")[:MAX_APPS])
 
 
-def check_second_factor(account: Account, code: str, *, now: datetime) -> None:
-    """Raise SecondFactorRequired unless the account needs none, or the code is right.
+def check_second_factor(account: Account, code: str, *, now: datetime) -> bool:
+    """Return whether the account has a second factor, whose code is right.
 
-    Raises RateLimited after too many wrong codes.
+    Raises SecondFactorRequired if it must have one or the code is wrong, RateLimited after too many
+    wrong codes.
     """
     if not has_second_factor(account):
         if must_have_second_factor(account):
             raise SecondFactorRequired(
                 "This account needs a second factor. Set one up in the back office."
             )
-        return
+        return False
     if not takes_codes(account):
         raise SecondFactorRequired(
             "This account's second factor is a passkey, which works in the back office only."
@@ -101,12 +112,14 @@ def check_second_factor(account: Account, code: str, *, now: datetime) -> None:
     if not use_code(account, code, now=now):
         record_wrong_code(account, now=now)
         raise SecondFactorRequired("The code is wrong or was already used.")
+    return True
 
 
-def issue_token(person: Person, network: str, *, now: datetime) -> tuple[Credential, str]:
-    """Create the key of a log-in. Raises Unauthenticated if the password was changed meanwhile,
-    which has ended all earlier keys.
+def issue_token(proof: Proof, network: str, *, now: datetime) -> tuple[Credential, str]:
+    """Create the key of a log-in. Raises Unauthenticated if the password was changed meanwhile, or
+    the first second factor was added: either has ended all earlier keys.
     """
+    person = proof.person
     account_id = person.pk if isinstance(person, Account) else None
     with transaction.atomic(), change_actor(account_id, person.email or ""):
         rows = type(person)._default_manager.select_for_update(no_key=True)
@@ -115,5 +128,7 @@ def issue_token(person: Person, network: str, *, now: datetime) -> tuple[Credent
         if isinstance(person, Resource):
             kind = Credential.RESOURCE
             return issue_access_token(kind, now=now, app=person.app, resource=person)
+        if has_second_factor(person) and not proof.has_code:
+            raise Unauthenticated
         is_new = is_new_device(person, network)
         return issue_access_token(Credential.ACCESS, now=now, is_new_device=is_new, account=person)

@@ -1,34 +1,21 @@
-"""Second factors of accounts: allauth.mfa stores them, and its pages set them up."""
+"""Codes of second factors, and what a new or removed factor causes.
+
+allauth.mfa stores them, and its pages set them up. Who must have one: `second_factors`.
+"""
 
 from datetime import datetime
 from typing import Any
 
 from allauth.mfa.models import Authenticator
-from django.conf import settings
 from django.db.models import QuerySet
 from django.db.models.signals import post_delete, post_save
 from django.dispatch import receiver
 
 from apps_config.authentication import clear_failed_codes, count_failed_code, mark_code_used
-from apps_config.models import Account, Membership, SecurityEvent
+from apps_config.models import Account, SecurityEvent
+from apps_config.second_factors import FACTORS
 from apps_config.security_events import record_event
-
-OFF, STAFF, OWNERS = "off", "staff", "owners"  # values of REQUIRE_SECOND_FACTOR
-FACTORS = (Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN)
-
-
-def has_second_factor(account: Account) -> bool:
-    return Authenticator.objects.filter(user=account, type__in=FACTORS).exists()
-
-
-def must_have_second_factor(account: Account) -> bool:
-    """Whether REQUIRE_SECOND_FACTOR names the account."""
-    if settings.REQUIRE_SECOND_FACTOR == OFF:
-        return False
-    if account.is_staff or account.is_superuser:
-        return True
-    owned = account.memberships.filter(role=Membership.OWNER, app__archived_at=None)
-    return settings.REQUIRE_SECOND_FACTOR == OWNERS and owned.exists()
+from apps_config.services import end_access_tokens
 
 
 def takes_codes(account: Account) -> bool:
@@ -56,8 +43,13 @@ def use_code(account: Account, code: str, *, now: datetime) -> bool:
 # allauth's own signals are sent after the commit.
 @receiver(post_save, sender=Authenticator)
 def record_new_factor(instance: Authenticator, created: bool, **kwargs: Any) -> None:
-    if created:
-        _record(SecurityEvent.SECOND_FACTOR_ADDED, instance)
+    """Record it. The first factor ends the access tokens: a password was enough for them."""
+    if not created or instance.type not in FACTORS:
+        return
+    _record(SecurityEvent.SECOND_FACTOR_ADDED, instance)
+    factors = Authenticator.objects.filter(user=instance.user_id, type__in=FACTORS)
+    if not factors.exclude(pk=instance.pk).exists():
+        end_access_tokens(instance.user)
 
 
 @receiver(post_delete, sender=Authenticator)

@@ -23,6 +23,8 @@ from apps_config.models import (
     Membership,
     digest_secret,
 )
+from apps_config.second_factors import OFF, has_second_factor, must_have_second_factor
+from apps_config.services import LOG_IN_DESCRIPTION
 from common.batching import delete_in_batches
 from common.email_address import canonical_address
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
@@ -45,7 +47,7 @@ _NOBODY_HASH = digest_secret("")
 
 # One row per membership of an access token's account; one row for every other key.
 _LOOK_UP = """
-SELECT c.id, c.kind, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
+SELECT c.id, c.kind, c.description, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
        account.id, account.email, account.is_active,
        resource.id, resource.email, resource.deleted_at, membership.role,
        c.projects, c.origins, page.settings, page.deleted_at,
@@ -99,6 +101,7 @@ class _Row:
 
     id: uuid.UUID
     kind: str
+    description: str
     secret_hash: str
     expires_at: datetime | None
     revoked_at: datetime | None
@@ -160,6 +163,8 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     matches = hmac.compare_digest(expected, digest_secret(secret))
     if not (rows and matches and _is_valid(rows[0], user, now)):
         raise Unauthenticated()
+    if _comes_from_a_refused_log_in(rows[0]):
+        raise Unauthenticated()
     if rows[0].is_unpublished:
         raise NotFound("Project")
     _touch_last_used(rows[0], now)
@@ -210,8 +215,7 @@ def _app(
 
 _SQLITE_TYPES = (
     uuid.UUID,
-    None,
-    None,
+    *[None] * 3,
     *[to_aware] * 3,
     uuid.UUID,
     None,
@@ -238,6 +242,20 @@ def _is_valid(row: _Row, user: str, now: datetime) -> bool:
         and row.resource_deleted_at is None
         and not (row.kind != Credential.ACCESS and row.app and row.app.archived_at)
     )
+
+
+def _comes_from_a_refused_log_in(row: _Row) -> bool:
+    """Whether the token was made with a password that would get no token today: after a change of
+    PASSWORD_LOGIN, REQUIRE_SECOND_FACTOR or the account's rights.
+    """
+    if row.kind != Credential.ACCESS or row.description != LOG_IN_DESCRIPTION:
+        return False
+    if not settings.PASSWORD_LOGIN:
+        return True
+    if settings.REQUIRE_SECOND_FACTOR == OFF:
+        return False
+    account = Account.objects.get(credentials__pk=row.id)
+    return must_have_second_factor(account) and not has_second_factor(account)
 
 
 def _touch_last_used(row: _Row, now: datetime) -> None:
@@ -332,28 +350,34 @@ def clear_failed_codes(account: Account, *, now: datetime) -> None:
 
 
 def mark_code_used(account: Account, code: str, *, now: datetime) -> bool:
-    """Record a correct code as used, in any spelling; return whether no process has used it.
+    """Count a use of a correct code, in any spelling; return whether it is the first one, in any
+    process.
 
-    Recorded in the next window as well: a code is valid for longer than its window may last.
+    Counted in the next window as well: a code is valid for longer than its window may last. Not by
+    `count_first_use`, whose counts belong to an app.
     """
     characters = "".join(filter(str.isalnum, code)).lower()
     digest = digest_secret(f"{account.pk} {characters}")[:32]
-    this = _code_key(account, now) | {"address": f"used code {digest}"}
-    following = this | {"minute": this["minute"] + CODE_WINDOW}
-    counts = [count_up(FailedLogin, [key], by="minute") for key in (this, following)]
-    return counts[0][this["minute"]] == 1
+    this = _code_window_end(now)
+    counts = [
+        count_up(FailedLogin, [{"address": f"used code {digest}", "minute": minute}], by="minute")
+        for minute in (this, this + CODE_WINDOW)
+    ]
+    return counts[0][this] == 1
 
 
 def _code_key(account: Account, now: datetime) -> dict[str, Any]:
-    """Return the key of the window's row. `minute` is the window's end, so no purge deletes the row
-    before.
-    """
-    window = int(now.timestamp()) // (60 * CODE_WINDOW)
-    return {"address": f"code {account.pk}", "minute": (window + 1) * CODE_WINDOW}
+    """Return the key of the row of the account's wrong codes in this window."""
+    return {"address": f"code {account.pk}", "minute": _code_window_end(now)}
+
+
+def _code_window_end(now: datetime) -> int:
+    """Return the end of the window, in minutes since 1970: no purge deletes its rows before."""
+    return (int(now.timestamp()) // (60 * CODE_WINDOW) + 1) * CODE_WINDOW
 
 
 def purge_failed_logins(*, now: datetime) -> Iterator[int]:
-    """Delete the counts before the last minute; yields the size of each batch."""
+    """Delete the counts whose `minute` is over; yields the size of each batch."""
     this_minute = int(now.timestamp()) // 60
     old = FailedLogin.objects.filter(minute__lt=this_minute - 1)
     yield from delete_in_batches(old, "id", PURGE_SLICE)

@@ -460,9 +460,11 @@ class IdempotencyRecord(models.Model):
 
 
 class FailedLogin(models.Model):
-    """A number of wrong keys, passwords or codes until `minute`, shared by all web processes.
+    """A number of log-ins until `minute`, shared by all web processes: of wrong keys, of attempts
+    with a password and the wrong ones among them, of wrong codes, and of uses of a right code.
 
-    `address`: a client address (wrong keys), or a kind and what is counted (`log_in_limits`).
+    `address`: a client address (wrong keys), or a kind and what is counted: see `log_in_limits`
+    for passwords, `authentication` for codes. Unlike a `RequestCount`, it belongs to no app.
     """
 
     address = models.CharField(max_length=64)
@@ -554,6 +556,7 @@ class SecurityEvent(models.Model):
     MEMBER_INVITED, INVITATION_REVOKED = "member_invited", "invitation_revoked"
     MEMBER_ADDED, MEMBER_CHANGED = "member_added", "member_changed"
     MEMBER_REMOVED, OWNER_ADDED = "member_removed", "owner_added"
+    STAFF_ADDED, STAFF_REMOVED = "staff_added", "staff_removed"
     CUSTOMER_EXPORTED, CUSTOMER_ERASED = "customer_exported", "customer_erased"
     BOOKINGS_EXPORTED = "bookings_exported"
 

@@ -107,7 +107,7 @@ def limit_of(app: App, kind: str) -> int:
     return value if type(value) is int and 0 <= value <= MAX_LIMIT else LIMITS[kind].default
 
 
-def count_attempt(app: App, *, network: str, now: datetime) -> None:
+def count_booking_attempt(app: App, *, network: str, now: datetime) -> None:
     """Count an attempt to book by client network. Raises LimitReached."""
     count_subjects(app, [(PER_ADDRESS, network)], now)
 

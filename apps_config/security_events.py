@@ -1,4 +1,4 @@
-"""The record of security events: log-ins, keys, members, exports and erasures.
+"""The record of security events: log-ins, keys, members, staff, exports and erasures.
 
 `record_event` is called in the transaction of the change. Layers above register what else follows
 an event with `on_security_event`, such as an e-mail.
@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import F
 
 from apps_config.history import current_actor
-from apps_config.models import Membership, SecurityEvent
+from apps_config.models import Account, Membership, SecurityEvent
 from common.batching import delete_in_batches
 from common.errors import ignore_database_outage
 from common.hooks import Hook
@@ -26,6 +26,7 @@ logger = logging.getLogger("security")
 
 KEPT = timedelta(days=400)
 PURGE_SLICE = 5000
+PLATFORM_RIGHTS = ("is_staff", "is_superuser")
 COMMAND = "command"  # the actor outside of requests
 
 on_security_event = Hook[Callable[[SecurityEvent], None]]()
@@ -115,6 +116,22 @@ def record_role(member: Membership, *, before: str = "", actor: str | None = Non
     about = {"member": member.account.email, "role": member.role}
     about |= {"before": before} if before else {}
     record_event(kind, app_id=member.app_id, actor=actor, about=about)
+
+
+def platform_rights(account: Account) -> frozenset[str]:
+    return frozenset(name for name in PLATFORM_RIGHTS if getattr(account, name))
+
+
+def record_staff(account: Account, *, before: frozenset[str]) -> None:
+    """Record what an account got or lost of `platform_rights`. before: the earlier ones."""
+    rights = platform_rights(account)
+    changes = {
+        SecurityEvent.STAFF_ADDED: rights - before,
+        SecurityEvent.STAFF_REMOVED: before - rights,
+    }
+    for kind, names in changes.items():
+        if names:
+            record_event(kind, account_id=account.pk, about={"rights": sorted(names)})
 
 
 def purge_security_events(*, now: datetime) -> Iterator[int]:

@@ -188,8 +188,20 @@ def _newest_page_key(app: App, project_id: uuid.UUID, now: datetime) -> str | No
 
 
 def end_access_tokens(account: Account) -> None:
-    """Delete all access tokens of an account whose password has changed."""
-    _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
+    """Delete all access tokens of an account that has a new password, its first second factor or
+    the role of an owner.
+
+    A log-in that is creating one has locked the account: wait for it.
+    """
+    with transaction.atomic(savepoint=False):
+        Account.objects.select_for_update(no_key=True).get(pk=account.pk)
+        _end_tokens(Credential.objects.filter(kind=Credential.ACCESS, account=account))
+
+
+def end_tokens_of_new_owner(member: Membership) -> None:
+    """End the access tokens of an account that has become an owner: they are not to do more."""
+    if member.role == Membership.OWNER:
+        end_access_tokens(member.account)
 
 
 def end_log_in_tokens(resource_id: uuid.UUID) -> None:
@@ -242,6 +254,7 @@ def change_role(membership: Membership, role: str) -> None:
         locked.save(update_fields=["role"])
         if role != before:
             record_role(locked, before=before)
+            end_tokens_of_new_owner(locked)
 
 
 def remove_member(membership: Membership) -> None:

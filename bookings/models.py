@@ -381,11 +381,8 @@ class UnverifiedBooking(models.Model):
     limit_key = LimitKeyField(blank=True)
     body = models.JSONField(default=dict, help_text="of POST /bookings")
     zone = models.CharField(max_length=64, help_text="of wall times in the body")
-    code_number = models.SmallIntegerField(
-        default=1,
-        db_default=1,
-        help_text="counts the codes that were mailed; the last one is valid",
-    )
+    # Counts the codes that were mailed: the last one is valid.
+    code_number = models.SmallIntegerField(default=1, db_default=1, editable=False)
     codes_tried = models.PositiveSmallIntegerField(default=0)
     created_at = models.DateTimeField()
     expires_at = models.DateTimeField(db_index=True)

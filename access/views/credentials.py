@@ -177,7 +177,7 @@ class AuthView(PublicView):
     def post(self, request: ApiRequest) -> Response:
         given = read_body_as(LogInSerializer, request)
         network = customer_network(request)
-        person = log_in_with_password(
+        proof = log_in_with_password(
             email=given["email"],
             password=given["password"],
             code=given.get("code") or "",
@@ -185,7 +185,7 @@ class AuthView(PublicView):
             network=network,
             now=self.now,
         )
-        if isinstance(person, Resource):
-            self.app = person.app
-        key = issue_token(person, network, now=self.now)
-        return Response({"data": LogInRecord.of(LogIn(person, *key))})
+        if isinstance(proof.person, Resource):
+            self.app = proof.person.app
+        key = issue_token(proof, network, now=self.now)
+        return Response({"data": LogInRecord.of(LogIn(proof.person, *key))})

@@ -18,11 +18,7 @@ class Migration(migrations.Migration):
                 migrations.AddField(
                     "unverifiedbooking",
                     "code_number",
-                    models.SmallIntegerField(
-                        db_default=1,
-                        default=1,
-                        help_text="counts the codes that were mailed; the last one is valid",
-                    ),
+                    models.SmallIntegerField(db_default=1, default=1, editable=False),
                 ),
             ],
         ),

@@ -9,7 +9,7 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from apps_config.public_limits import count_attempt, count_made, record_unknown_proxy
+from apps_config.public_limits import count_booking_attempt, count_made, record_unknown_proxy
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
@@ -98,7 +98,7 @@ class BookingScopedView(TenantView):
         self.has_solved_challenge = use_challenge(self.app, request.data, now=self.now)
         if request.method in self.counted_methods:
             record_unknown_proxy(self.app, request, now=self.now)
-            count_attempt(self.app, network=customer_network(request), now=self.now)
+            count_booking_attempt(self.app, network=customer_network(request), now=self.now)
 
     def check_public_limits(
         self, request: ApiRequest, *, holds: bool = False

@@ -25,6 +25,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Account, SecurityEvent
 from apps_config.security_events import record_event
+from office.access.fresh_log_in import require_fresh_log_in
 from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.scope import account_of
@@ -43,6 +44,7 @@ class PasswordLinks(OfficeAdmin[Account]):
         # Otherwise an account that may change accounts could take over a superuser's.
         if (account.is_staff or account.is_superuser) and not account_of(request).is_superuser:
             raise PermissionDenied
+        require_fresh_log_in(request)
         if request.method == "POST":
             with transaction.atomic():
                 self.log_change(request, account, "A password link was created.")

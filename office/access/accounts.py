@@ -1,6 +1,7 @@
 """The admin of accounts, for platform staff."""
 
 from http import HTTPStatus
+from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django import forms
@@ -9,7 +10,7 @@ from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
 from django.db import transaction
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action
@@ -17,10 +18,12 @@ from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationFo
 
 from access.sessions import list_new_session
 from apps_config.models import Account
+from apps_config.security_events import PLATFORM_RIGHTS, record_staff
 from common.api.fields import EmailField
 from common.email_address import canonical_address
 from common.errors import InUse
 from office.access.account_password_links import PasswordLinks
+from office.access.fresh_log_in import has_fresh_log_in, require_fresh_log_in
 from office.base.api_forms import check_value
 from office.base.model_admin import ConfirmedDeletion
 from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
@@ -81,9 +84,25 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
             self.log_deletions(request, Account.objects.filter(pk=account.pk))
             self.delete_model(request, account)
 
+    def change_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        if request.method == "POST" and self.has_change_permission(request):
+            require_fresh_log_in(request)
+        return super().change_view(request, *args, **kwargs)
+
+    def save_model(
+        self, request: HttpRequest, obj: Account, form: forms.ModelForm, change: bool
+    ) -> None:
+        super().save_model(request, obj, form, change)
+        before = frozenset(name for name in PLATFORM_RIGHTS if form.initial.get(name))
+        record_staff(obj, before=before)
+
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""
     ) -> HttpResponse:
+        if self.has_change_permission(request) and not has_fresh_log_in(request):
+            if request.method == "POST":  # not suspended: sessions store no password
+                return HttpResponseRedirect(request.get_full_path())
+            require_fresh_log_in(request)
         response = super().user_change_password(request, id, form_url)
         if request.method == "POST" and response.status_code == HTTPStatus.FOUND:
             list_new_session(request)
@@ -97,6 +116,7 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
         self, request: HttpRequest, rows: QuerySet[Account]
     ) -> HttpResponse | None:
         """For people who lost their phone, passkeys and recovery codes."""
+        require_fresh_log_in(request)
         if not is_confirmed(request):
             return self.ask_confirmation(
                 request,

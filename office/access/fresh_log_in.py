@@ -1,5 +1,5 @@
 """What the back office asks of a session: a second factor, and a fresh log-in before keys and
-members are added.
+members are added, and before somebody else's account is changed.
 """
 
 import time
@@ -19,7 +19,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from access.second_factor import has_second_factor, must_have_second_factor
+from apps_config.second_factors import has_second_factor, must_have_second_factor
 from office.base.scope import account_of
 
 View = Callable[..., HttpResponseBase]
@@ -47,17 +47,22 @@ def with_second_factor(view: View) -> View:
     return guarded
 
 
+def has_fresh_log_in(request: HttpRequest) -> bool:
+    """Whether the session's last password or second factor is only minutes old."""
+    records = get_authentication_records(request, account_of(request))
+    return bool(records) and time.time() - records[-1]["at"] < app_settings.REAUTHENTICATION_TIMEOUT
+
+
 def require_fresh_log_in(request: HttpRequest) -> None:
     """Ask for the password or second factor again, unless the last one is only minutes old.
 
-    Then the request goes on. People whom only the identity provider knows log in there again.
-    Raises ReauthenticationRequired or ImmediateHttpResponse, which allauth's middleware answers.
+    Then the request goes on; a POST is stored in the session until then. People whom only the
+    identity provider knows log in there again. Raises ReauthenticationRequired or
+    ImmediateHttpResponse, which allauth's middleware answers.
     """
-    account = account_of(request)
-    records = get_authentication_records(request, account)
-    if records and time.time() - records[-1]["at"] < app_settings.REAUTHENTICATION_TIMEOUT:
+    if has_fresh_log_in(request):
         return
-    if settings.OIDC_ISSUER and not get_reauthentication_flows(account):
+    if settings.OIDC_ISSUER and not get_reauthentication_flows(account_of(request)):
         target = urlencode({"next": request.get_full_path()})
         raise ImmediateHttpResponse(HttpResponseRedirect(f"{reverse('oidc_login')}?{target}"))
     raise ReauthenticationRequired

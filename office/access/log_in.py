@@ -16,31 +16,30 @@ from unfold.forms import AuthenticationForm
 
 from access.known_devices import read_device
 from access.log_in_failures import record_failure
-from access.log_in_limits import TooManyFailures, count_attempt, typed_address
+from access.log_in_limits import TooManyFailures, count_log_in_attempt, typed_address
 from apps_config.models import Account
 from bookings.formatting import in_minutes_words
-from common.errors import Unavailable
-from common.hashing_slots import hashing_slot
+from common.hashing_slots import TooManyLogIns, hashing_slot
 from common.rate_limit import customer_network
 from office.base.scope import load_account_scope
 
 
 class LogInForm(AuthenticationForm):
     def clean(self) -> dict[str, Any]:
-        """Raises TooManyFailures before the password is checked, and Unavailable."""
+        """Raises TooManyFailures before the password is checked, and TooManyLogIns."""
         if not self.cleaned_data.get("username") or not self.cleaned_data.get("password"):
             return super().clean()
         email, now = typed_address(self.cleaned_data["username"]), timezone.now()
         account = Account.objects.filter(email=email).first()
         device, network = read_device(self.request, account), customer_network(self.request)
-        attempt = count_attempt(email=email, network=network, device=device, now=now)
+        attempt = count_log_in_attempt(email=email, network=network, device=device, now=now)
         try:
             with hashing_slot():
                 found = super().clean()
         except ValidationError:
             record_failure(attempt, [account] if account else [], now=now)
             raise
-        except Unavailable:
+        except TooManyLogIns:
             attempt.take_back()
             raise
         attempt.take_back()
@@ -66,7 +65,7 @@ class LogInView(LoginView):
             raise PermissionDenied
         try:
             return super().post(request, *args, **kwargs)
-        except (TooManyFailures, Unavailable) as refusal:
+        except (TooManyFailures, TooManyLogIns) as refusal:
             return show_refused(request, refusal)
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
@@ -75,7 +74,7 @@ class LogInView(LoginView):
         return perform_login(self.request, account, redirect_url=self.get_success_url())
 
 
-def show_refused(request: HttpRequest, refusal: TooManyFailures | Unavailable) -> HttpResponse:
+def show_refused(request: HttpRequest, refusal: TooManyFailures | TooManyLogIns) -> HttpResponse:
     """Return the page that says when to try again."""
     seconds = int(refusal.headers["Retry-After"])
     is_limit = isinstance(refusal, TooManyFailures)

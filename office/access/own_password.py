@@ -16,33 +16,38 @@ from unfold.forms import AdminOwnPasswordChangeForm
 
 from access.known_devices import read_device
 from access.log_in_failures import record_failure
-from access.log_in_limits import TooManyFailures, count_attempt
+from access.log_in_limits import TooManyFailures, count_log_in_attempt
 from access.sessions import list_new_session
 from apps_config.models import Account
 from bookings.formatting import in_minutes_words
-from common.errors import Unavailable
-from common.hashing_slots import hashing_slot
+from common.hashing_slots import TooManyLogIns, hashing_slot
 from common.rate_limit import customer_network
 
 
 def check_own_password(request: HttpRequest, account: Account, password: str) -> bool:
     """Return whether the password is the account's. Raises ValidationError beyond the limits."""
-    now, network = timezone.now(), customer_network(request)
     try:
-        attempt = count_attempt(
-            email=account.email, network=network, device=read_device(request, account), now=now
-        )
+        return _count_and_check(request, account, password)
     except TooManyFailures as limit:
         when = in_minutes_words(ceil(limit.seconds / 60))
         sentence = _("Too many wrong passwords. You can try again %(when)s.")
         raise forms.ValidationError(sentence % {"when": when}) from limit
+    except TooManyLogIns as busy:
+        sentence = _("Many people are logging in at the moment. Please try again in a few seconds.")
+        raise forms.ValidationError(sentence) from busy
+
+
+def _count_and_check(request: HttpRequest, account: Account, password: str) -> bool:
+    now, network = timezone.now(), customer_network(request)
+    attempt = count_log_in_attempt(
+        email=account.email, network=network, device=read_device(request, account), now=now
+    )
     try:
         with hashing_slot():
             is_right = account.check_password(password)
-    except Unavailable as busy:
+    except TooManyLogIns:
         attempt.take_back()
-        sentence = _("Many people are logging in at the moment. Please try again in a few seconds.")
-        raise forms.ValidationError(sentence) from busy
+        raise
     if is_right:
         attempt.take_back()
     else:

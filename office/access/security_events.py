@@ -5,13 +5,14 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import admin
+from django.contrib.admin.utils import label_for_field
 from django.db.models import Model, Q, QuerySet
 from django.http import HttpRequest
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from apps_config.models import Credential, Membership, SecurityEvent
+from apps_config.models import Account, Credential, Membership, SecurityEvent
 from apps_config.security_events import COMMAND
 from office.access.account_pages import name_browser
 from office.access.keys import KEY_NAMES
@@ -42,6 +43,8 @@ KIND_WORDS: Mapping[str, LazyText] = {
     SecurityEvent.MEMBER_CHANGED: _("Role changed"),
     SecurityEvent.MEMBER_REMOVED: _("Member removed"),
     SecurityEvent.OWNER_ADDED: _("Owner added"),
+    SecurityEvent.STAFF_ADDED: _("Platform staff added"),
+    SecurityEvent.STAFF_REMOVED: _("Platform staff removed"),
     SecurityEvent.CUSTOMER_EXPORTED: _("Customer data exported"),
     SecurityEvent.CUSTOMER_ERASED: _("Customer data erased"),
     SecurityEvent.BOOKINGS_EXPORTED: _("Bookings exported"),
@@ -92,6 +95,8 @@ def _details(event: SecurityEvent) -> Iterator[str]:
     for name in ("method", "factor"):
         yield str(METHOD_WORDS.get(about.get(name, ""), ""))
     yield str(FACTOR_WORDS.get(about.get("type", ""), ""))
+    for right in about.get("rights", ()):
+        yield str(label_for_field(right, Account))
     if about.get("is_new_device"):
         yield gettext("from a new device")
     for name, words in COUNT_WORDS.items():

@@ -3,14 +3,12 @@
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import QuerySet
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 
-from notifications.models import Attempt, ChangeCalls, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
+from notifications.models import Attempt, Endpoint, Heartbeat, LaneCheck, Plan, TaskRun
 from office.base.dates import moment_words
 from office.base.labels import delivery_words, state_words
 from office.base.model_admin import ReadOnlyAdmin
@@ -84,16 +82,6 @@ class ChangeRowAdmin(ReadOnlyAdmin[Any]):
 @admin.register(Plan)
 class PlanAdmin(ChangeRowAdmin):
     list_display = fields = ("shown_change", "planned", "purged")
-
-
-@admin.register(ChangeCalls)
-class ChangeCallsAdmin(ChangeRowAdmin):
-    """The body is shown with the deliveries."""
-
-    list_display = fields = ("shown_change", "kind", "waiting_since")
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[ChangeCalls]:
-        return super().get_queryset(request).defer("body", "webhooks")
 
 
 @admin.register(TaskRun)

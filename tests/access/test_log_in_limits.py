@@ -12,6 +12,8 @@ from django.utils import timezone
 
 from access import log_in_limits
 from access.known_devices import cookie_name
+from access.log_in_failures import record_failure
+from access.log_in_limits import LogInAttempt, count_log_in_attempt
 from apps_config.authentication import purge_failed_logins
 from apps_config.models import Account, FailedLogin, Membership, SecurityEvent
 from common.rate_limit import RefusedKeys
@@ -113,7 +115,7 @@ def test_right_passwords_and_refused_tries_do_not_count(doc: Account) -> None:
         try_log_in("api", number)
 
     counts = dict(FailedLogin.objects.values_list("address", "count"))
-    assert sorted(Counter(counts.values()).items())[-1] == (10, 1)
+    assert sorted(Counter(counts.values()).items())[-1] == (10, 2)  # attempts, and wrong ones
 
 
 def test_limits_can_be_switched_off(doc: Account, settings: Any) -> None:
@@ -284,7 +286,7 @@ def test_counts_are_purged_after_their_hour(doc: Account, clock: Any) -> None:
     kept = [*purge_failed_logins(now=timezone.now())]
     clock.shift(32 * 60)
 
-    assert (kept, sum(purge_failed_logins(now=timezone.now()))) == ([], 3)
+    assert (kept, sum(purge_failed_logins(now=timezone.now()))) == ([], 6)
 
 
 # --- The pages ------------------------------------------------------------------------------------
@@ -350,9 +352,55 @@ def test_concurrent_failures_meet_the_limits_exactly(
         of_account = [*pool.map(lambda n: guess(n, DOC, n), range(40))]
         of_network = [*pool.map(lambda n: guess(n, f"n{n}@example.com", 200), range(40))]
 
-    found = [Counter(of_account), Counter(of_network)]
+    # 503: while the passwords that use up the limit are being checked.
+    found = [
+        Counter(429 if status == 503 else status for status in answers)
+        for answers in (of_account, of_network)
+    ]
     expected = [{401: 10, 429: 30}, {401: 30, 429: 10}] if limit else [{401: 40}, {401: 40}]
     assert found == expected
+
+
+def begin(count: int, email: str = "n{}@example.com", network: int = 5) -> list[LogInAttempt]:
+    """Attempts at once, whose passwords are still being checked."""
+    now, address = timezone.now(), f"2001:db8:0:{network}::/64"
+    return [
+        count_log_in_attempt(email=email.format(number), network=address, now=now)
+        for number in range(count)
+    ]
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+@pytest.mark.parametrize("begun", [(30, "n{}@example.com", 5), (10, DOC, 7)])
+@pytest.mark.parametrize("is_right", [True, False])
+def test_right_passwords_at_once_lock_nobody_out(
+    doc: Account, entry: str, begun: tuple[int, str, int], is_right: bool
+) -> None:
+    """Of a network, or of one account. The control: wrong ones do."""
+    attempts = begin(*begun)
+
+    early = try_log_in(entry, 5, DOC, PASSWORD)
+    for attempt in attempts:
+        attempt.take_back() if is_right else record_failure(attempt, [], now=timezone.now())
+    later = try_log_in(entry, 5, DOC, PASSWORD)
+
+    assert (early.status_code, early.headers["Retry-After"]) == (503, "2")
+    assert later.status_code == (RIGHT[entry] if is_right else 429)
+
+
+def test_an_attempt_that_is_being_checked_uses_up_the_limit(doc: Account) -> None:
+    """It may prove wrong: nine failures and one attempt leave no room for another."""
+    for number in range(9):
+        try_log_in("api", number)
+    [attempt] = begin(1, DOC)
+
+    during = try_log_in("api", 20)
+    record_failure(attempt, [doc], now=timezone.now())
+    after = try_log_in("api", 20)
+
+    found = [(answer.status_code, answer.headers["Retry-After"]) for answer in (during, after)]
+    assert found == [(503, "2"), (429, "60")]
+    assert SecurityEvent.objects.filter(kind="log_in_locked").count() == 1
 
 
 # --- The password, asked again --------------------------------------------------------------------

@@ -11,14 +11,15 @@ from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.test import Client
 
-from apps_config.models import Account, Credential, Membership, SecurityEvent
+from apps_config.models import Account, Credential, SecurityEvent
 from apps_config.services import issue_access_token, issue_key
 from office.access.account_password_links import password_link
 from tests.office.staff import superuser
+from tests.sign_in import PASSWORD, log_in, make_member, may_enter
 from tests.world import NOW, Caller, Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-OLD, NEW = "harbour-lights-7", "lighthouse-keeper-9"
+OLD, NEW = PASSWORD, "lighthouse-keeper-9"
 
 
 class BriefHasher(PBKDF2PasswordHasher):
@@ -30,19 +31,13 @@ class BriefHasher(PBKDF2PasswordHasher):
 
 @pytest.fixture
 def doc(tenant: Tenant) -> Account:
-    account = Account.objects.create_user("doc@example.com", OLD)
-    Membership.objects.create(app=tenant.app, account=account, role="owner")
-    return account
+    return make_member(tenant.app, "owner")
 
 
-def log_in() -> Client:
+def logged_in() -> Client:
     client = Client()
-    client.post("/admin/login/", {"username": "doc@example.com", "password": OLD})
+    log_in(client)
     return client
-
-
-def may_enter(client: Client) -> bool:
-    return client.get("/admin/").status_code == 200
 
 
 def change_own(doc: Account, client: Client) -> None:
@@ -88,7 +83,7 @@ def test_a_new_password_ends_tokens_and_sessions(doc: Account, path: str) -> Non
     change, goes_on, actor = CHANGES[path]
     of_log_in = issue_access_token(Credential.ACCESS, now=NOW, account=doc)[1]
     of_command = issue_key(Credential.ACCESS, account=doc)[1]
-    here, there = log_in(), log_in()
+    here, there = logged_in(), logged_in()
     callers = [Caller(text, user="doc@example.com") for text in (of_log_in, of_command)]
     before = [caller.get("/app").status for caller in callers]
     SecurityEvent.objects.all().delete()
@@ -107,7 +102,7 @@ def test_a_new_password_ends_tokens_and_sessions(doc: Account, path: str) -> Non
 
 
 def test_the_session_that_goes_on_is_listed(doc: Account) -> None:
-    client = log_in()
+    client = logged_in()
     change_own(doc, client)
 
     assert [row.session_key for row in UserSession.objects.all()] == [client.session.session_key]
@@ -123,7 +118,7 @@ def test_a_better_hash_of_the_same_password_ends_nothing(doc: Account, settings:
     before = doc.password
     SecurityEvent.objects.all().delete()
 
-    client = log_in()
+    client = logged_in()
 
     doc.refresh_from_db()
     assert (before[:3], doc.password[:5]) == ("md5", "brief")

@@ -1,29 +1,24 @@
 """Second factors at POST /auth, and who must have one."""
 
-from datetime import datetime
 from typing import Any
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.mfa.totp.internal.auth import TOTP
 from django.core.cache import cache
 from django.test import Client
 
 from apps_config.models import Account, App, Credential, FailedLogin, Membership, SecurityEvent
+from tests.sign_in import AUTHENTICATE, EMAIL, PASSWORD, SECRET, code_now, log_in, make_member
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
-SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
-PASSWORD = "harbour-lights-7"
-OFFICE_CODE = "/admin/account/security/authenticate/"
 
 
 @pytest.fixture
 def doc(tenant: Tenant) -> Account:
-    account = Account.objects.create_user("doc@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="owner")
-    return account
+    return make_member(tenant.app, "owner")
 
 
 @pytest.fixture
@@ -32,14 +27,9 @@ def with_codes(doc: Account, clock: Any) -> Account:
     return doc
 
 
-def code_now(steps: int = 0) -> str:
-    counter = int(datetime.now().timestamp()) // 30 + steps
-    return format_hotp_value(hotp_value(SECRET, counter))
-
-
 def auth(password: str = PASSWORD, **given: Any) -> Answer:
     cache.clear()  # as another process, which knows only what the tables say
-    body = {"email": "doc@example.com", "password": password, **given}
+    body = {"email": EMAIL, "password": password, **given}
     return Answer(Client().post("/v2/auth", body, content_type="application/json"))
 
 
@@ -112,8 +102,8 @@ def test_a_used_code_works_no_more_in_the_next_window(with_codes: Account, clock
 
 def test_a_code_of_the_back_office_works_no_more_here(with_codes: Account) -> None:
     client, code = Client(), code_now()
-    client.post("/admin/login/", {"username": "doc@example.com", "password": PASSWORD})
-    entered = client.post(OFFICE_CODE, {"code": code})
+    log_in(client)
+    entered = client.post(AUTHENTICATE, {"code": code})
 
     again = auth(code=code)
 
@@ -151,7 +141,7 @@ def test_a_passkey_alone_gets_no_token(doc: Account) -> None:
 
 
 def test_a_resource_needs_no_code(tenant: Tenant) -> None:
-    made = tenant.make_resource(email="doc@example.com")
+    made = tenant.make_resource(email=EMAIL)
     tenant.put(f"/resources/{made['id']}", {"password": PASSWORD})
 
     assert auth().data["kind"] == "resource"
@@ -188,7 +178,7 @@ def test_who_must_have_a_second_factor(
         archived = App.objects.create(slug="old", name="Old", archived_at="2026-01-01T00:00Z")
         archived.memberships.create(account=doc, role="owner")
     client = Client()
-    client.post("/admin/login/", {"username": "doc@example.com", "password": PASSWORD})
+    log_in(client)
 
     answer, page = auth(), client.get("/admin/calendar/")
 

@@ -1,4 +1,4 @@
-"""Password hashes occupy at most half of the cores, over all processes of a node."""
+"""Password hashes occupy at most half of the cores, over all processes of a node or container."""
 
 import os
 import signal
@@ -47,15 +47,39 @@ def another_process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
     process.communicate()
 
 
-def test_half_of_the_cores() -> None:
-    cores = os.cpu_count() or 1
+@pytest.mark.parametrize(
+    ("quota", "cores"),
+    [
+        ("150000 100000\n", 1.5),
+        ("6400000 100000\n", 4.0),
+        ("max 100000\n", 4.0),
+        (None, 4.0),
+    ],
+)
+def test_cores_are_those_of_the_container(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, cores: float
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
+    monkeypatch.setattr(hashing_slots, "CPU_QUOTA", tmp_path / "cpu.max")
+    if quota:
+        (tmp_path / "cpu.max").write_text(quota)
 
-    count = subprocess.check_output(
-        [sys.executable, "-c", "from common.hashing_slots import SLOTS; print(SLOTS)"],
+    assert hashing_slots.count_cores() == cores
+
+
+def test_half_of_the_cores() -> None:
+    """Of those that the process may use: another process is limited to one."""
+    one = min(os.sched_getaffinity(0))
+    show = "from common.hashing_slots import SLOTS, count_cores; print(count_cores(), SLOTS)"
+
+    shown = subprocess.check_output(
+        [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{one}}}); {show}"],
         env=os.environ | {"DJANGO_SETTINGS_MODULE": "scheduling.settings"},
+        text=True,
     )
 
-    assert int(count) == max(1, cores // 2)
+    cores, slots = shown.split()
+    assert (0 < float(cores) <= 1, slots) == (True, "1")
 
 
 def test_a_slot_is_free_again_after_its_block() -> None:

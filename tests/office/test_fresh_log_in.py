@@ -1,4 +1,6 @@
-"""Before keys and members are added, the session's person proves again who they are."""
+"""Before keys and members are added or accounts changed, the session's person proves again who they
+are.
+"""
 
 from typing import Any
 
@@ -7,13 +9,12 @@ from allauth.mfa.totp.internal.auth import TOTP
 from django.test import Client
 from django.urls import reverse
 
-from apps_config.models import Account, Credential, Invitation, Membership
-from tests.access.test_second_factor import SECRET, code_now
+from apps_config.models import Account, Credential, Invitation, SecurityEvent
 from tests.office.staff import form_of, log_in_now, member
+from tests.sign_in import PASSWORD, SECRET, code_now, log_in, make_member
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("clock")]
-PASSWORD = "harbour-lights-7"
 ADD = reverse("admin:apps_config_credential_add")
 CONFIRM = "/admin/account/confirm/"
 MINUTES = 60
@@ -21,15 +22,13 @@ MINUTES = 60
 
 @pytest.fixture
 def ann(tenant: Tenant) -> Account:
-    account = Account.objects.create_user("ann@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="owner")
-    return account
+    return make_member(tenant.app, "owner", "ann@example.com")
 
 
 @pytest.fixture
 def client(ann: Account) -> Client:
     client = Client()
-    client.post("/admin/login/", {"username": "ann@example.com", "password": PASSWORD})
+    log_in(client, ann.email)
     return client
 
 
@@ -108,6 +107,79 @@ def test_a_code_confirms_too(ann: Account, client: Client, clock: Any) -> None:
     assert "/admin/account/security/reauthenticate/" in page
     assert (by_code.status_code, by_code.url) == (302, ADD)
     assert client.get(ADD).status_code == 200
+
+
+# --- Accounts of others ---------------------------------------------------------------------------
+STRANGER = "stolen-words-9"
+
+
+@pytest.fixture
+def staff(client: Client, ann: Account, clock: Any) -> Client:
+    """A superuser's session that logged in five minutes ago."""
+    Account.objects.filter(pk=ann.pk).update(is_staff=True, is_superuser=True)
+    clock.shift(5 * MINUTES)
+    return client
+
+
+@pytest.fixture
+def bob(tenant: Tenant) -> Account:
+    account = member(tenant.app, "viewer", "bob@example.com").account
+    TOTP.activate(account, SECRET)
+    return account
+
+
+def state_of(bob: Account) -> tuple[str, bool, int]:
+    bob.refresh_from_db()
+    return bob.password, bob.is_superuser, bob.authenticator_set.count()
+
+
+ACTS: dict[str, tuple[str, dict[str, str]]] = {
+    "password link": ("{0}/password-link/", {}),
+    "superuser": ("{0}/change/", {"email": "bob@example.com", "is_superuser": "on"}),
+    "password": (
+        "{0}/password/",
+        {"password1": STRANGER, "password2": STRANGER, "usable_password": "true"},
+    ),
+    "second factors": (
+        "",
+        {"action": "remove_second_factors", "_selected_action": "{0}", "confirmed": "yes"},
+    ),
+}
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_an_older_session_confirms_before_it_changes_an_account(
+    staff: Client, bob: Account, act: str
+) -> None:
+    path, form = ACTS[act]
+    path = f"/admin/apps_config/account/{path.format(bob.pk)}"
+    form = {name: value.format(bob.pk) for name, value in form.items()}
+    before = state_of(bob)
+
+    asked = staff.post(path, form)
+    while asked.url == path:  # back to the empty form
+        asked = staff.get(path)
+    after = state_of(bob)
+
+    assert asked.url.startswith("/admin/account/confirm/")
+    assert after == before
+    assert STRANGER not in str(dict(staff.session))
+    assert not SecurityEvent.objects.filter(kind="password_link_made").exists()
+
+    staff.post(asked.url, {"password": PASSWORD})
+    staff.post(path, form)
+
+    links = SecurityEvent.objects.filter(kind="password_link_made").exists()
+    assert (state_of(bob) != before, links) == (act != "password link", act == "password link")
+
+
+def test_an_older_session_reads_accounts(staff: Client, bob: Account) -> None:
+    pages = ["", f"{bob.pk}/change/"]
+
+    assert [staff.get(f"/admin/apps_config/account/{page}").status_code for page in pages] == [
+        200,
+        200,
+    ]
 
 
 def test_those_who_may_not_add_are_not_asked(tenant: Tenant, clock: Any) -> None:

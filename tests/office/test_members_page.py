@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps_config.models import Account, Credential, Invitation, Membership
 from notifications.models import Delivery
 from office.notifications.mail_file_viewer import FILE_BACKEND
-from tests.office.staff import member, secret_on, superuser, told
+from tests.office.staff import log_in_now, member, secret_on, superuser, told
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -284,7 +284,7 @@ def test_only_staff_make_links_and_only_superusers_for_staff(tenant: Tenant) -> 
         Permission.objects.filter(codename__in=["change_account", "view_account"])
     )
     desk = Client()
-    desk.force_login(clerk)
+    log_in_now(desk, clerk)
 
     answers = [
         owner.post(link_page("ann@example.com")),

@@ -7,7 +7,7 @@ import pytest
 from allauth.socialaccount.models import SocialAccount
 from django.test import Client
 
-from apps_config.models import Account
+from apps_config.models import Account, SecurityEvent
 from tests.office.oidc_issuer import CLIENT_ID, CLIENT_SECRET, Issuer, make_key, running_issuer
 from tests.office.staff import member
 from tests.world import Tenant
@@ -111,6 +111,22 @@ def test_only_a_group_that_settings_name_makes_platform_staff(
 
     assert (entered, was_staff, refused) == (302, True, 403)
     assert not Account.objects.get().is_superuser
+    events = SecurityEvent.objects.filter(account=Account.objects.get()).order_by("id")
+    rights = {"rights": ["is_staff", "is_superuser"]}
+    assert list(events.exclude(kind="log_in").values_list("kind", "about")) == [
+        ("staff_added", rights),
+        ("staff_removed", rights),
+    ]
+
+
+def test_rights_that_stay_are_recorded_once(issuer: Issuer, settings: Any) -> None:
+    settings.OIDC_ROLES = [("operators", "", "superuser")]
+    issuer.claims["groups"] = ["operators"]
+
+    for _ in range(2):
+        log_in(issuer)
+
+    assert SecurityEvent.objects.filter(kind="staff_added").count() == 1
 
 
 def test_a_known_account_is_found_by_its_verified_address(tenant: Tenant, issuer: Issuer) -> None:

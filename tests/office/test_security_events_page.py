@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.mfa.totp.internal.auth import TOTP
 from allauth.usersessions.models import UserSession
 from django.db import connection
 from django.test import Client
@@ -20,13 +20,12 @@ from apps_config.security_events import record_event
 from apps_config.services import change_role, issue_key, revoke_key
 from notifications.invitation_links import invitation_url
 from office.access.security_events import KIND_WORDS
-from tests.access.test_second_factor import SECRET, code_now
 from tests.office.staff import member, superuser
 from tests.queries import Queries
+from tests.sign_in import AUTHENTICATE, PASSWORD, SECRET, code_now, make_member
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
-PASSWORD = "harbour-lights-7"
 LIST = reverse("admin:apps_config_securityevent_changelist")
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"
 COLUMNS = ("shown_kind", "who", "details", "origin", "app")
@@ -160,8 +159,7 @@ def test_the_list_is_filtered_and_takes_as_many_queries_for_many_rows(tenant: Te
 # --- What log-ins add -----------------------------------------------------------------------------
 @pytest.fixture
 def doc(tenant: Tenant, clock: Any) -> Account:
-    account = Account.objects.create_user("doc@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="viewer")
+    account = make_member(tenant.app, "viewer")
     forget()
     return account
 
@@ -196,10 +194,9 @@ def test_a_log_in_with_a_code(doc: Account) -> None:
     forget()
     client = log_in()
     before = kinds()
-    page = "/admin/account/security/authenticate/"
 
-    client.post(page, {"code": "000000"})
-    client.post(page, {"code": code_now()})
+    client.post(AUTHENTICATE, {"code": "000000"})
+    client.post(AUTHENTICATE, {"code": code_now()})
 
     assert before == []  # the password alone is no log-in
     assert kinds() == [
@@ -215,8 +212,7 @@ def test_second_factors_that_come_and_go(doc: Account) -> None:
     secret = re.search(r'id="authenticator_secret"[^>]* value="([A-Z2-7]+)"', text)[1]
     forget()
 
-    counter = int(timezone.now().timestamp()) // 30
-    client.post(page, {"code": format_hotp_value(hotp_value(secret, counter))})
+    client.post(page, {"code": code_now(secret)})
     client.post("/admin/account/security/totp/deactivate/")
     Authenticator.objects.create(user=doc, type=Authenticator.Type.WEBAUTHN, data={})
     form = {"action": "remove_second_factors", "_selected_action": [str(doc.pk)]}
@@ -229,6 +225,34 @@ def test_second_factors_that_come_and_go(doc: Account) -> None:
         ("second_factor_added", "command", {"type": "webauthn"}),
         ("second_factor_removed", "staff@example.com", {"type": "webauthn"}),
     ]
+
+
+def test_platform_rights_that_come_and_go(doc: Account) -> None:
+    """By the form of accounts: a name alone is no event."""
+    staff, path = superuser(), f"/admin/apps_config/account/{doc.pk}/change/"
+    form = {"email": doc.email, "is_active": "on"}
+    forget()
+
+    rights = [
+        {"is_staff": "on"},
+        {"is_staff": "on", "is_superuser": "on"},
+        {"name": "Emmett", "is_staff": "on", "is_superuser": "on"},
+        {"is_superuser": "on"},
+        {},
+    ]
+    for given in rights:
+        assert staff.post(path, form | given).status_code == 302
+
+    by = "staff@example.com"
+    assert kinds() == [
+        ("staff_added", by, {"rights": ["is_staff"]}),
+        ("staff_added", by, {"rights": ["is_superuser"]}),
+        ("staff_removed", by, {"rights": ["is_staff"]}),
+        ("staff_removed", by, {"rights": ["is_superuser"]}),
+    ]
+    assert shown(staff, kind="staff_added")[0] == (
+        *("Platform staff added", by, "doc@example.com, superuser status", "127.0.0.1", ""),
+    )
 
 
 def test_an_account_is_deleted_with_its_second_factors(doc: Account) -> None:

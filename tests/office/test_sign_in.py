@@ -2,50 +2,38 @@
 
 import re
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from allauth.mfa.models import Authenticator
 from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
-from allauth.mfa.totp.internal.auth import TOTP, format_hotp_value, hotp_value
+from allauth.mfa.totp.internal.auth import TOTP
 from allauth.socialaccount.models import SocialAccount
 from allauth.usersessions.models import UserSession
 from django.test import Client
 from django.utils import timezone
 
 from access.invitations import invite_member
-from apps_config.models import Account, FailedLogin, Invitation, Membership
+from apps_config.models import Account, FailedLogin, Invitation
 from notifications.invitation_links import invitation_url
+from tests import sign_in
 from tests.office.staff import member, superuser
+from tests.sign_in import AUTHENTICATE, PASSWORD, SECRET, code_now, make_member, may_enter
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
-SECRET = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP"
-PASSWORD = "harbour-lights-7"
-AUTHENTICATE = "/admin/account/security/authenticate/"
 
 
 @pytest.fixture
 def doc(tenant: Tenant) -> Account:
-    account = Account.objects.create_user("doc@example.com", PASSWORD)
-    Membership.objects.create(app=tenant.app, account=account, role="viewer")
-    return account
+    return make_member(tenant.app, "viewer")
 
 
-def code_now(steps: int = 0) -> str:
-    counter = int(datetime.now().timestamp()) // 30 + steps
-    return format_hotp_value(hotp_value(SECRET, counter))
-
-
-def log_in(client: Client | None = None, agent: str = "Firefox/140.0 (Linux)") -> Any:
-    body = {"username": "doc@example.com", "password": PASSWORD, "next": "/admin/calendar/"}
-    return (client or Client()).post("/admin/login/", body, headers={"User-Agent": agent})
-
-
-def may_enter(client: Client) -> bool:
-    return client.get("/admin/").status_code == 200
+def log_in(client: Client, agent: str = "Firefox/140.0 (Linux)") -> Any:
+    client.defaults["HTTP_USER_AGENT"] = agent
+    return sign_in.log_in(client, next="/admin/calendar/")
 
 
 # --- Second factors -------------------------------------------------------------------------------
@@ -154,8 +142,7 @@ def test_an_authenticator_app_is_set_up_with_the_password(doc: Account) -> None:
     secret = re.search(
         r'id="authenticator_secret"[^>]* value="([A-Z2-7]+)"', shown.content.decode()
     )
-    counter = int(datetime.now().timestamp()) // 30
-    done = client.post(page, {"code": format_hotp_value(hotp_value(secret[1], counter))})
+    done = client.post(page, {"code": code_now(secret[1])})
 
     assert asked.url.startswith("/admin/account/confirm/?next=")
     assert (done.status_code, done.url) == (302, "/admin/account/security/recovery-codes/")
