@@ -244,7 +244,7 @@ def write_events(
             Event(
                 app_id=calendar.app_id,
                 calendar=calendar,
-                resource_id=calendar.resource_id,
+                resource=calendar.resource,
                 project=project,
                 start=time_request.start,
                 end=time_request.end,

@@ -109,7 +109,7 @@ def new_row(
     return Booking(
         app=target.app,
         project=target.project,
-        resource_id=event.resource_id,
+        resource=event.resource,
         event=event,
         graph=new.graph.name,
         state=new.state,

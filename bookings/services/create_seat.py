@@ -52,6 +52,7 @@ def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datet
     """
     with transaction.atomic():
         owner = lock_group_with_free_seat(new, target, now)
+        owner.event.resource = owner.resource  # read with the booking
         seat = new_row(
             new,
             owner.event,

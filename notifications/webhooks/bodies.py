@@ -117,7 +117,6 @@ def _previous_time(transition: Transition) -> PreviousTime | None:
 def _written_booking(transition: Transition) -> Booking:
     """Return the new booking with the relations that its record needs."""
     booking: Any = transition.booking
-    booking.resource = booking.event.resource = booking.event.calendar.resource
     booking.current_seats = None if booking.max_seats is None else 0
     set_relation(booking, "customers", list(transition.customers))
     set_relation(booking, "event_notifications", list(transition.notifications))

@@ -109,17 +109,6 @@ def test_one_schedule_for_five_people(kitchen: Kitchen) -> None:
     assert found == [[day], [day, "10:00-14:00"], ["08:00-12:00"], [day], [day]]
 
 
-def test_opening_hours_as_icalendar(kitchen: Kitchen) -> None:
-    kitchen.cook("extra-saturday", "opening-hours-as-icalendar")
-
-    answer, colleague = kitchen.names["answer"], kitchen.names["colleague"]["id"]
-    days = ("2026-11-27", "2026-11-28", "2026-11-29", "2026-11-30")
-    assert (answer["not_read"], answer["kept"]) == ([], [])
-    found = [text[11:22] for text in kitchen.open_on(*days, resource=colleague)]
-    assert found == [text[11:22] for text in kitchen.open_on(*days)]
-    assert found == ["09:00-17:00", "10:00-14:00", "09:00-17:00"]
-
-
 def test_time_between_bookings(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday")
     kitchen.cook("buffers")

@@ -322,7 +322,7 @@ def test_the_number_of_queries_is_constant(
 
 
 QUERIES = 12
-PAGE_QUERIES = 11
+PAGE_QUERIES = 10
 
 
 @pytest.mark.parametrize(
