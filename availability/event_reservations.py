@@ -227,7 +227,7 @@ def guarded_transaction() -> Iterator[None]:
 
 
 def write_events(
-    claims: Sequence[TimeRequest],
+    time_requests: Sequence[TimeRequest],
     *,
     calendars: Sequence[Calendar],
     details: EventDetails,
@@ -239,7 +239,7 @@ def write_events(
     """
     events: list[Event] = []
     companions: list[Event] = []
-    for time_request in claims:
+    for time_request in time_requests:
         main, *others = [
             Event(
                 app_id=calendar.app_id,
@@ -259,7 +259,7 @@ def write_events(
             other.main = main
         events.append(main)
         companions += others
-    raise_longest_buffer([calendar.resource_id for calendar in calendars], claims)
+    raise_longest_buffer([calendar.resource_id for calendar in calendars], time_requests)
     assign_units(
         [*events, *companions], {calendar.resource_id: calendar.capacity for calendar in calendars}
     )
@@ -268,20 +268,20 @@ def write_events(
 
 
 def raise_longest_buffer(
-    resource_ids: Collection[uuid.UUID], claims: Collection[TimeRequest]
+    resource_ids: Collection[uuid.UUID], time_requests: Collection[TimeRequest]
 ) -> None:
     """Raise the resources' longest buffer to that of the time requests; the resources are locked.
 
     Searches read what lies so far outside of their range.
     """
-    longest = max((claim.buffers.longest for claim in claims if claim.buffers), default=0)
+    longest = max((each.buffers.longest for each in time_requests if each.buffers), default=0)
     if longest:
         rows = Resource.objects.filter(id__in=resource_ids, longest_buffer__lt=longest)
         rows.update(longest_buffer=longest)
 
 
 def write_times(
-    claims: Sequence[tuple[Event, TimeRequest]], capacities: Mapping[uuid.UUID, int]
+    time_requests: Sequence[tuple[Event, TimeRequest]], capacities: Mapping[uuid.UUID, int]
 ) -> None:
     """Move events and their companions to the times of their checked time requests.
 
@@ -290,16 +290,16 @@ def write_times(
     database's guard would otherwise compare new times with old ones.
     """
     rows = []
-    for event, time_request in claims:
+    for event, time_request in time_requests:
         for row in event_with_companions(event):
             row.start, row.end = time_request.start, time_request.end
             row.busy, row.exclusive = time_request.blocks, time_request.is_guarded
             row.unit = 0
             rows.append(row)
-    if len(claims) > 1:
+    if len(time_requests) > 1:
         Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False, unit=0)
     raise_longest_buffer(
-        {row.resource_id for row in rows}, [time_request for _, time_request in claims]
+        {row.resource_id for row in rows}, [time_request for _, time_request in time_requests]
     )
     assign_units(rows, capacities)
     update_rows(

@@ -50,7 +50,7 @@ def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
         )
         query = restrict_to_resources(rules, resource_ids)
         for checker in _resource_checkers([(time_request, query)], time_request.holds):
-            if refusal := checker.judge(time_request):
+            if refusal := checker.refusal_of(time_request):
                 raise refusal
     elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
         raise SlotTaken(conflicts)
@@ -88,11 +88,11 @@ def find_nearest_refusal(
     rules = _RuleChecks(candidates, time_request.span)
     for checker in checkers:
         if checker.overlaps(time_request) and rules.permit(checker.resource):
-            refusal = checker.judge(time_request)
+            refusal = checker.refusal_of(time_request)
             if isinstance(refusal, SlotTaken):
                 return refusal
     for checker in checkers:
-        if refusal := checker.judge(time_request):
+        if refusal := checker.refusal_of(time_request):
             return refusal
     return SlotTaken()  # a resource has become free meanwhile
 
@@ -137,24 +137,29 @@ class _RuleChecks:
 
 
 def check_requests(
-    claims: Sequence[TimeRequest], candidates: AvailabilityQuery
+    time_requests: Sequence[TimeRequest], candidates: AvailabilityQuery
 ) -> dict[uuid.UUID, list[RequestRefusal]]:
     """For each candidate resource, the refusal of each time request; None if it is free.
 
-    `claims` are sorted by start, differ only in their times, and belong to the same kind of
+    `time_requests` are sorted by start, differ only in their times, and belong to the same kind of
     booking. `candidates`: the resources, with the rules if rules are enforced.
     """
-    kind = [(time_request, candidates) for time_request in claims]
-    judged = {
-        checker.resource.id: checker.judge_all(claims)
-        for checker in _resource_checkers(kind, claims[0].holds)
+    kind = [(time_request, candidates) for time_request in time_requests]
+    refusals_by_resource = {
+        checker.resource.id: checker.refusals_of(time_requests)
+        for checker in _resource_checkers(kind, time_requests[0].holds)
     }
-    free: list[RequestRefusal] = [None] * len(claims)
-    return {resource.id: judged.get(resource.id, free) for resource in candidates.resources}
+    free: list[RequestRefusal] = [None] * len(time_requests)
+    return {
+        resource.id: refusals_by_resource.get(resource.id, free)
+        for resource in candidates.resources
+    }
 
 
 def find_first_refusal(
-    claims: Sequence[tuple[TimeRequest, AvailabilityQuery]], *, without: Collection[uuid.UUID]
+    time_requests: Sequence[tuple[TimeRequest, AvailabilityQuery]],
+    *,
+    without: Collection[uuid.UUID],
 ) -> tuple[int, SlotTaken | NotAvailable] | None:
     """The index of the first time request that a resource of its query refuses, with the refusal;
     None if there is none.
@@ -163,19 +168,19 @@ def find_first_refusal(
     that are being moved. Two queries for each combination of query and kind of time request.
     """
     kinds: dict[tuple[int, bool, bool], list[tuple[TimeRequest, AvailabilityQuery]]] = {}
-    for time_request, query in claims:
+    for time_request, query in time_requests:
         kinds.setdefault(_request_kind(time_request, query), []).append((time_request, query))
-    judges = {kind: _resource_checkers(alike, without) for kind, alike in kinds.items()}
-    everyone = [judge for found in judges.values() for judge in found]
-    for number, (time_request, query) in enumerate(claims):
-        for judge in judges[_request_kind(time_request, query)]:
-            if verdict := judge.judge(time_request):
-                return number, verdict
+    checkers = {kind: _resource_checkers(alike, without) for kind, alike in kinds.items()}
+    all_checkers = [checker for found in checkers.values() for checker in found]
+    for number, (time_request, query) in enumerate(time_requests):
+        for checker in checkers[_request_kind(time_request, query)]:
+            if refusal := checker.refusal_of(time_request):
+                return number, refusal
         if time_request.blocks:
             taken = {resource.id for resource in query.resources}
-            for judge in everyone:
-                if judge.resource.id in taken:
-                    judge.record_accepted(time_request, query.project_id)
+            for checker in all_checkers:
+                if checker.resource.id in taken:
+                    checker.record_accepted(time_request, query.project_id)
     return None
 
 
@@ -187,15 +192,15 @@ def _resource_checkers(
     alike: Sequence[tuple[TimeRequest, AvailabilityQuery]], without: Collection[uuid.UUID]
 ) -> list["_ResourceChecker"]:
     """One checker per resource; none if the time requests have no rules and are not guarded."""
-    claims, query = [time_request for time_request, _ in alike], alike[0][1]
-    if not claims[0].rules and not claims[0].is_guarded:
+    time_requests, query = [time_request for time_request, _ in alike], alike[0][1]
+    if not time_requests[0].rules and not time_requests[0].is_guarded:
         return []
     whole = TimeSpan(
-        min(time_request.span.start for time_request in claims),
-        max(time_request.span.end for time_request in claims),
+        min(time_request.span.start for time_request in time_requests),
+        max(time_request.span.end for time_request in time_requests),
     )
-    of_others = replace(query, external_busy=claims[0].external_busy, without=without)
-    busy = fetch_busy_items(of_others, whole) if claims[0].exclusive else {}
+    of_others = replace(query, external_busy=time_requests[0].external_busy, without=without)
+    busy = fetch_busy_items(of_others, whole) if time_requests[0].exclusive else {}
     counts = count_periods(of_others, query.resources, whole)
     return [
         _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
@@ -218,14 +223,14 @@ class _ResourceChecker:
         self.busy = busy
         self.counts = counts
 
-    def judge_all(self, claims: Sequence[TimeRequest]) -> list[RequestRefusal]:
-        verdicts = []
-        for time_request in claims:
-            verdict = self.judge(time_request)
-            verdicts.append(verdict)
-            if verdict is None and time_request.blocks and time_request is not claims[-1]:
+    def refusals_of(self, time_requests: Sequence[TimeRequest]) -> list[RequestRefusal]:
+        refusals = []
+        for time_request in time_requests:
+            refusal = self.refusal_of(time_request)
+            refusals.append(refusal)
+            if refusal is None and time_request.blocks and time_request is not time_requests[-1]:
                 self.record_accepted(time_request, self.query.project_id)
-        return verdicts
+        return refusals
 
     def is_taken(self, time_request: TimeRequest) -> bool:
         """Whether a busy item or its buffer, or a limit, blocks the time request."""
@@ -244,7 +249,7 @@ class _ResourceChecker:
     def overlaps(self, time_request: TimeRequest) -> bool:
         return bool(_overlaps(fully_booked_items(self._near(time_request)), time_request.span))
 
-    def judge(self, time_request: TimeRequest) -> RequestRefusal:
+    def refusal_of(self, time_request: TimeRequest) -> RequestRefusal:
         span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
             {self.resource.id: near},

@@ -55,7 +55,7 @@ def measure_rate(stage: Stage, delay_ms: int, count: int, target: float) -> Goal
         f"P9 webhook calls, receiver answers after {delay_ms} ms",
         f"at least {target} of a bare pool",
         found["share"],
-        f"{found['pump']:.0f} against {found['pool']:.0f} a second",
+        f"{found['dispatcher']:.0f} against {found['pool']:.0f} a second",
         found["share"] >= target,
     )
 

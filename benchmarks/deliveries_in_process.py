@@ -77,7 +77,7 @@ def clear() -> None:
         cursor.execute("TRUNCATE notifications_delivery, notifications_lanecheck CASCADE")
 
 
-def rate_of_pump(count: int) -> float:
+def rate_of_dispatcher(count: int) -> float:
     """Dispatch the `count` due rows; return rows per second."""
     began = time.perf_counter()
     sent = dispatcher.run_dispatcher("webhook")
@@ -106,9 +106,9 @@ def measure_rate(url: str, count: int) -> dict[str, float]:
     for _ in range(ROUNDS):
         raw = rate_of_pool(webhook, count)
         fill(webhook, count)
-        pairs.append((rate_of_pump(count), raw))
+        pairs.append((rate_of_dispatcher(count), raw))
     return {
-        "pump": median(pair[0] for pair in pairs),
+        "dispatcher": median(pair[0] for pair in pairs),
         "pool": median(pair[1] for pair in pairs),
         "share": median(pair[0] / pair[1] for pair in pairs),
     }

@@ -32,7 +32,7 @@ FEED_ADDRESS = "https://calendars.example.com/private-0a1b2c3d/basic.ics"
 
 
 class CalendarTestRecord(Record):
-    ok: bool = field(of=lambda verdict: not verdict.provider_error, example=True)
+    ok: bool = field(of=lambda result: not result.provider_error, example=True)
     problem: str | None = field(
         "Why the calendar can't be used; null without a problem.",
         of="provider_error",
@@ -44,7 +44,7 @@ class CalendarTestRecord(Record):
         enum=[Calendar.READER, Calendar.WRITER],
         example=Calendar.WRITER,
     )
-    seconds: float = field(of=lambda verdict: round(verdict.seconds, 3), minimum=0, example=0.214)
+    seconds: float = field(of=lambda result: round(result.seconds, 3), minimum=0, example=0.214)
 
 
 class CalendarFeedRecord(Record):

@@ -13,19 +13,14 @@ from notifications.outbox.wakeup import publish_wakeup
 EXPAND_SECONDS = 20.0  # of one task
 
 
-# Settings and messages in queues contain the names of the tasks.
-@shared_task(
-    name="external_calendars.tasks.look_at_calendars",
-    soft_time_limit=MAX_RUN + 10,
-    time_limit=MAX_RUN + 20,
-)
+@shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
 def sync_calendars() -> None:
     """Sync the due calendars; publish a wake-up for the rest."""
     if sync_due_calendars(stopping=is_stopping) and not is_stopping():
         publish_wakeup(SYNC_WAKEUP)
 
 
-@shared_task(name="external_calendars.tasks.lay_out_calendars")
+@shared_task
 def advance_sync_windows() -> None:
     """Expand recurring events further, and delete old events: once a day."""
     now = database_now()

@@ -17,19 +17,18 @@ PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
 
 @shared_task(soft_time_limit=MAX_RUN + 10, time_limit=MAX_RUN + 20)
-def pump(kind: str) -> None:
+def dispatch_deliveries(kind: str) -> None:
     """Run a dispatcher for one type; request another run if there was work."""
     if run_dispatcher(kind, stopping=is_stopping) and not is_stopping():
         publish_wakeup(dispatcher_wakeup(kind))
 
 
 @shared_task
-def mark_beat() -> None:
+def record_heartbeat() -> None:
     beat_heartbeat.record_heartbeat()
 
 
-# Settings and messages in queues contain the name of the task.
-@shared_task(name="notifications.tasks.start_overdue_tasks")
+@shared_task
 def start_overdue_periodic_tasks() -> None:
     overdue_periodic_tasks.start_overdue_periodic_tasks(database_now())
 

@@ -607,7 +607,7 @@ CELERY_DB_REUSE_MAX = 1000
 CELERY_BEAT_SCHEDULE = {
     **{
         f"send-{kind}": {
-            "task": "notifications.tasks.pump",
+            "task": "notifications.tasks.dispatch_deliveries",
             "args": [kind],
             "schedule": 1.0,
             "options": {"queue": kind, "expires": 2},
@@ -615,7 +615,7 @@ CELERY_BEAT_SCHEDULE = {
         for kind in ("email", "webhook", "calendar")
     },
     "look-at-calendars": {
-        "task": "external_calendars.tasks.look_at_calendars",
+        "task": "external_calendars.tasks.sync_calendars",
         "schedule": 5.0,
         "options": {"queue": "calendar", "expires": 5},
     },
@@ -630,12 +630,12 @@ CELERY_BEAT_SCHEDULE = {
         "options": {"expires": 5},
     },
     "mark-beat": {
-        "task": "notifications.tasks.mark_beat",
+        "task": "notifications.tasks.record_heartbeat",
         "schedule": 30.0,
         "options": {"expires": 30},
     },
     "start-overdue-tasks": {
-        "task": "notifications.tasks.start_overdue_tasks",
+        "task": "notifications.tasks.start_overdue_periodic_tasks",
         "schedule": 30.0,
         "options": {"expires": 30},
     },
@@ -643,7 +643,7 @@ CELERY_BEAT_SCHEDULE = {
 # Daily (UTC) and hourly tasks, with their queues: task -> (time, queue).
 PERIODIC_TASKS = {
     "apps_config.tasks.purge_sessions_and_security_events": ("02:17", "celery"),
-    "external_calendars.tasks.lay_out_calendars": ("02:47", "calendar"),
+    "external_calendars.tasks.advance_sync_windows": ("02:47", "calendar"),
     "notifications.tasks.purge_deliveries": ("03:17", "celery"),
     "notifications.tasks.purge_people": ("03:47", "celery"),
     "apps_config.tasks.merge_listing_tallies": ("04:17", "celery"),

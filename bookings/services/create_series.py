@@ -57,16 +57,16 @@ class NewSeries(NewBooking):
 class _ResourceChoice:
     """Resources to book together.
 
-    times: of the occurrences. verdicts: the refusal of each occurrence; None: free.
+    times: of the occurrences. refusals: the refusal of each occurrence; None: free.
     """
 
     resources: Sequence[SearchResource]
     times: Sequence[Times]
-    verdicts: Sequence[RequestRefusal]
+    refusals: Sequence[RequestRefusal]
 
     @property
     def conflicts(self) -> int:
-        return sum(verdict is not None for verdict in self.verdicts)
+        return sum(refusal is not None for refusal in self.refusals)
 
 
 def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: datetime) -> Booking:
@@ -195,12 +195,12 @@ def _check_each(
 ) -> list[_ResourceChoice]:
     """Check the occurrences for each resource alone; at most two queries per time zone."""
     times = {zone: _expand(new, zone) for zone in {resource.zone for resource in resources}}
-    judged: dict[uuid.UUID, list[RequestRefusal]] = {}
+    refusals_by_resource: dict[uuid.UUID, list[RequestRefusal]] = {}
     for zone in times:
         alike = [resource for resource in resources if resource.zone == zone]
-        judged |= _judge_occurrences(alike, times[zone], candidates, new, target)
+        refusals_by_resource |= _check_occurrences(alike, times[zone], candidates, new, target)
     return [
-        _ResourceChoice([resource], times[resource.zone], judged[resource.id])
+        _ResourceChoice([resource], times[resource.zone], refusals_by_resource[resource.id])
         for resource in resources
     ]
 
@@ -213,15 +213,15 @@ def _check_together(
 ) -> _ResourceChoice:
     """Check the occurrences in the first resource's zone; keep the first refusal of each."""
     times = _expand(new, resources[0].zone)
-    judged = _judge_occurrences(resources, times, candidates, new, target)
-    verdicts = [
-        next((verdict for verdict in column if verdict), None)
-        for column in zip(*judged.values(), strict=True)
+    refusals_by_resource = _check_occurrences(resources, times, candidates, new, target)
+    refusals = [
+        next((refusal for refusal in column if refusal), None)
+        for column in zip(*refusals_by_resource.values(), strict=True)
     ]
-    return _ResourceChoice(resources, times, verdicts)
+    return _ResourceChoice(resources, times, refusals)
 
 
-def _judge_occurrences(
+def _check_occurrences(
     resources: Sequence[SearchResource],
     times: Sequence[Times],
     candidates: AvailabilityQuery,
@@ -229,9 +229,9 @@ def _judge_occurrences(
     target: BookingTarget,
 ) -> dict[uuid.UUID, list[RequestRefusal]]:
     """Return, by resource, the refusal of each occurrence; None if it is free."""
-    claims = [_time_request(new, target, time) for time in times]
+    time_requests = [_time_request(new, target, time) for time in times]
     ids = [resource.id for resource in resources]
-    return check_requests(claims, restrict_to_resources(candidates, ids))
+    return check_requests(time_requests, restrict_to_resources(candidates, ids))
 
 
 def _expand(new: NewSeries, zone: str) -> list[Times]:
@@ -263,7 +263,7 @@ def _create_at(
         raise Invalid.at("resource_id", "The resource no longer exists.")
     choice = _check_together(choice.resources, candidates, new, target)
     made = [
-        times for times, verdict in zip(choice.times, choice.verdicts, strict=True) if not verdict
+        times for times, refusal in zip(choice.times, choice.refusals, strict=True) if not refusal
     ]
     if choice.conflicts and (new.on_conflict == FAIL or not made):
         raise _refusal(choice)
@@ -274,8 +274,10 @@ def _create_at(
         created_at=now,
     )
     insert_rows([series])
-    claims = [_time_request(new, target, times) for times in made]
-    events = write_events(claims, calendars=calendars, details=new.details, project=target.project)
+    time_requests = [_time_request(new, target, times) for times in made]
+    events = write_events(
+        time_requests, calendars=calendars, details=new.details, project=target.project
+    )
     bookings = [
         new_row(
             new,
@@ -304,26 +306,26 @@ def _calendars_of(target: BookingTarget, resources: Sequence[SearchResource]) ->
 
 # --- Conflicts ------------------------------------------------------------------------------------
 def _conflicts(choice: _ResourceChoice) -> list[tuple[Times, SlotTaken | NotAvailable]]:
-    pairs = zip(choice.times, choice.verdicts, strict=True)
-    return [(times, verdict) for times, verdict in pairs if verdict]
+    pairs = zip(choice.times, choice.refusals, strict=True)
+    return [(times, refusal) for times, refusal in pairs if refusal]
 
 
-def _skipped(times: Times, verdict: SlotTaken | NotAvailable) -> dict[str, str]:
-    return {**span_record(*times), "reason": verdict.code}
+def _skipped(times: Times, refusal: SlotTaken | NotAvailable) -> dict[str, str]:
+    return {**span_record(*times), "reason": refusal.code}
 
 
 def _refusal(choice: _ResourceChoice) -> SlotTaken | NotAvailable:
     """Return one refusal for all conflicts; a broken rule takes precedence over a taken time."""
     conflicts = _conflicts(choice)
     occurrences: list[Any] = [_skipped(*pair) for pair in conflicts]
-    broken = [verdict for _, verdict in conflicts if isinstance(verdict, NotAvailable)]
+    broken = [refusal for _, refusal in conflicts if isinstance(refusal, NotAvailable)]
     if broken:
-        reasons = dict.fromkeys(reason for verdict in broken for reason in verdict.reasons)
+        reasons = dict.fromkeys(reason for refusal in broken for reason in refusal.reasons)
         refusal: SlotTaken | NotAvailable = NotAvailable(list(reasons))
     else:
         refusal = SlotTaken()
         refusal.fields["conflicts"] = [
-            span for _, verdict in conflicts for span in verdict.fields["conflicts"]
+            span for _, refusal in conflicts for span in refusal.fields["conflicts"]
         ]
     refusal.fields["occurrences"] = occurrences
     return refusal

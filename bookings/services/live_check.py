@@ -29,7 +29,7 @@ def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
 
 
 def fetch_live_busy_for(
-    claims: Sequence[TimeRequest], resource_ids: Collection[uuid.UUID]
+    time_requests: Sequence[TimeRequest], resource_ids: Collection[uuid.UUID]
 ) -> ExternalBusy:
     """Return the live busy times by resource, cut to the spans of the time requests.
 
@@ -38,14 +38,14 @@ def fetch_live_busy_for(
     """
     if not resource_ids:
         return {}
-    first = min(time_request.span.start for time_request in claims)
+    first = min(time_request.span.start for time_request in time_requests)
     asked = [
         time_request.span
-        for time_request in claims
+        for time_request in time_requests
         if time_request.span.start <= first + MAX_PREFETCH
     ]
     whole = TimeSpan(first, max(span.end for span in asked))
-    terms = whole, claims[0].ignore_all_day
+    terms = whole, time_requests[0].ignore_all_day
     answers = resolve(_ask_by_terms, [(resource_id, *terms) for resource_id in resource_ids])
     return {
         resource_id: inside

@@ -352,8 +352,8 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     present = move.was_with
     if old.named_calendar.id != event.calendar_id:
         return move
-    claim = [(move.time_request, old.query_of(move.time_request))]
-    if move.named is None and find_first_refusal(claim, without=own) is None:
+    asked = [(move.time_request, old.query_of(move.time_request))]
+    if move.named is None and find_first_refusal(asked, without=own) is None:
         return move
     anew = old.at(None, fixed=FixedChoice(anywhere=move.named and move.named.resource_id))
     free = _free_resource_ids(move, anew, own)

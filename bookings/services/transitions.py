@@ -112,11 +112,11 @@ def _apply_transition(
         for booking in takers:
             if not capacities.keys() >= _resource_ids(booking):
                 raise ResourceDeleted(booking, action)
-        claims = [_request_of(booking, places[booking.id]) for booking in takers]
+        time_requests = [_request_of(booking, places[booking.id]) for booking in takers]
         take_times(
             [
                 (booking.event, time_request, places[booking.id])
-                for booking, time_request in zip(takers, claims, strict=True)
+                for booking, time_request in zip(takers, time_requests, strict=True)
             ],
             capacities,
             wanted=wanted,
@@ -163,8 +163,10 @@ def take_times(
     Appends the refused request and its target to `wanted`; without a refusal, the first.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
-    claims = [(time_request, target.query_of(time_request)) for _, time_request, target in times]
-    refused = find_first_refusal(claims, without=own)
+    time_requests = [
+        (time_request, target.query_of(time_request)) for _, time_request, target in times
+    ]
+    refused = find_first_refusal(time_requests, without=own)
     number, refusal = refused or (0, None)
     wanted.append(times[number][1:])
     if refusal:

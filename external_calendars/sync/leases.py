@@ -32,7 +32,7 @@ MAX_RETRY_AFTER = 86_400
 # Relative spread, so that calendars connected together are not synced together for ever.
 JITTER = 0.1
 # Has a worker sync the due calendars; beat sends it as often as it expires.
-SYNC_WAKEUP = WakeUp("external_calendars.tasks.look_at_calendars", "calendar", expires=5)
+SYNC_WAKEUP = WakeUp("external_calendars.tasks.sync_calendars", "calendar", expires=5)
 
 
 class LeaseLost(Exception):

@@ -151,8 +151,8 @@ class TestConnectionView(ConnectedView):
         response=data_object(CalendarTestRecord),
     )
     def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        verdict = test_connection(self.find_calendar(calendar_id))
-        return Response({"data": CalendarTestRecord.of(verdict)})
+        result = test_connection(self.find_calendar(calendar_id))
+        return Response({"data": CalendarTestRecord.of(result)})
 
 
 class SyncView(ConnectedView):

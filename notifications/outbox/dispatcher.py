@@ -131,7 +131,7 @@ class Dispatcher:
         self.away_since = self.away_since or time.monotonic()
         if time.monotonic() - self.away_since > LEASES[self.kind].total_seconds():
             raise error
-        logger.warning("%s pump: the database is away (%s)", self.kind, type(error).__name__)
+        logger.warning("%s dispatcher: the database is away (%s)", self.kind, type(error).__name__)
         time.sleep(1)
 
     def _take(self) -> bool:
@@ -147,9 +147,9 @@ class Dispatcher:
         rows = claim_due(self.kind, room)
         if not rows:
             return has_expanded or rows is not None
-        sends, verdicts = prepare_batch(rows, now=timezone.now())
-        if verdicts:
-            end_unsent(verdicts)
+        sends, unsent = prepare_batch(rows, now=timezone.now())
+        if unsent:
+            end_unsent(unsent)
         self._start_threads()
         for row, send in sends:
             self.in_hand += 1

@@ -80,7 +80,7 @@ class SkipDelivery(Exception):
 
     def __init__(self, state: str, reason: str) -> None:
         super().__init__(reason)
-        self.verdict = FinalState(state, reason)
+        self.final_state = FinalState(state, reason)
 
 
 class SendBatch(Protocol):
@@ -107,20 +107,20 @@ def prepare_batch(
     """Return (row, send function) pairs and (row, final state) pairs of rows of one type."""
     sender = next(sender for sender in senders if rows[0].type in sender.types)
     batch = sender(rows, now)
-    sends, verdicts = [], []
+    sends, unsent = [], []
     for row in rows:
         try:
             sends.append((row, batch.send_of(row)))
-        except SkipDelivery as unfit:
-            verdicts.append((row, unfit.verdict))
+        except SkipDelivery as skip:
+            unsent.append((row, skip.final_state))
         except Exception as error:
             if is_outage(error):
                 raise  # an outage affects all rows
             # A row that can't be prepared must not stop the others.
             logger.exception("delivery %s can't be prepared", row.id)
-            verdicts.append((row, FinalState(Delivery.FAILED, NOT_RENDERED)))
+            unsent.append((row, FinalState(Delivery.FAILED, NOT_RENDERED)))
     batch.store_rendered_bodies()
-    return sends, verdicts
+    return sends, unsent
 
 
 class MailedBooking(NamedTuple):

@@ -77,14 +77,14 @@ def release_unsent(rows: Sequence[Delivery]) -> None:
     )
 
 
-def end_unsent(verdicts: Sequence[tuple[Delivery, FinalState]]) -> None:
+def end_unsent(unsent: Sequence[tuple[Delivery, FinalState]]) -> None:
     """End claimed rows that are not to be sent, and do not count the attempt."""
     now = database_now()
     with transaction.atomic():
-        for row, verdict in verdicts:
-            final = _final(verdict.state, verdict.reason, now)
+        for row, final_state in unsent:
+            final = _final(final_state.state, final_state.reason, now)
             with_lease([row]).update(**final, tries=F("tries") - 1)
-        recheck_lanes([row for row, _ in verdicts], now)
+        recheck_lanes([row for row, _ in unsent], now)
 
 
 def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:

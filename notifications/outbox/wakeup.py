@@ -35,7 +35,7 @@ class WakeUp(NamedTuple):
 
 
 def dispatcher_wakeup(kind: str) -> WakeUp:
-    return WakeUp("notifications.tasks.pump", kind, (kind,))
+    return WakeUp("notifications.tasks.dispatch_deliveries", kind, (kind,))
 
 
 class WakeUpThread:

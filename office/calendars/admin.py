@@ -250,11 +250,11 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     def try_out(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Test the connection and show the result."""
         calendar = self.find_connected(request, object_id)
-        verdict = test_connection(calendar)
-        if verdict.provider_error:
-            messages.error(request, str(PROBLEM_WORDS[verdict.provider_error]))
+        result = test_connection(calendar)
+        if result.provider_error:
+            messages.error(request, str(PROBLEM_WORDS[result.provider_error]))
         else:
-            messages.success(request, verdict_words(verdict))
+            messages.success(request, result_words(result))
         return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)
@@ -384,8 +384,8 @@ def _next_sync_words(connection: Connection | None, now: datetime) -> str:
     return moment_words(connection.next_at) if connection.next_at > now else gettext("queued")
 
 
-def verdict_words(verdict: ConnectionTest) -> str:
+def result_words(result: ConnectionTest) -> str:
     """Return the result of a successful test."""
     words = gettext("The calendar can be used. Access: %(access)s. Response time: %(seconds)s s.")
-    seconds = number_format(verdict.seconds, decimal_pos=1)
-    return words % {"access": ACCESS_WORDS[verdict.access], "seconds": seconds}
+    seconds = number_format(result.seconds, decimal_pos=1)
+    return words % {"access": ACCESS_WORDS[result.access], "seconds": seconds}

@@ -87,12 +87,12 @@ def link_in(mail: Any, home: str) -> str:
 def send_mails() -> list[tuple[str, str]]:
     """As a worker does; returns (state, reason) of what is not sent."""
     rows = list(Delivery.objects.filter(kind="own_bookings_link", next_at__isnull=False))
-    sends, verdicts = prepare_batch(rows, now=timezone.now()) if rows else ([], [])
+    sends, unsent = prepare_batch(rows, now=timezone.now()) if rows else ([], [])
     assert all(send().ok for _, send in sends)
     Delivery.objects.filter(id__in=[row.id for row in rows]).update(
         state=Delivery.DELIVERED, next_at=None, finished_at=timezone.now()
     )
-    return [verdict for _, verdict in verdicts]
+    return [final_state for _, final_state in unsent]
 
 
 @pytest.fixture

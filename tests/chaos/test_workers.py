@@ -180,7 +180,7 @@ def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
 @pytest.mark.postgresql
 @pytest.mark.chaos
 def test_a_server_that_hangs_holds_up_no_other(make_house: Callable[..., House]) -> None:
-    """Rows to it stand ahead of all others; a pump has eight threads, half of them for it."""
+    """Rows to it stand ahead of all others; a dispatcher has eight threads, half of them for it."""
     house = make_house(DELIVERY_THREADS=8)
     house.hooks.answers["/good"] = Answer(delay=0.01)
     with hook_sink() as hanging:

@@ -36,7 +36,7 @@ HEALTHY = {
     "database_connections_max": "97x180",
     "transaction_age_seconds": "1x180",
     "beat_age_seconds": "30x180",
-    'task_duration_seconds_count{task="pump",result="success"}': "0+60x180",
+    'task_duration_seconds_count{task="dispatch_deliveries",result="success"}': "0+60x180",
     'deliveries_open{type="email"}': "10x180",
     'deliveries_oldest_due_seconds{type="email"}': "2x180",
     'deliveries_due{type="email"}': "10x180",
@@ -64,7 +64,9 @@ TROUBLE = {
     "DatabaseConnectionsScarce": {'database_connections{instance="b",state="idle"}': "80x180"},
     "TransactionOpen": {"transaction_age_seconds": "90x180"},
     "BeatMissing": {"beat_age_seconds": "500x180"},
-    "TasksFail": {'task_duration_seconds_count{task="pump",result="failure"}': "0+1x180"},
+    "TasksFail": {
+        'task_duration_seconds_count{task="dispatch_deliveries",result="failure"}': "0+1x180"
+    },
     "DeliveriesLate": {'deliveries_oldest_due_seconds{type="email"}': "90x180"},
     "DeliveriesAccumulate": {'deliveries_due{type="email"}': "0+30x180"},
     "DeliveryLagHigh": {'delivery_lag_seconds{type="email",quantile="0.99"}': "45x180"},

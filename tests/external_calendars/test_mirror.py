@@ -443,8 +443,8 @@ def test_planning_and_preparing_ask_as_often_for_many(
             book(tenant, ada, recurrence=f"FREQ=DAILY;COUNT={length}", **times(number))
         rows = claim_due("calendar", 100)
         with Queries(connection) as prepared:
-            sends, verdicts = prepare_batch(rows, now=timezone.now())
-        assert (len(sends), verdicts) == (length, [])
+            sends, unsent = prepare_batch(rows, now=timezone.now())
+        assert (len(sends), unsent) == (length, [])
         counts.append((len(planned), len(prepared)))
 
     assert counts[0] == counts[1]

@@ -110,8 +110,8 @@ def run_and_die(memory: Memory, moment: str, number: int) -> None:
             raise Dies
 
     rows = claim_due(Delivery.CALENDAR, 10)
-    sends, verdicts = prepare_batch(rows, now=rows[0].created_at)
-    assert verdicts == []
+    sends, unsent = prepare_batch(rows, now=rows[0].created_at)
+    assert unsent == []
     if moment != "result":
         setattr(memory, moment, die)
     for _, send in sends:

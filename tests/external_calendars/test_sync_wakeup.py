@@ -18,7 +18,7 @@ from external_calendars.services import request_sync
 from external_calendars.sync.leases import SYNC_WAKEUP
 from notifications.outbox import wakeup
 from notifications.outbox.wakeup import PAUSE, dispatcher_wakeup
-from notifications.tasks import pump
+from notifications.tasks import dispatch_deliveries
 from tests.external_calendars.fake_provider import Shelf, shelf
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.icalendars import one
@@ -42,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def test_names_of_tasks() -> None:
     assert (SYNC_WAKEUP.task, dispatcher_wakeup("email").task) == (
         tasks.sync_calendars.name,
-        pump.name,
+        dispatch_deliveries.name,
     )
 
 

@@ -102,7 +102,7 @@ def test_an_address_that_is_none_fails_its_own_mail_and_stays_out_of_the_log(
 
 # In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
 @pytest.mark.postgresql
-def test_two_pumps_note_the_first_failure_of_a_server_at_once() -> None:
+def test_two_dispatchers_record_the_first_failure_of_a_server_at_once() -> None:
     noted = threading.Barrier(2)
     errors: list[Exception] = []
 
@@ -229,7 +229,7 @@ def test_a_sweep_outlives_whatever_happens(
 
 
 @pytest.mark.parametrize(
-    ("late", "pumped"),
+    ("late", "sent"),
     [
         (poller.NEGLECTED - timedelta(seconds=1), []),
         (poller.NEGLECTED, ["webhook"]),
@@ -240,7 +240,7 @@ def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
     hooks: HookSink,
     monkeypatch: pytest.MonkeyPatch,
     late: timedelta,
-    pumped: list[str],
+    sent: list[str],
 ) -> None:
     hook(tenant, hooks)
     book(tenant)
@@ -251,7 +251,7 @@ def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
     monkeypatch.setattr(poller, "run_dispatcher", lambda kind, stopping: found.append(kind))
     poller.send_neglected_deliveries(["webhook"])
 
-    assert found == pumped
+    assert found == sent
 
 
 def test_a_result_waits_for_a_database_that_takes_no_writes(

@@ -150,7 +150,9 @@ def test_cancelled_while_it_is_claimed(
 
 
 @in_threads
-def test_moves_and_pumps_at_random_moments(tenant: Tenant, mails: MailSink, rounds: int) -> None:
+def test_moves_and_dispatchers_at_random_moments(
+    tenant: Tenant, mails: MailSink, rounds: int
+) -> None:
     """Whoever comes first: one reminder for the new time, none for the old after the move."""
     for number in range(rounds):
         old, new = soon(hours=30 + 4 * number), soon(hours=32 + 4 * number)

@@ -898,14 +898,14 @@ DEADLINES = {
 
 
 @pytest.mark.parametrize("kind", Delivery.TYPES)
-def test_a_pump_is_not_cut_off_while_it_sends(kind: str) -> None:
+def test_dispatcher_is_not_cut_off_while_it_sends(kind: str) -> None:
     """Claimed at the very end, begun as late as it may be, as slow as a try may be."""
     lease = LEASES[kind].total_seconds()
     latest_end = dispatcher.START_WITHIN + DEADLINES[kind]
 
     assert latest_end < lease
-    assert tasks.pump.soft_time_limit > dispatcher.MAX_SECONDS + latest_end + lease
-    assert tasks.pump.time_limit > tasks.pump.soft_time_limit
+    assert tasks.dispatch_deliveries.soft_time_limit > dispatcher.MAX_SECONDS + latest_end + lease
+    assert tasks.dispatch_deliveries.time_limit > tasks.dispatch_deliveries.soft_time_limit
 
 
 def test_ids_are_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:

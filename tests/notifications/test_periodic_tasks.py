@@ -17,7 +17,7 @@ from scheduling.celery import app
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
-DAILY, HOURLY = "notifications.tasks.mark_beat", "availability.tasks.purge_holds"
+DAILY, HOURLY = "notifications.tasks.record_heartbeat", "availability.tasks.purge_holds"
 NOW = datetime(2026, 11, 23, 10, 30, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 

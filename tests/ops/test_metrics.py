@@ -378,7 +378,7 @@ def test_the_beat_leaves_its_mark(start_service: Callable[..., Service]) -> None
     service.start_beat()
     caller = LiveCaller(service.url)
     refused = caller.get("/metrics")
-    service.run("from notifications.tasks import mark_beat; mark_beat.delay()")
+    service.run("from notifications.tasks import record_heartbeat; record_heartbeat.delay()")
     headers = {"Authorization": "Bearer secret-token"}
 
     assert refused.status == 401

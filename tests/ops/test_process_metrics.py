@@ -62,12 +62,12 @@ def test_a_worker_serves_the_durations_of_its_tasks(start_service: Callable[...,
     )
     service.start_worker()
 
-    key = ("task_duration_seconds_count", "success", "notifications.tasks.mark_beat")
+    key = ("task_duration_seconds_count", "success", "notifications.tasks.record_heartbeat")
     deadline = time.monotonic() + 30
     while key not in scrape(f"http://{address}/metrics", "t"):
         assert time.monotonic() < deadline, service.log("worker")
         # Workers of other services of the session take tasks from the same Redis.
-        service.run("from notifications.tasks import mark_beat; mark_beat.delay()")
+        service.run("from notifications.tasks import record_heartbeat; record_heartbeat.delay()")
         time.sleep(0.2)
 
     with pytest.raises(urllib.error.HTTPError, match="401"):
