@@ -132,8 +132,9 @@ def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
 
 
 def first_own_calendars(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
-    """The oldest own calendar of each resource: the default calendar of its bookings."""
-    calendars = Calendar.objects.own().filter(resource_id__in=resource_ids, deleted_at=None)
+    """The oldest own calendar of each resource, with it: the default calendar of its bookings."""
+    own = Calendar.objects.own().select_related("resource")
+    calendars = own.filter(resource_id__in=resource_ids, deleted_at=None)
     found: dict[uuid.UUID, Calendar] = {}
     for calendar in calendars.order_by("created_at", "id"):
         found.setdefault(calendar.resource_id, calendar)

@@ -206,6 +206,30 @@ def test_a_booking_takes_ten_statements(tenant: Tenant) -> None:
     assert len([sql for sql in sent if not sql.startswith(control)]) == 10
 
 
+@pytest.mark.parametrize("mode", ["mutual", "exclusive", "roundrobin_random"])
+def test_a_booking_of_a_project_takes_as_many_statements_for_many_resources(
+    tenant: Tenant, mode: str
+) -> None:
+    counts = []
+    for count in (2, 9):
+        ids = [tenant.make_resource(f"Resource {number}")["id"] for number in range(count)]
+        project = tenant.make_project(*ids, name=f"{count}", availability={"mode": mode})["id"]
+        body = {
+            "project_id": project,
+            "start": "2030-01-07T09:00:00Z",
+            "end": "2030-01-07T10:00:00Z",
+            "what": "Check-up",
+            "customer": {"name": "Marty", "email": "marty@example.com"},
+            "settings": {"enforce_availability": False},
+        }
+        with Queries(connection) as queries:
+            answer = tenant.post("/bookings", body)
+        assert answer.status == 201, answer.json
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1]
+
+
 @pytest.mark.parametrize("make", LISTINGS)
 def test_listings_take_as_many_queries_for_many_rows(
     fill_tenant: Callable[..., Tenant], make: Callable[[Tenant, int], Any]
