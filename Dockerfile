@@ -26,6 +26,7 @@ COPY ops ops
 # The code belongs to root: the service can write only to its data folder.
 # Files that the settings create during the build (such as a secret key) are deleted again.
 RUN useradd --system --uid 10001 --home-dir /var/lib/scheduling scheduling \
+    && python manage.py compile_languages \
     && python manage.py collectstatic --noinput --verbosity 0 \
     && rm -rf /var/lib/scheduling \
     && install --directory --owner scheduling --mode 700 /var/lib/scheduling

@@ -8,7 +8,7 @@ from django.conf import settings
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
-from notifications.outbox import archive, beat_heartbeat, retention
+from notifications.outbox import beat_heartbeat, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
@@ -35,9 +35,7 @@ def start_overdue_periodic_tasks() -> None:
 
 @shared_task
 def purge_deliveries() -> None:
-    """Delete deliveries older than DELIVERY_RETENTION_DAYS, with DELIVERY_ARCHIVE_DIR after they
-    were archived; a follow-up task continues.
-    """
+    """Delete deliveries older than DELIVERY_RETENTION_DAYS; a follow-up task continues."""
     now = database_now()
     before = now - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
@@ -45,7 +43,7 @@ def purge_deliveries() -> None:
     with no_statement_timeout():
         retention.delete_unused_endpoints()
         retention.delete_idle_lane_checks(now)
-        for _ in archive.purge_outdated(before):
+        for _ in retention.delete_outdated(before):
             if is_stopping():
                 return
             if time.monotonic() > ends:

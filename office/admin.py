@@ -1,23 +1,15 @@
 """Imports all admin modules of the back office: Django only discovers this one."""
 
 from office.access import accounts, keys, members, security_events, sessions
-from office.access import read_only_admins as access_read_only_admins
 from office.app_settings import admin as app_settings
 from office.app_settings import default_reminders
 from office.bookings import admin as bookings
-from office.bookings import customers, read_only_admins
+from office.bookings import customers
 from office.calendars import admin as calendars
-from office.notifications import (
-    deliveries,
-    email_templates,
-    outbox_read_only_admins,
-    suppressions,
-    webhooks,
-)
+from office.notifications import deliveries, email_templates, suppressions, webhooks
 from office.resources import admin as resources
 
 __all__ = [
-    "access_read_only_admins",
     "accounts",
     "app_settings",
     "bookings",
@@ -28,8 +20,6 @@ __all__ = [
     "email_templates",
     "keys",
     "members",
-    "outbox_read_only_admins",
-    "read_only_admins",
     "resources",
     "security_events",
     "sessions",

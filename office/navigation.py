@@ -70,10 +70,6 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (_("Sent e-mails"), "inbox", SENT_MAILS),
             (_("Accounts"), "manage_accounts", "apps_config_account_changelist"),
             (_("Sessions"), "devices", "usersessions_usersession_changelist"),
-            (_("Webhook servers"), "dns", "notifications_endpoint_changelist"),
-            (_("Delivery lanes"), "stacks", "notifications_lanecheck_changelist"),
-            (_("System status"), "monitor_heart", "notifications_heartbeat_changelist"),
-            (_("Failed log-ins"), "gpp_bad", "apps_config_failedlogin_changelist"),
         ),
     ),
 )

@@ -7,8 +7,6 @@ from typing import Any
 
 from django.core.management.base import CommandError
 
-from notifications.outbox.archive import ArchiveBusy, ArchiveIncomplete
-
 INTERRUPTED = 130
 
 
@@ -20,15 +18,6 @@ def exit_on_interrupt() -> Iterator[None]:
     except KeyboardInterrupt:
         text = "Stopped. Run the command again to continue."
         raise CommandError(text, returncode=INTERRUPTED) from None
-
-
-@contextlib.contextmanager
-def exit_if_not_archived() -> Iterator[None]:
-    """End the command with the reason for which deliveries can't be archived."""
-    try:
-        yield
-    except (ArchiveBusy, ArchiveIncomplete, OSError) as error:
-        raise CommandError(str(error)) from error
 
 
 def check_option_maximums(options: dict[str, Any], **maximums: int) -> None:

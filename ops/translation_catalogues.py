@@ -1,5 +1,6 @@
 """Compile translations: `django.po` of a package and language -> `django.mo` beside it."""
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from io import BytesIO
@@ -36,6 +37,29 @@ def read_catalogue(file: Path) -> Catalog:
     """Return the parsed `django.po`. Raises PoFileError if it is malformed."""
     with file.open("rb") as content:
         return read_po(content, locale=language_of_file(file), abort_invalid=True)
+
+
+def compile_outdated() -> list[Path]:
+    """Write each `django.mo` that is missing or older than its `django.po`; return those written.
+
+    Deletes those without a `django.po`: their language would still count as shipped.
+    """
+    sources = {file.with_suffix(".mo"): file for file in translation_files()}
+    for package in TRANSLATED_PACKAGES:
+        for compiled in catalogue_folder(package).glob("*/LC_MESSAGES/django.mo"):
+            if compiled not in sources:
+                compiled.unlink()
+    outdated = [compiled for compiled, source in sources.items() if is_outdated(compiled, source)]
+    for compiled in outdated:
+        # Renamed, as another process may read the file or write it at the same time.
+        part = compiled.with_suffix(f".{os.getpid()}.mo")
+        part.write_bytes(compile_catalogue(sources[compiled]))
+        part.replace(compiled)
+    return outdated
+
+
+def is_outdated(compiled: Path, source: Path) -> bool:
+    return not compiled.exists() or compiled.stat().st_mtime < source.stat().st_mtime
 
 
 def compile_catalogue(file: Path) -> bytes:

@@ -666,8 +666,6 @@ DELIVERY_APP_CAP_MAX = env_int(
 )
 # Deliveries finished longer ago are deleted with their attempts.
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
-# The folder to which they are archived before; empty: they are not archived.
-DELIVERY_ARCHIVE_DIR = os.environ.get("DELIVERY_ARCHIVE_DIR", "")
 
 # --- Payments -------------------------------------------------------------------------------------
 # Seconds until an unpaid booking times out.

@@ -70,6 +70,7 @@ import psycopg
 import pytest
 import redis
 
+from ops.translation_catalogues import compile_outdated
 from tests.fork_server import ForkedProcess, ForkServer, end_with_parent
 from tests.service_shell import Shell
 
@@ -506,6 +507,8 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     os.environ["VAR_DIR"] = tempfile.mkdtemp(prefix="booking-test-var-")
     try:
         choose_services(early_config)
+        os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
+        compile_outdated()  # before anything asks which languages there are
     except BaseException:
         stop_services(early_config)
         raise

@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 import uuid
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
@@ -34,6 +35,7 @@ from bookings.models import Booking, Customer
 from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
 from bookings.services import code_of
 from common.api.views import ApiView
+from common.errors import STATUS
 from external_calendars.feed_and_connection_test_records import FEED_ADDRESS
 from notifications.planning import KINDS
 from notifications.records import DeliveryRecord, WebhookRecord
@@ -404,6 +406,48 @@ def test_examples_of_components_fit_them():
     for name, schema in description().document["components"]["schemas"].items():
         for value in schema.get("examples", []):
             assert description().fault(schema, value) is None, name
+
+
+# --- Named by tests -------------------------------------------------------------------------------
+def keys_of(node: Any) -> set[str]:
+    """Every key of a body, and every query parameter, below a node of the description."""
+    if isinstance(node, list):
+        return set().union(*map(keys_of, node))
+    if not isinstance(node, dict):
+        return set()
+    own = node.get("properties")
+    found = set(own) if isinstance(own, dict) else set()
+    if node.get("in") == "query":
+        found.add(node["name"])
+    return found.union(*map(keys_of, node.values()))
+
+
+def text_of_tests(*, without: str = "") -> str:
+    files = (ROOT / "tests").rglob("test_*.py")
+    return "\n".join(file.read_text() for file in files if file.name != without)
+
+
+def test_every_key_of_the_description_is_named_by_a_test():
+    """As `"key"`, or as an argument `key=`; whether it is compared is for people to see."""
+    text = text_of_tests()
+    named = {one[1] or one[2] for one in re.finditer(r"""["']([\w.]+)["']|\b(\w+)=""", text)}
+
+    assert keys_of(description().document) - named == set()
+
+
+def test_every_code_of_an_error_is_named_by_a_test():
+    """By another one than that which compares the table of codes."""
+    named = re.findall(r'"(\w+)"', text_of_tests(without="test_errors.py"))
+
+    assert STATUS.keys() - named == set()
+
+
+def test_exceptions_of_schemathesis_name_operations_that_exist():
+    config = tomllib.loads((ROOT / "tests/schemathesis.toml").read_text())
+    named = {operation["include-operation-id"] for operation in config["operations"]}
+
+    known = {operation.content["operationId"] for operation in OPERATIONS}
+    assert (len(named), named - known) == (len(config["operations"]), set())
 
 
 # --- Against the service --------------------------------------------------------------------------

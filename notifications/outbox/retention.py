@@ -60,11 +60,6 @@ def delete_outdated(before: datetime, *, batch: int | None = None) -> Iterator[i
         yield len(found)
 
 
-def delete_archived(ids: Collection[UUID], before: datetime) -> int:
-    """Delete the deliveries with these ids that are outdated; return their number."""
-    return len(_delete_batch(outdated_deliveries(before).filter(id__in=ids)))
-
-
 def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
     with transaction.atomic():
         # A delivery being redelivered now is no longer finished once it is locked.

@@ -154,6 +154,10 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
     ordering = ("-id",)
     sortable_by = ("last_used_at", "expires_at", "created_at")
     autocomplete_fields = ("app", "resource")
+    fields = (
+        *("kind", "text", "shown_state", "app", "account", "resource", "description", "scope"),
+        *("created_at", "expires_at", "last_used_at", "revoked_at"),
+    )
     add_fieldsets = ((None, {"fields": (*KeyForm.Meta.fields, "project_slugs", "web_sites")}),)
     change_form_outer_before_template = "office/key_actions.html"
     actions = None
@@ -193,9 +197,8 @@ class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]
         return str(KEY_NAMES[row.kind]) % {"prefix": row.prefix}
 
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
-        shown: tuple[str, ...] = ("kind", "text", "shown_state", "app", "account", "resource")
-        shown += ("description", *(("scope",) if obj and obj.kind == Credential.WIDGET else ()))
-        return (*shown, "created_at", "expires_at", "last_used_at", "revoked_at")
+        has_scope = obj and obj.kind == Credential.WIDGET
+        return tuple(name for name in self.fields if name != "scope" or has_scope)
 
     def get_readonly_fields(
         self, request: HttpRequest, obj: Credential | None = None

@@ -574,20 +574,6 @@ def booking_link(booking: Booking | None) -> str:
     return format_html('<a href="{}" class="office-link">{}</a>', url, words)
 
 
-class BookingPartAdmin(ReadOnlyAdmin[Row]):
-    """Rows of a booking, which the list shows in words as `shown_booking`."""
-
-    app_paths = ("booking__app",)
-    list_select_related = ("booking__event",)
-
-    def get_queryset(self, request: HttpRequest) -> models.QuerySet[Row]:
-        return super().get_queryset(request).prefetch_related("booking__customers")
-
-    @display(description=_("booking"))
-    def shown_booking(self, row: Any) -> str:
-        return booking_link(row.booking)
-
-
 class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
     """Inline rows with the permissions of the parent's page."""
 

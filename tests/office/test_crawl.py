@@ -36,7 +36,7 @@ MAX_OF_ROUTE = 2  # pages with the same view
 SUPERUSER = "superuser"
 MIN_ROUTES = {
     **{Membership.OWNER: 60, Membership.EDITOR: 55, Membership.VIEWER: 45},
-    SUPERUSER: 130,
+    SUPERUSER: 90,
 }
 ISO_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.I)

@@ -79,7 +79,7 @@ def test_a_page_costs_as_much_with_many_apps_as_with_three(
     for path in paths:
         many.get(path)
 
-    assert len(paths) > (130 if who == "superuser" else 55)
+    assert len(paths) > (90 if who == "superuser" else 55)
     more_queries = {
         path: (few.counts[path][0], queries)
         for path, (queries, _) in many.counts.items()

@@ -94,7 +94,7 @@ def test_customers_errors_and_pages_of_the_platform_are_for_everybody(
         (owner, "/admin/availability/resource/nowhere/change/"),
         (owner, "/admin/apps_config/account/"),  # 403
         (staff, "/admin/apps_config/account/"),
-        (staff, "/admin/notifications/taskrun/"),
+        (staff, "/admin/usersessions/usersession/"),
     ]
     found, axe = [], load_axe()
     for account, path in pages:

@@ -23,7 +23,6 @@ OTHER_TIMES = re.compile(
 )
 LISTS = [
     "bookings_booking",
-    "bookings_statechange",
     "availability_event",
     "availability_resource",
     "availability_project",

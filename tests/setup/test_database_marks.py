@@ -45,10 +45,7 @@ SQL_BY_HAND = {
         "notifications/test_dispatcher",
         "notifications/test_delivery_races",
     ),
-    "notifications/outbox/retention.py": (
-        "notifications/test_retention",
-        "notifications/test_archive",
-    ),
+    "notifications/outbox/retention.py": ("notifications/test_retention",),
     "notifications/outbox/results.py": (
         "notifications/test_dispatcher",
         "notifications/test_bad_rows",

@@ -29,7 +29,7 @@ from tests.setup.test_guide import block_of_guide
 
 BLOCK = re.compile(r"^```sh ([\w-]+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROCESSES = 8  # of a whole ./run, at least
-NOT_IN_A_CLONE = ("var", ".*cache", ".venv", ".git", ".hypothesis", "staticfiles")
+NOT_IN_A_CLONE = ("var", ".*cache", ".venv", ".git", ".hypothesis", "staticfiles", "*.mo")
 
 
 def copy_tree(to: Path, *, compiled: bool = True) -> Path:
@@ -219,6 +219,17 @@ def test_run_shows_calls_and_pages_that_work(checkout: Path, demo: tuple[Run, in
     assert re.search(r"User +\S+@\S+\n +Password +\S+\n", run.log())
     api_key = json.loads((checkout / "var" / "demo.json").read_text())["api_key"]
     assert ("Demo booking page" in home, api_key in home) == (True, False)
+
+
+def test_run_compiles_the_translations_of_a_clone(demo: tuple[Run, int]) -> None:
+    run, _ = demo
+    page = re.search(r"Book +(http://\S+/book/\S+)", run.log())[1]
+
+    request = urllib.request.Request(page, headers={"Accept-Language": "de"})
+    with urllib.request.urlopen(request) as shown:
+        language = re.search(r'<html lang="(\w+)"', shown.read().decode())[1]
+
+    assert language == "de"
 
 
 def test_a_newcomer_gets_to_the_first_booking(checkout: Path, demo: tuple[Run, int]) -> None:

@@ -2,14 +2,13 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from ops.translation_catalogues import compile_catalogue, translation_files
+from ops.translation_catalogues import compile_outdated
 
 
 class Command(BaseCommand):
-    help = "Compile the translations: write a django.mo beside each django.po, to be committed."
+    help = "Compile the translations that have changed: write a django.mo beside each django.po."
+    requires_system_checks = []  # they load all views, and with them the languages
 
     def handle(self, *args: Any, **options: Any) -> None:
-        for file in translation_files():
-            compiled = file.with_suffix(".mo")
-            compiled.write_bytes(compile_catalogue(file))
+        for compiled in compile_outdated():
             self.stdout.write(f"Wrote {compiled}.")

@@ -8,14 +8,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 
 from common.sql import database_now, no_statement_timeout
-from notifications.outbox.archive import purge_outdated
-from notifications.outbox.retention import BATCH, outdated_deliveries
-from ops.command_progress import (
-    Progress,
-    check_option_maximums,
-    exit_if_not_archived,
-    exit_on_interrupt,
-)
+from notifications.outbox.retention import BATCH, delete_outdated, outdated_deliveries
+from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 
 
 class Command(BaseCommand):
@@ -33,11 +27,11 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         check_option_maximums(options, days=36_500, batch=10_000)
         before = database_now() - timedelta(days=options["days"])
-        with exit_on_interrupt(), exit_if_not_archived(), no_statement_timeout():
+        with exit_on_interrupt(), no_statement_timeout():
             self.purge(before, options["batch"])
 
     def purge(self, before: datetime, batch: int) -> None:
         progress = Progress(outdated_deliveries(before).count(), self.stdout, "deliveries deleted")
-        for count in purge_outdated(before, batch=batch):
+        for count in delete_outdated(before, batch=batch):
             progress.add(count)
         progress.end()
