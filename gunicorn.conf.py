@@ -16,7 +16,7 @@ from scheduling.garbage_collection import freeze_loaded_service
 workers = settings.WEB_PROCESSES
 threads = settings.WEB_THREADS
 keepalive = settings.WEB_KEEPALIVE
-worker_class = "scheduling.balanced_worker.BalancedWorker"
+worker_class = "gthread"
 logconfig_dict = settings.LOGGING
 
 # gunicorn's own access log is off. Whoever switches it on gets no query and no referrer, which
@@ -25,16 +25,6 @@ access_log_format = '%(h)s %(t)s "%(m)s %(U)s %(H)s" %(s)s %(b)s "%(a)s"'
 
 # The most that it takes: a listing may be asked for with many names at once. Beyond it answers 414.
 limit_request_line = 8190
-
-
-# Clients that keep their connections stay with the process that accepted them, often one for all: a
-# connection is closed after so many requests, and the process with less to do accepts the next one.
-REQUESTS_PER_CONNECTION = 100
-
-
-def pre_request(worker: Any, request: Any) -> None:
-    if request.req_number >= REQUESTS_PER_CONNECTION:
-        request.force_close()
 
 
 def when_ready(server: Any) -> None:

@@ -1,10 +1,8 @@
-"""Render slots, days and explanations. Slots, the hot path, are written directly as bytes."""
+"""Render slots, days and explanations."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
-
-import orjson
 
 from availability.core.constraints import render_constraint
 from availability.core.explain import Reason
@@ -155,31 +153,17 @@ def span_bounds(spans: Collection[Sequence[Any]]) -> set[int]:
 
 
 # --- Records --------------------------------------------------------------------------------------
-class _ResourceTexts(dict):
-    """Resource -> its JSON, rendered on first use."""
-
-    def __missing__(self, resource: SearchResource) -> str:
-        text = self[resource] = orjson.dumps(SlotResourceRecord.of(resource)).decode()
-        return text
-
-
-def write_slots(
-    slots: Sequence[Slot], zone: str, warnings: Sequence[Mapping[str, Any]] = ()
-) -> bytes:
-    """`{"data": [{"start", "end", "resources"}]}`, with `warnings` if there are any. Each
-    resource, and each tuple of resources, is rendered once.
-    """
+def slot_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+    """The slots as `SlotRecord`s. Each tuple of resources is rendered once."""
     texts = write_instants(span_bounds(slots), zone)
-    rendered = _ResourceTexts()
-    summaries: dict[tuple, str] = {}
-    written = []
-    for start, end, resources in slots:
-        summary = summaries.get(resources)
-        if summary is None:
-            summary = summaries[resources] = f"[{','.join(map(rendered.__getitem__, resources))}]"
-        written.append(f'{{"start":"{texts[start]}","end":"{texts[end]}","resources":{summary}}}')
-    tail = f',"warnings":{orjson.dumps(warnings).decode()}' if warnings else ""
-    return f'{{"data":[{",".join(written)}]{tail}}}'.encode()
+    rendered = {
+        resources: [SlotResourceRecord.of(resource) for resource in resources]
+        for resources in {slot[2] for slot in slots}
+    }
+    return [
+        {"start": texts[start], "end": texts[end], "resources": rendered[resources]}
+        for start, end, resources in slots
+    ]
 
 
 def list_with_warnings(

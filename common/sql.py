@@ -220,7 +220,9 @@ def wait_for_turn(name: str) -> None:
 def update_rows(rows: Sequence[models.Model], names: Sequence[str]) -> None:
     """Update the named fields of one model's rows in one statement (SQLite: per 32,000 parameters).
 
-    Values go through the model's fields as in `save()`; no signals are sent.
+    Values go through the model's fields as in `save()`; no signals are sent. With
+    `bulk_update`, the move of a series of 100 takes 2.5 times the CPU time; nor does it stamp
+    `updated_at`.
     """
     if not rows:
         return

@@ -41,11 +41,11 @@ from availability.slot_rendering import (
     explanation_record,
     list_with_warnings,
     requirement_times_records,
+    slot_records,
     span_bounds,
     unavailable_records,
     warning_records,
     write_instants,
-    write_slots,
 )
 from common.api.fields import array_as_object
 from common.api.response_records import Record, schema_of
@@ -148,7 +148,8 @@ class AvailabilityView(QueryView):
     )
     def post(self, request: ApiRequest) -> Response:
         query, zone = self.read_query(request)
-        return Response(write_slots(search_slots(query), zone, self.warnings_of(query, zone)))
+        records = slot_records(search_slots(query), zone)
+        return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
 
 class DatesView(QueryView):

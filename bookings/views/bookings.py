@@ -25,6 +25,7 @@ from bookings.records import (
     ALL_INCLUDES,
     WHOLE_BOOKING_EXAMPLE,
     WRITTEN,
+    BookingEntryRecord,
     BookingRecord,
     CustomerRecord,
     UnverifiedRecord,
@@ -129,10 +130,13 @@ class BookingsView(BookingScopedView):
     )
     def get(self, request: ApiRequest) -> Response:
         includes = self.includes()
+        rows = with_includes(self._filtered(), includes)
+        if not includes:
+            rows = rows.only(*BookingEntryRecord.fields)
         order = read_order(self.query, ORDERS)
         return self.list_page(
             request,
-            with_includes(self._filtered(), includes).order_by(*order),
+            rows.order_by(*order),
             booking_writer(includes, self.zone),
             tally=self._tally(),
             has_index=self._conditions() <= INDEXED_FILTERS,

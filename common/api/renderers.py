@@ -15,7 +15,7 @@ def render_json(data: Any) -> bytes:
 
 
 class JSONRenderer(BaseRenderer):
-    """`render_json` as DRF's renderer; bytes are ready-made JSON, None is no body."""
+    """`render_json` as DRF's renderer; None is no body."""
 
     media_type = "application/json"
     format = "json"
@@ -24,9 +24,7 @@ class JSONRenderer(BaseRenderer):
     def render(
         self, data: Any, accepted_media_type: str | None = None, renderer_context: Any = None
     ) -> bytes:
-        if data is None:
-            return b""
-        return data if isinstance(data, bytes) else render_json(data)
+        return b"" if data is None else render_json(data)
 
 
 def accepts_json(accept: str) -> bool:

@@ -1,16 +1,19 @@
 """GET /bookings: filters, search, order, pages, exact totals (section 2)."""
 
 import itertools
+import re
 import uuid
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from availability.models import Event
 from bookings.models import Booking, BookingTally
 from tests.bookings.booking_drafts import MARTY, MONDAY, NINE, act, entry, span
+from tests.queries import Queries
 from tests.world import BERLIN, NOW, Tenant, at
 
 MakeTenant = Callable[..., Tenant]
@@ -99,6 +102,24 @@ def test_an_entry_has_six_fields(tenant: Tenant, book: Book) -> None:
 
     stamp = {"created_at": "2026-11-20T09:30:01+0000", "updated_at": "2026-11-20T09:30:01+0000"}
     assert tenant.get("/bookings").data == [entry(made, "confirmed", **stamp)]
+
+
+def test_list_without_includes_selects_only_the_columns_of_an_entry(
+    tenant: Tenant, book: Book
+) -> None:
+    for what in "ABC":
+        book(what)
+
+    with Queries(connection) as sent:
+        entries = tenant.get("/bookings").data
+
+    (selected,) = [
+        each["sql"].partition(" FROM ")[0]
+        for each in sent.captured_queries
+        if 'FROM "bookings_booking"' in each["sql"]
+    ]
+    columns = re.findall(r'"bookings_booking"\."(\w+)"', selected)
+    assert sorted(columns) == sorted(entries[0])
 
 
 def test_a_page_past_the_end(tenant: Tenant, book: Book) -> None:

@@ -1,7 +1,5 @@
 """A small API to try the floor on."""
 
-import json
-
 from django.db import OperationalError
 from django.http import HttpResponse, UnreadablePostError
 from django.urls import path
@@ -70,7 +68,7 @@ class Ask(ApiView):
     query_like = True
 
     def post(self, request):
-        return Response(json.dumps(request.data).encode())
+        return Response(request.data)
 
 
 class Closed(ApiView):
