@@ -107,8 +107,14 @@ def test_a_list_is_filtered_by_an_app(
     shown = visit(account, RESOURCES, width=width)
     shown.expected += SELECT2
 
+    # Alpine has bound its listeners once the button's component has data.
+    shown.page.wait_for(
+        "!!document.querySelector('[x-on\\\\:click*=filterOpen]').closest('[x-data]')?._x_dataStack"
+    )
     shown.page.click("[x-on\\:click*=filterOpen]")
-    choose(shown, "[name=app__id__exact] + .select2-container [role=combobox]", "Clin", "Clinic")
+    field = "[name=app__id__exact] + .select2-container [role=combobox]"
+    shown.page.wait_for(f"document.querySelector({field!r}).offsetParent !== null")
+    choose(shown, field, "Clin", "Clinic")
     keep(shown, f"filter-app-{width}")
     shown.page.evaluate("document.querySelector('[name=app__id__exact]').form.requestSubmit()")
     shown.page.wait_for("location.search.includes('app__id__exact=')")
