@@ -370,6 +370,7 @@ def test_a_customers_limit_is_kept(live_tenant: LiveTenant) -> None:
 LOCKING_TRIGGERS = (
     ("bookings_booking", "booking_tally_insert"),
     ("bookings_booking", "tally_bookings_insert"),
+    ("bookings_appcustomer", "tally_customers_insert"),
     ("notifications_delivery", "tally_deliveries_insert"),
 )
 

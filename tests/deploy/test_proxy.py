@@ -3,6 +3,7 @@
 import http.client
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -47,7 +48,9 @@ def call(
     lines = [f"{method} {path} HTTP/1.1", *(f"{name}: {text}" for name, text in named.items())]
     with closing(proxy.connect()) as wire:
         wire.settimeout(SECONDS)
-        wire.sendall("\r\n".join([*lines, "", ""]).encode() + content)
+        # A proxy that refuses a body closes its side while we send.
+        with suppress(ConnectionError, ssl.SSLEOFError):
+            wire.sendall("\r\n".join([*lines, "", ""]).encode() + content)
         with closing(http.client.HTTPResponse(wire, method=method)) as answer:
             answer.begin()
             return answer.status, dict(answer.headers), answer.read()
