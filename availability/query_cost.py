@@ -11,9 +11,9 @@ from common.errors import Invalid
 # Constraints in a request of a public caller.
 MAX_PUBLIC_RULES = 20
 # Days that a public caller may search at once: a month whatever the project is, else as many as the
-# resources together may have. 20,000 take about 0.1 s.
+# resources together may have. 17,500 take about 0.1 s.
 MONTH = 35
-MAX_PUBLIC_DAYS = 20_000
+MAX_PUBLIC_DAYS = 17_500
 # Windows of the request's rules times resources; to expand a rule for a time zone takes as long as
 # to apply it to ten of them. 300,000 take about 0.1 s.
 MAX_RULE_WORK = 300_000

@@ -542,13 +542,15 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
     find = _slot_finder(query, mode)
     start, end = query.whole_span
     step = query.terms.increment or query.terms.length or 1
-    known, part = 0, max(7 * DAY, 2 * count * step)
+    known, part, is_too_long = 0, max(7 * DAY, 2 * count * step), False
     while True:
         until = min(start + part, end)
+        if end - until < part and not is_too_long:
+            until = end  # less is left than would be searched again
         try:
             slots = find(*_prepare_part(query, TimeSpan(start, until)))
         except TooManySlots:
-            part = (known + until - start) // 2
+            part, is_too_long = (known + until - start) // 2, True
             continue
         if len(slots) >= count or until == end:
             return slots[:count]

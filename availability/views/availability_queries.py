@@ -143,7 +143,7 @@ class AvailabilityView(QueryView):
         " too often: their windows in the range (a recurring one has one a day) times the number of"
         " resources, and of ten more for each time zone, may be at most 300,000. With a widget key"
         " also 422 on `constraints` for more than 20, and on `to` for more than 35 days with more"
-        " than 20,000 days of all resources together.",
+        " than 17,500 days of all resources together.",
         SlotRecord,
     )
     def post(self, request: ApiRequest) -> Response:

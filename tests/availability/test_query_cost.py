@@ -239,8 +239,8 @@ def test_a_month_is_never_too_long(tenant: Tenant, monkeypatch: pytest.MonkeyPat
 
 
 def test_days_by_the_number_of_resources() -> None:
-    assert [query_cost.public_days(count) for count in (0, 1, 54, 55, 100, 500, 10_000)] == [
-        *(366, 366, 366, 363, 200, 40, 35)
+    assert [query_cost.public_days(count) for count in (0, 1, 47, 48, 100, 500, 10_000)] == [
+        *(366, 366, 366, 364, 175, 35, 35)
     ]
 
 

@@ -225,17 +225,17 @@ def request_closed_time(path: str, project: str) -> Send:
     return send
 
 
-FORTY, MONTH = {"to": "40 days"}, {"to": "4 weeks"}
+FIVE_WEEKS, MONTH = {"to": "35 days"}, {"to": "4 weeks"}
 # In the order of their cost when they were bounded, the dearest first.
 CASES: dict[str, tuple[Send, int]] = {
     "a time that nobody offers": (request_closed_time("/bookings/reserve", "mutual"), 409),
-    "times of three at once": (ask("/availability", "requires", **FORTY), 200),
+    "times of three at once": (ask("/availability", "requires", **FIVE_WEEKS), 200),
     "the page of turns": (open_page("turns"), 200),
     "the page of a later month": (open_page("turns", "date=2027-09-01"), 200),
     "a year of dates": (ask("/availability/dates", "turns"), 422),
-    "forty days of dates": (ask("/availability/dates", "turns", **FORTY), 200),
+    "five weeks of dates": (ask("/availability/dates", "turns", **FIVE_WEEKS), 200),
     "a month of rules": (ask("/availability/count", "turns", recurring, **MONTH), 200),
-    "forty days of rules": (ask("/availability", "turns", recurring, **FORTY), 422),
+    "five weeks of rules": (ask("/availability", "turns", recurring, **FIVE_WEEKS), 422),
     "a year of rules": (ask("/availability/count", "packed", recurring), 422),
     "rules that count": (ask_for_few("/availability/count", COUNTED_WEEKS), 200),
     "rules for findtime": (find_time("mutual"), 200),
@@ -249,10 +249,10 @@ PATHS = ("/availability", "/availability/count", "/availability/dates")
 DEEP_CASES: dict[str, tuple[Send, int | None]] = {
     "other rules that count": (ask_for_few("/availability/count", COUNTED), 200),
     "rules that count for all": (ask("/availability/count", "turns", COUNTED, **MONTH), 200),
-    "holidays": (ask("/availability/count", "turns", holidays, **FORTY), 200),
+    "holidays": (ask("/availability/count", "turns", holidays, **FIVE_WEEKS), 200),
     "dates of every minute": (ask_for_most_slots("/availability/dates"), 200),
     "count of every minute": (ask_for_most_slots("/availability/count"), 200),
-    "findtime": (find_time("turns", filters={}, future="40 days"), 200),
+    "findtime": (find_time("turns", filters={}, future="35 days"), 200),
     **{
         f"{path} without a project, {mode}, {step}": (
             ask_without_project(path, mode=mode, timeslot_increments=step),
@@ -264,7 +264,7 @@ DEEP_CASES: dict[str, tuple[Send, int | None]] = {
     },
     **{
         f"{path} {project}, {'rules' if rules else 'no rules'}": (
-            ask(path, project, rules, **(MONTH if rules else FORTY)),
+            ask(path, project, rules, **(MONTH if rules else FIVE_WEEKS)),
             None,
         )
         for project in PROJECTS
