@@ -64,10 +64,3 @@ def check_cost(query: AvailabilityQuery) -> None:
 def public_days(resources: int) -> int:
     """Return how many days a public caller may search at once."""
     return min(366, max(MONTH, MAX_PUBLIC_DAYS // max(1, resources)))
-
-
-def page_days(resources: int) -> int:
-    """Return how many days a booking page searches for its first free day: it then searches the
-    month of that day again. The page offers to look further.
-    """
-    return min(366, max(21, 10_000 // max(1, resources)))

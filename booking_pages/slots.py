@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from availability.core.slots import Slot
 from availability.core.zones import DAY
-from availability.query_cost import page_days
+from availability.query_cost import public_days
 from availability.search import AvailabilityQuery, search_first_slots
 from bookings.formatting import clock_words, is_ambiguous
 from common.instants import (
@@ -46,14 +46,14 @@ def find_slots_to_offer(
     """Return the free slots of the MAX_DAYS days from the first free day after `since`, and of the
     rest of its month.
 
-    `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots. Looks
-    `page_days` ahead.
+    `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots. Looks as
+    far ahead as a public caller may search at once.
     """
     horizon = max((span.end for span in rules.bookable_spans.values()), default=0)
     earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
     began = int(since.timestamp())
-    days = page_days(len(rules.resources))
+    days = public_days(len(rules.resources))
     last = min(horizon, max(began, earliest) + days * DAY)
     nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
     first = _find_first(rules, since, last, count=1) if began < last else []

@@ -24,7 +24,7 @@ from availability.booking_policies import policy_query
 from availability.fair_turns import with_fair_turns
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
-from availability.query_cost import page_days
+from availability.query_cost import public_days
 from availability.search import AvailabilityQuery, SearchResource, load_project_resources
 from availability.slot_parameters import SlotParameters, with_parameters
 from booking_pages.form_fields import form_fields
@@ -190,7 +190,7 @@ class BookPageView(RateLimitedPageView):
                 "embed_origins": embed_origins(project) or None,
                 "shows_ends": rules.terms.length is None,
                 "offer": offer._asdict(),
-                "search_days": page_days(len(resources)),
+                "search_days": public_days(len(resources)),
                 "hold": 0 if graph.is_seat else page_hold_seconds(project),
                 "outcome": [
                     str(sentence) for sentence in confirmation_of(graph, is_mailed=is_mailed)
