@@ -15,7 +15,7 @@ from availability.models import Calendar, Hold
 from office.explain.data import kind_of
 from tests.browser import looks
 from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
-from tests.office.test_row_choices import SELECT2
+from tests.office.test_row_choices import OPTION, SELECT2, search
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
 
@@ -376,10 +376,8 @@ def test_from_the_log_in_to_the_reason_in_three_clicks(
     page.wait_for("!!document.querySelector('.is-laid')")
     page.click(".time-bar .select2-selection")  # second: a choice of a list
     found.expected += SELECT2
-    page.wait_for("!!document.querySelector('.select2-results__option[role=option]')")
-    page.type("Bob")
-    option = "document.querySelector('.select2-results__option[role=option]')"
-    page.wait_for(f"{option}?.innerText === 'Bob'")
+    search(page, "Bob")
+    page.wait_for(f"document.querySelector({OPTION!r})?.innerText === 'Bob'")
     page.press("Enter")
     page.wait_for(f"location.pathname === '/admin/why/{bob['id']}/'")
     page.wait_for("!!document.querySelector('.is-laid')")

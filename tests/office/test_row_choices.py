@@ -12,6 +12,7 @@ from apps_config.models import Account, App, Membership
 from availability.models import ProjectResource, Resource
 from office.base.row_choices import CURRENT, OFFER, VISIBLE
 from tests.accessibility import find_faults, load_axe
+from tests.browser import Page
 from tests.office.conftest import Enter, Visit, keep
 from tests.office.staff import member
 from tests.world import Tenant
@@ -161,6 +162,12 @@ def test_a_page_is_opened_for_another_app(
     assert (chosen, axe) == (text, [])
 
 
+def search(page: Page, term: str) -> None:
+    """Type into the open field, which takes the focus a moment after its list is shown."""
+    page.wait_for("document.activeElement.matches('.select2-search__field')")
+    page.type(term)
+
+
 def choose(
     shown: Visit, field: str, term: str, text: str, name: str = "", *, leaves: bool = False
 ) -> None:
@@ -172,7 +179,7 @@ def choose(
     page.wait_for(f"document.querySelectorAll({OPTION!r}).length > 1")
     if name:
         keep(shown, name)
-    page.type(term)
+    search(page, term)
     found = f"[...document.querySelectorAll({OPTION!r})].map(one => one.innerText).join('; ')"
     page.wait_for(f"{found} === {text!r}")
     page.press("Enter")
