@@ -1,4 +1,4 @@
-"""Resources, their calendars and events, projects, holds and constraints."""
+"""Resources, their schedules, calendars and events, projects and holds."""
 
 import uuid
 from collections.abc import Sequence
@@ -12,7 +12,6 @@ from django.db.models.fields.json import KeyTransform
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
-from availability.core.constraints import CONSTRAINT_NAMES
 from common.email_columns import CanonicalAddressField
 from common.ids import TenantIdField
 from common.updated_at import UpdatedAtField
@@ -42,12 +41,23 @@ class Owned(models.Model):
         ordering = ["-created_at", "-id"]
 
 
+class HasConstraints(models.Model):
+    """A row with rules for when time is open, as written in the API: a list of objects with one
+    key. Only the services write it: they store what `render_constraint` returns.
+    """
+
+    availability_constraints = models.JSONField(default=list, blank=True)
+
+    class Meta:
+        abstract = True
+
+
 class ResourceQuerySet(models.QuerySet["Resource"]):
     def for_app(self, app: App | uuid.UUID) -> "ResourceQuerySet":
         return self.filter(app=app, deleted_at=None)
 
 
-class Resource(Owned):
+class Resource(HasConstraints, Owned):
     """A person or thing that can be booked. Its constraints apply to the wall clock of its time
     zone.
     """
@@ -132,13 +142,11 @@ class ScheduleQuerySet(models.QuerySet["Schedule"]):
         return self.filter(app=app)
 
 
-class Schedule(Owned):
+class Schedule(HasConstraints, Owned):
     """Rules that several resources share. The own rules of a resource lie over them."""
 
     app = models.ForeignKey(App, models.CASCADE, related_name="schedules")
     name = models.CharField(max_length=200)
-    # As written in the API: a list of objects with one key.
-    availability_constraints = models.JSONField(default=list, blank=True)
 
     objects = ScheduleQuerySet.as_manager()
     history = ChangeHistory()
@@ -418,7 +426,7 @@ class ProjectQuerySet(models.QuerySet["Project"]):
         return self.filter(app=app, deleted_at=None)
 
 
-class Project(Owned):
+class Project(HasConstraints, Owned):
     """A bookable service: resources, availability parameters, constraints and booking defaults."""
 
     app = models.ForeignKey(App, models.CASCADE, related_name="projects")
@@ -557,53 +565,3 @@ class ProjectNotification(EventNotification):
 
     class Meta(EventNotification.Meta):
         abstract = False
-
-
-DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
-
-class Constraint(models.Model):
-    """One rule for when a resource or project is open."""
-
-    COLUMNS = ("day", "start", "end")  # of parameters
-
-    resource = models.ForeignKey(
-        Resource, models.CASCADE, null=True, blank=True, related_name="constraints"
-    )
-    project = models.ForeignKey(
-        Project, models.CASCADE, null=True, blank=True, related_name="constraints"
-    )
-    position = models.PositiveSmallIntegerField(default=0)
-    name = models.CharField(max_length=18, choices=[(name, name) for name in CONSTRAINT_NAMES])
-    day = models.CharField(max_length=9, blank=True, choices=[(day, day) for day in DAYS])
-    # As written in the API: "9", "09:30", "2026-08-01 00:00:00", "2026-08-01T00:00:00+02:00".
-    start = models.CharField(max_length=32, blank=True)
-    end = models.CharField(max_length=32, blank=True)
-    # As written in the API: duration, rrule, date, windows, country, name, ...
-    parameters = models.JSONField(
-        null=True, blank=True, help_text="the parameters other than day, start and end"
-    )
-
-    history = ChangeHistory(leave_out=[])
-
-    class Meta:
-        ordering = ["position", "id"]
-        constraints = [
-            models.CheckConstraint(
-                condition=models.Q(resource__isnull=False, project__isnull=True)
-                | models.Q(resource__isnull=True, project__isnull=False),
-                name="constraint_has_one_owner",
-            ),
-        ]
-
-    def __str__(self) -> str:
-        name = self.name.replace("_", " ").capitalize()
-        return " ".join(word for word in (name, self.day, self.start, self.end) if word)
-
-    def as_json(self) -> dict[str, dict[str, Any]]:
-        """The API's form: an object with one key; whole hours are integers."""
-        given = {"day": self.day, "start": self.start, "end": self.end}
-        params: dict[str, Any] = {
-            key: int(value) if value.isdigit() else value for key, value in given.items() if value
-        }
-        return {self.name: params | (self.parameters or {})}

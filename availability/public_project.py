@@ -51,7 +51,6 @@ class EmbeddedPageRecord(Record, shows=["resources", "availability", "availabili
     availability: ProjectAvailabilityRecord = field(optional=True)
     availability_constraints: list[ConstraintRecord] = field(
         optional=True,
-        of="constraints",
         maxItems=MAX_CONSTRAINTS,
         example=PROJECT_EXAMPLE["availability_constraints"],
     )
@@ -83,9 +82,11 @@ def public_project_record(project: Project) -> Json:
     Without names of rules, which are the owner's.
     """
     record = EmbeddedPageRecord.of(project, include=EmbeddedPageRecord.fields)
-    for rule in record["availability_constraints"]:
-        for params in rule.values():
-            params.pop("name", None)
+    record["availability_constraints"] = [
+        {kind: {key: value for key, value in params.items() if key != "name"}}
+        for rule in record["availability_constraints"]
+        for kind, params in rule.items()
+    ]
     return without_empty(record)
 
 

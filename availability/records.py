@@ -9,7 +9,7 @@ from apps_config.models import Credential
 from apps_config.records import EventNotificationRecord
 from availability.core.constraints import CONSTRAINT_NAMES, MAX_CATEGORIES, MAX_LABEL, MAX_WINDOWS
 from availability.core.date_rules import MAX_DURATION
-from availability.models import Calendar, Constraint, Event, Project, Resource
+from availability.models import Calendar, Event, Project, Resource
 from availability.payment_links import payment_key
 from availability.slot_parameters import MODE_ALIASES, MODES
 from common.api.fields import ONE_LINE, duration_schema
@@ -133,9 +133,9 @@ class ConstraintRecord(
     that opens time and allows none is closed otherwise."""
 
     @classmethod
-    def of(cls, row: Constraint | Json, *_: Any) -> Json:
-        """A row of a resource or project; a schedule keeps its rules in this form."""
-        return row.as_json() if isinstance(row, Constraint) else row
+    def of(cls, row: Json, *_: Any) -> Json:
+        """Rules are stored in this form."""
+        return row
 
 
 MAX_CONSTRAINTS = 200
@@ -231,7 +231,7 @@ class ResourceRecord(Record):
         of="shown_calendars",
     )
     availability_constraints: list[ConstraintRecord] = field(
-        optional=True, of="constraints", maxItems=MAX_CONSTRAINTS
+        optional=True, maxItems=MAX_CONSTRAINTS
     )
     api_token: str = field(
         "The resource's own key: only in the response of POST /v2/resources.",
@@ -251,8 +251,6 @@ def with_resource_includes(
     if "calendars" in includes:
         calendars: Prefetch = Prefetch("calendars", visible_calendars(), to_attr="shown_calendars")
         resources = resources.prefetch_related(calendars)
-    if "availability_constraints" in includes:
-        resources = resources.prefetch_related("constraints")
     return resources
 
 
@@ -262,7 +260,6 @@ class ScheduleRecord(Record):
     id: Id = field(example=example_id(16))
     name: str = field(example="Practice hours")
     availability_constraints: list[ConstraintRecord] = field(
-        of=lambda schedule: schedule.availability_constraints,
         maxItems=MAX_CONSTRAINTS,
         example=[{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}],
     )
@@ -484,7 +481,6 @@ class ProjectRecord(Record):
     )
     availability: ProjectAvailabilityRecord
     availability_constraints: list[ConstraintRecord] = field(
-        of="constraints",
         maxItems=MAX_CONSTRAINTS,
         example=[{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": 17}}],
     )
@@ -536,4 +532,4 @@ def with_project_rows(
     if "resources" not in include:
         rows = rows.only("id")
     shown: Prefetch = Prefetch("resources", rows, to_attr="shown_resources")
-    return projects.prefetch_related(shown, "constraints", "event_notifications")
+    return projects.prefetch_related(shown, "event_notifications")

@@ -12,9 +12,6 @@ from functools import cached_property, lru_cache, partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from django.db.models import TextField
-from django.db.models.functions import Cast
-
 from apps_config.models import App
 from availability.core.busy_items import BusyItem, blocked_times
 from availability.core.constraints import (
@@ -41,13 +38,12 @@ from availability.core.slots import (
     starts_on_grid,
 )
 from availability.core.zones import DAY, local_day_pieces
-from availability.models import Constraint, Project
+from availability.models import Project
 from availability.search_queries import (
     ClosedByUnit,
     Pairs,
     PeriodCounts,
     ResourceRow,
-    RuleRow,
     StaleCalendar,
     TimeSpan,
     closed_by_limits,
@@ -93,26 +89,18 @@ class SearchResource:
 
 
 @lru_cache(maxsize=4096)
-def rules_from_rows(rows: tuple[RuleRow, ...]) -> tuple[ConstraintRule, ...]:
-    """Parse constraint rows; cached."""
-    return parse_constraints([_constraint(*row).as_json() for row in rows])
-
-
-def _constraint(name: str, day: str, start: str, end: str, parameters: str | None) -> Constraint:
-    others = json.loads(parameters) if parameters else None
-    return Constraint(name=name, day=day, start=start, end=end, parameters=others)
+def parse_stored_constraints(text: str) -> tuple[ConstraintRule, ...]:
+    """Parse the JSON of stored constraints; cached."""
+    return parse_constraints(json.loads(text))
 
 
 @lru_cache(maxsize=4096)
-def resource_rules(rows: tuple[RuleRow, ...], schedule: str | None) -> tuple[ConstraintRule, ...]:
-    """Return a resource's rules, over those of its schedule (JSON); cached."""
-    own = rules_from_rows(rows)
-    return own if schedule is None else combine_with_schedule(own, _schedule_rules(schedule))
-
-
-@lru_cache(maxsize=1024)
-def _schedule_rules(schedule: str) -> tuple[ConstraintRule, ...]:
-    return parse_constraints(json.loads(schedule))
+def resource_rules(constraints: str, schedule: str | None) -> tuple[ConstraintRule, ...]:
+    """Return a resource's rules, over those of its schedule (both JSON); cached."""
+    own = parse_stored_constraints(constraints)
+    if schedule is None:
+        return own
+    return combine_with_schedule(own, parse_stored_constraints(schedule))
 
 
 def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
@@ -130,7 +118,7 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
         row.id,
         row.name,
         row.zone,
-        resource_rules(row.rules, row.schedule),
+        resource_rules(row.constraints, row.schedule),
         row.out_of_step,
         bool(row.out_of_step) and app.stale_calendars == App.BLOCK,
         row.capacity,
@@ -139,9 +127,8 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
 
 
 def project_rules(project: Project) -> tuple[ConstraintRule, ...]:
-    """Return the project's own constraints. One query."""
-    columns = ("name", "day", "start", "end", Cast("parameters", TextField()))
-    return rules_from_rows(tuple(project.constraints.values_list(*columns)))
+    """Return the project's own constraints."""
+    return parse_stored_constraints(json.dumps(project.availability_constraints))
 
 
 ExternalBusy = Mapping[

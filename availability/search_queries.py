@@ -25,22 +25,18 @@ Pairs = list[tuple[int, int]]
 
 YEAR_2000 = 946_684_800  # 2000-01-01T00:00:00Z, in epoch seconds
 
-# name, day, start, end, the other parameters as JSON
-RuleRow = tuple[str, str, str, str, str | None]
-
 # The parts in braces are constants, never input of a client. Stale calendars are rare and found by
 # the index calendar_connected.
 _RESOURCES = """
 SELECT resource.id, resource.name, resource.timezone, resource.capacity, resource.longest_buffer,
-    CAST(schedule.availability_constraints AS text), late.id, late.name, late.synced_at,
-    rule.name, rule.day, rule.start, rule."end", rule.parameters
+    CAST(resource.availability_constraints AS text),
+    CAST(schedule.availability_constraints AS text), late.id, late.name, late.synced_at
 FROM availability_resource resource {joined}
 LEFT JOIN availability_schedule schedule ON schedule.id = resource.schedule_id
-LEFT JOIN availability_constraint rule ON rule.resource_id = resource.id
 LEFT JOIN availability_calendar late ON late.resource_id = resource.id
     AND {late}
 WHERE resource.app_id = %s AND resource.deleted_at IS NULL AND {only}
-ORDER BY {order}, late.name, late.id, rule.position, rule.id
+ORDER BY {order}, late.name, late.id
 """
 _OF_PROJECT = _RESOURCES.format(
     joined="JOIN availability_projectresource own ON own.resource_id = resource.id",
@@ -116,10 +112,10 @@ class StaleCalendar(NamedTuple):
 
 
 class ResourceRow(NamedTuple):
-    """A resource with its constraint rows, in their order, and its stale calendars.
+    """A resource with its constraints and its stale calendars.
 
-    longest_buffer: seconds; no booking was made with a longer one. schedule: the constraints of its
-    schedule, as JSON; None without one.
+    longest_buffer: seconds; no booking was made with a longer one. constraints: as JSON. schedule:
+    the constraints of its schedule, as JSON; None without one.
     """
 
     id: uuid.UUID
@@ -127,8 +123,8 @@ class ResourceRow(NamedTuple):
     zone: str
     capacity: int
     longest_buffer: int
+    constraints: str
     schedule: str | None
-    rules: tuple[RuleRow, ...]
     out_of_step: tuple[StaleCalendar, ...] = ()
 
 
@@ -170,22 +166,16 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         rows = cursor.fetchall()
-    found: dict[object, tuple[Any, list[RuleRow], list[StaleCalendar]]] = {}
-    last: tuple[object, object] | None = None
-    for resource_id, *columns in rows:
-        (late_id, late_name, synced_at), rule = columns[5:8], columns[8:]
-        _, rules, late = found.setdefault(resource_id, (columns, [], []))
-        if late_id is not None and last != (resource_id, late_id):
+    found: dict[object, tuple[list[Any], list[StaleCalendar]]] = {}
+    for resource_id, *columns, late_id, late_name, synced_at in rows:
+        _, late = found.setdefault(resource_id, (columns, []))
+        if late_id is not None:
             late.append(
                 StaleCalendar(to_uuid(late_id), late_name, synced_at and to_aware(synced_at))
             )
-            last = resource_id, late_id
-        # The rules are repeated for each stale calendar: read them for the first only.
-        if rule[0] is not None and len(late) < 2:
-            rules.append(tuple(rule))
     return [
-        ResourceRow._make([to_uuid(resource_id), *columns[:5], tuple(rules), tuple(late)])
-        for resource_id, (columns, rules, late) in found.items()
+        ResourceRow._make([to_uuid(resource_id), *columns, tuple(late)])
+        for resource_id, (columns, late) in found.items()
     ]
 
 

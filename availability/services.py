@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any
 
 from django.contrib.auth.hashers import make_password
-from django.db import IntegrityError, models, router, transaction
+from django.db import IntegrityError, models, transaction
 from django.db.models import Max, Q
 from django.utils.crypto import get_random_string
 from django.utils.text import slugify
@@ -28,8 +28,8 @@ from availability.event_reservations import (
 from availability.hold_lifecycle import release_holds_of_project
 from availability.models import (
     Calendar,
-    Constraint,
     Event,
+    HasConstraints,
     Project,
     ProjectNotification,
     ProjectResource,
@@ -58,25 +58,11 @@ def set_fields(row: models.Model, given: Mapping[str, Any], names: Iterable[str]
             setattr(row, name, empty if given[name] is None else given[name])
 
 
-def replace_constraints(rules: Sequence[ConstraintRule], **owner: models.Model) -> None:
-    """Replace all constraints of an owner (resource=... or project=...) by `rules`."""
-    old = list(Constraint.objects.filter(**owner))
-    new = [
-        Constraint(**owner, position=position, name=rule.name, **_constraint_columns(rule))
-        for position, rule in enumerate(rules)
-    ]
-    if [row.as_json() for row in old] == [row.as_json() for row in new]:
-        return
-    # `delete` would delete row by row, because of the history.
-    Constraint.objects.filter(**owner)._raw_delete(using=router.db_for_write(Constraint))
-    record_history(old, "-")
-    record_history(Constraint.objects.bulk_create(new), "+")
-
-
-def _constraint_columns(rule: ConstraintRule) -> dict[str, Any]:
-    (params,) = render_constraint(rule).values()
-    columns = {name: str(params.pop(name)) for name in Constraint.COLUMNS if name in params}
-    return {**columns, "parameters": params or None}
+def set_constraints(owner: HasConstraints, given: Mapping[str, Any]) -> None:
+    """Set the owner's rules if they are given."""
+    if "availability_constraints" in given:
+        rules: Sequence[ConstraintRule] = given["availability_constraints"]
+        owner.availability_constraints = [render_constraint(rule) for rule in rules]
 
 
 # --- Resources ------------------------------------------------------------------------------------
@@ -101,12 +87,11 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
     password = hash_password(given.get("password"))
     resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
     set_fields(resource, given, RESOURCE_FIELDS)
+    set_constraints(resource, given)
     with transaction.atomic():
         _set_schedule(resource, given)
         _save_resource(resource)
         Calendar.objects.create(app_id=app.id, resource=resource, name=FIRST_CALENDAR)
-        if given.get("availability_constraints"):
-            replace_constraints(given["availability_constraints"], resource=resource)
         if resource.tags:
             derive_resources_by_tag(app)
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
@@ -131,6 +116,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         old_zone, old_capacity = resource.timezone, resource.capacity
         old_tags = resource.tags
         set_fields(resource, given, RESOURCE_FIELDS)
+        set_constraints(resource, given)
         if resource.capacity < old_capacity:
             _check_lower_capacity(resource, now=transaction_start())
             lower_units(resource.id, resource.capacity, now=transaction_start())
@@ -140,8 +126,6 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
             resource.password = password
             end_log_in_tokens(resource.id)
         _save_resource(resource)
-        if "availability_constraints" in given:
-            replace_constraints(given["availability_constraints"], resource=resource)
         if resource.timezone != old_zone:
             _move_whole_days(resource)
         if resource.tags != old_tags:
@@ -282,9 +266,7 @@ def change_schedule(schedule: Schedule, given: Mapping[str, Any]) -> Schedule:
 
 def _set_rules(schedule: Schedule, given: Mapping[str, Any]) -> None:
     schedule.name = given.get("name", schedule.name)
-    if "availability_constraints" in given:
-        rules = given["availability_constraints"]
-        schedule.availability_constraints = [render_constraint(rule) for rule in rules]
+    set_constraints(schedule, given)
 
 
 def delete_schedule(schedule: Schedule) -> None:
@@ -467,6 +449,7 @@ def _free_slug(name: str) -> str:
 
 def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     mode = project.availability.get("mode")
+    set_constraints(project, given)
     project.availability = merge_parameters(project.availability, given.get("availability", {}))
     for name in PROJECT_OBJECTS:
         setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
@@ -507,8 +490,6 @@ def _save_project(project: Project) -> None:
 
 
 def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
-    if "availability_constraints" in given:
-        replace_constraints(given["availability_constraints"], project=project)
     if "event_notifications" in given:
         replace_notifications(
             ProjectNotification, given["event_notifications"] or (), project=project

@@ -35,6 +35,7 @@ from office.base.labels import (
 )
 from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import ModelPages, Row
+from office.base.rule_rows import rule_text
 from office.base.scope import scope_of
 
 PER_PAGE = 50
@@ -202,6 +203,9 @@ def changes_between(
         if before == after or (old is None and after in ("", None, [], {})):
             continue
         label = str(field.verbose_name)
+        if field.name == "availability_constraints":
+            yield FieldChange(label, rules_in_words(before), rules_in_words(after))
+            continue
         if is_reference(field):
             before, after = (key and rows.get(key, str(REMOVED)) for key in (before, after))
         if isinstance(after, dict) and isinstance(before, dict | None):
@@ -220,6 +224,10 @@ def _changed_keys(
                 value_in_words(old.get(key)),
                 value_in_words(new.get(key)),
             )
+
+
+def rules_in_words(rules: Sequence[Mapping[str, Any]] | None) -> str:
+    return "; ".join(map(rule_text, rules or ())) or NOTHING
 
 
 def value_in_words(value: object) -> str:

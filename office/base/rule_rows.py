@@ -20,9 +20,7 @@ from availability.core.constraints import (
     ConstraintError,
     ConstraintRules,
     parse_constraints,
-    render_constraint,
 )
-from availability.models import Constraint
 from bookings.formatting import plain_date_words
 from common.durations import elapsed_seconds
 from common.shipped_languages import SOURCE_LANGUAGE
@@ -419,15 +417,6 @@ def _column_text(row: RuleRow, column: str) -> str:
     if column == "subdivision":
         return subdivision_names(row["country"]).get(value, value)
     return value.replace("T", " ") if column in _TIMES else str(REPEATS.get(value, value))
-
-
-def rule_words(row: Constraint) -> str:
-    """Return the rule of a stored row in words; one written without the services may be invalid."""
-    try:
-        (rule,) = parse_constraints([row.as_json()])
-    except ConstraintError:
-        return str(row)
-    return rule_text(render_constraint(rule))
 
 
 def country_names() -> dict[str, str]:

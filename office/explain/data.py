@@ -9,16 +9,15 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Q
 from django.urls import reverse
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.authentication import Caller
-from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, parse_constraints
+from availability.core.constraints import WEEKLY_KINDS, render_constraint
 from availability.core.explain import Reason, Segment
 from availability.core.zones import day_start, local_day
-from availability.models import Constraint, Event, Project, Resource
+from availability.models import Event, Project, Resource
 from availability.query_input import parse_availability_query
 from availability.search import AvailabilityQuery, Explanation, explain_query
 from availability.serializers.queries import QuerySerializer
@@ -27,7 +26,7 @@ from common.api.validated_input import read_values_as
 from common.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
-from office.base.rule_rows import rule_words
+from office.base.rule_rows import rule_text
 from office.base.service_sentence_translations import translate_sentence
 
 # The first type among a span's reasons, most specific first, sets its colour.
@@ -184,7 +183,7 @@ def times_text(start: str, end: str) -> str:
 
 
 class ReasonLinks:
-    """Finds the rows behind an explanation's reasons, with at most four queries."""
+    """Finds the rows behind an explanation's reasons, with at most three queries."""
 
     def __init__(
         self, explanation: Explanation, resource: Resource, project: Project | None
@@ -193,20 +192,7 @@ class ReasonLinks:
         self.names = {"resource": resource.name, "project": project.name if project else ""}
         self.names["schedule"] = resource.schedule.name if resource.schedule else ""
         self.owners = {"resource": resource, "project": project, "schedule": resource.schedule}
-        self.rules = self._read_rules(reasons, resource, project)
         self.events = self._read_events(reasons)
-
-    def _read_rules(
-        self, reasons: set[Reason], resource: Resource, project: Project | None
-    ) -> dict[tuple[str, ConstraintRule], Constraint]:
-        if not any(reason.rules for reason in reasons):
-            return {}
-        owned = Q(resource_id=resource.id) | Q(project_id=project.id if project else None)
-        found = {}
-        for row in Constraint.objects.filter(owned).order_by("-position", "-id"):
-            (rule,) = parse_constraints([row.as_json()])
-            found["resource" if row.resource_id else "project", rule] = row
-        return found
 
     def _read_events(self, reasons: set[Reason]) -> dict[uuid.UUID, tuple[str, str]]:
         """Return event id -> (text, URL of its booking or of itself)."""
@@ -245,22 +231,20 @@ class ReasonLinks:
         )
 
     def _of_rules(self, reason: Reason) -> list[tuple[str, str]]:
-        """Return a link to the rule; for opening hours of several rules, to their owner's page."""
+        """Return links to the page of the rules' owner: one for each rule, or one for opening hours
+        of several rules.
+        """
         owner = self.owners.get(reason.source or "")
+        if owner is None:
+            return []
+        part = "rules" if isinstance(owner, Project) else "hours"
+        page = f"admin:availability_{owner._meta.model_name}_change"
+        address = f"{reverse(page, args=[owner.pk])}#part-{part}"
         is_weekly = all(rule.kind in WEEKLY_KINDS for rule in reason.rules)
-        if owner and is_weekly and (len(reason.rules) > 1 or reason.source == "schedule"):
-            part = "rules" if isinstance(owner, Project) else "hours"
-            page = f"admin:availability_{owner._meta.model_name}_change"
-            return [(gettext("Opening hours"), f"{reverse(page, args=[owner.pk])}#part-{part}")]
-        rows = [self.rules.get((reason.source or "", rule)) for rule in reason.rules]
-        return [
-            (
-                gettext("Rule: %(rule)s") % {"rule": rule_words(row)},
-                reverse("admin:availability_constraint_change", args=[row.pk]),
-            )
-            for row in rows
-            if row is not None
-        ]
+        if is_weekly and (len(reason.rules) > 1 or reason.source == "schedule"):
+            return [(gettext("Opening hours"), address)]
+        texts = [rule_text(render_constraint(rule)) for rule in reason.rules]
+        return [(gettext("Rule: %(rule)s") % {"rule": text}, address) for text in texts]
 
     def _of_time(self, reason: Reason) -> list[tuple[str, str]]:
         if reason.event_id in self.events:

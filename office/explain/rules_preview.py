@@ -149,9 +149,7 @@ def _saved(edited: EditedRulesOwner) -> ConstraintRules:
     owner = edited.row
     if owner is None:
         return ()
-    if isinstance(owner, Schedule):
-        return parse_constraints(owner.availability_constraints)
-    return parse_constraints([row.as_json() for row in owner.constraints.all()])
+    return parse_constraints(owner.availability_constraints)
 
 
 def _combine_with_schedule(edited: EditedRulesOwner, rules: ConstraintRules) -> ConstraintRules:
@@ -413,10 +411,9 @@ def _rules_by_resource(
     """Return the function that gives a resource's rules: of a schedule, with its own over them."""
     if edited.schedule is None:
         return lambda resource_id: rules
-    resources = edited.schedule.resources.filter(deleted_at=None).prefetch_related("constraints")
+    resources = edited.schedule.resources.filter(deleted_at=None)
     own = {
-        resource.pk: parse_constraints([row.as_json() for row in resource.constraints.all()])
-        for resource in resources
+        resource.pk: parse_constraints(resource.availability_constraints) for resource in resources
     }
     return lambda resource_id: combine_with_schedule(own.get(resource_id, ()), rules)
 

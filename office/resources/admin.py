@@ -26,7 +26,6 @@ from apps_config.models import App, Membership
 from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, render_constraint
 from availability.models import (
     Calendar,
-    Constraint,
     Event,
     Hold,
     Project,
@@ -70,7 +69,6 @@ from office.base.model_admin import (
     AppChoiceAdmin,
     AppFilter,
     CappedPaginator,
-    ChoiceFilter,
     DaysFilter,
     DeletableAdmin,
     DeletedFilter,
@@ -85,7 +83,7 @@ from office.base.model_admin import (
 from office.base.model_admin_pages import Row
 from office.base.opening_hours_text import hours_of_rules, hours_words
 from office.base.permissions import visible_resources
-from office.base.rule_rows import rule_text, rule_words
+from office.base.rule_rows import rule_text
 from office.base.scope import is_allowed, read_once, scope_of
 from office.calendars.sync_status import provider_words
 from office.resources.bulk_edit import BulkEditPages
@@ -326,9 +324,6 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     @display(description=_("time zone"))
     def shown_timezone(self, resource: Resource) -> str:
         return current_zone_name(resource.timezone)
-
-    def get_queryset(self, request: HttpRequest) -> QuerySet[Resource]:
-        return super().get_queryset(request).prefetch_related("constraints")
 
     @display(description=_("opening hours"))
     def opening_hours(self, resource: Resource) -> str:
@@ -827,33 +822,6 @@ def shown_field(name: str) -> Callable[..., str]:
 
 for _name in ProjectForm.declared_fields.keys() - {"rules", "requirements"}:
     setattr(ProjectAdmin, _name, shown_field(_name))
-
-
-class RuleFilter(ChoiceFilter):
-    title = _("rule")
-    parameter_name = "name"
-    options = tuple(RULE_WORDS.items())
-
-
-@admin.register(Constraint)
-class ConstraintAdmin(HistoryAdmin[Constraint]):
-    """Rules are changed on the page of their resource or project."""
-
-    app_paths = ("resource__app", "project__app")
-    never = ALL_EDITS
-    list_display = ("shown_rule", "resource", "project")
-    list_filter = (RuleFilter,)
-    sortable_by = ()
-    list_select_related = ("resource", "project")
-    search_fields = ("resource__name", "project__name")
-    fields = ("shown_rule", "resource", "project")
-
-    @display(description=_("rule"))
-    def shown_rule(self, row: Constraint) -> str:
-        return rule_words(row)
-
-    def row_title(self, row: Constraint) -> str:
-        return rule_words(row)
 
 
 @admin.register(ProjectResource)

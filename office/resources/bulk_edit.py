@@ -158,7 +158,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
     def bulk_edit(self, request: HttpRequest) -> HttpResponse:
         """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
         offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
-        offered = offered.select_related("app", "schedule").prefetch_related("constraints")
+        offered = offered.select_related("app", "schedule")
         form = self._form(request, offered)
         if request.method == "POST" and BACK not in request.POST and form.is_valid():
             rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]

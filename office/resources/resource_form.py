@@ -229,12 +229,8 @@ def save_picture(resource: Resource, given: Mapping[str, Any]) -> None:
 
 def stored_rules(owner: Resource | Schedule | Project) -> ConstraintRules:
     """Return the stored rules; none if they were written without the services and are invalid."""
-    if isinstance(owner, Schedule):
-        rules = owner.availability_constraints
-    else:
-        rules = [row.as_json() for row in owner.constraints.all()]
     try:
-        return parse_constraints(rules)
+        return parse_constraints(owner.availability_constraints)
     except ConstraintError:
         return ()
 
