@@ -52,8 +52,7 @@ def hash_request(method: str, path: str, body: bytes) -> str:
 def stored_key(key: str, app_id: uuid.UUID | None) -> str:
     """The key as stored in its record. `app_id`: the app, if the credential has several.
 
-    A client's key contains no space, so the two forms never collide. The app is part of the text
-    and not of the unique index, because the previous release still inserts by that index.
+    A client's key contains no space, so the two forms never collide.
     """
     return f"{app_id.hex} {hashlib.sha256(key.encode()).hexdigest()}" if app_id else key
 
@@ -127,15 +126,13 @@ def _claim(
     now = timezone.now()
     own_key = stored_key(key, app_id)
     mine = IdempotencyRecord(credential_id=credential_id, key=own_key, created_at=now)
-    records = IdempotencyRecord.objects.filter(credential_id=credential_id, key__in={own_key, key})
+    records = IdempotencyRecord.objects.filter(credential_id=credential_id, key=own_key)
     try:
         records.filter(created_at__lte=now - KEPT_FOR).delete()
-        if app_id and (earlier := records.filter(key=key).first()):
-            return earlier  # of the previous release, which stored all keys without an app
         for _ in range(MAX_CLAIMS):
             if _insert_unless_there(mine):
                 return None
-            if kept := records.filter(key=own_key).first():
+            if kept := records.first():
                 return kept
             # The record was deleted between the two statements.
     except OperationalError as error:

@@ -131,7 +131,7 @@ class App(models.Model):
 
 
 class ParentsAppField(models.ForeignKey):
-    """The app of a row's parent. The database checks it (`common/migration_sql.py`).
+    """The app of a row's parent. The database checks it (migrations/0001_release_1_0.*.sql).
 
     The parent has a foreign key to the app. So this field needs no constraint, and its rows are
     deleted with their parent. A ForeignKey in migrations.
@@ -245,8 +245,7 @@ def digest_secret(secret: str) -> str:
 class Credential(models.Model):
     """A key. Its text is `prefix` (public, for look-up) followed by a secret of 43 characters.
 
-    The prefix ends with two hex digits, the home of the key's app, and eight random ones; keys of
-    older releases, of home 0, have only the eight.
+    The prefix ends with two hex digits, the home of the key's app, and eight random ones.
     """
 
     SERVER, WIDGET, ACCESS, RESOURCE = "server", "widget", "access", "resource"
@@ -336,7 +335,7 @@ _KEY_WITH_HOME = re.compile(r"(?:(?:live|test)_(?:api|widget)_key_)?([0-9a-f]{2}
 
 
 def home_of_key(text: str) -> int:
-    """Return the home that a key's text names; 0 for keys of older releases and other texts."""
+    """Return the home that a key's text names; 0 for other texts."""
     found = _KEY_WITH_HOME.match(text)
     return int(found[1], 16) if found else 0
 
@@ -509,11 +508,10 @@ class RequestCount(models.Model):
 
 
 class ListingTally(models.Model):
-    """Numbers of rows of long lists, kept by triggers (`tally_triggers`).
+    """Numbers of rows of long lists, kept by triggers (migrations/0001_release_1_0.*.sql).
 
-    The total of a list is the sum of a few rows instead of a count, and the sums per period tell
-    where a deep page begins (`listing_pages`). Counts are spread over slots, so that concurrent
-    clients do not wait for the lock of one row; a daily task merges those of ended periods.
+    The total of a list is the sum of a few rows instead of a count. Counts are spread over slots,
+    so that concurrent clients do not wait for the lock of one row.
     """
 
     BOOKINGS, CUSTOMERS, DELIVERIES = "bookings", "customers", "deliveries"
@@ -524,14 +522,13 @@ class ListingTally(models.Model):
     )
     listing = models.CharField(max_length=12)
     part = models.CharField(max_length=60, help_text="what a filter names, such as a state")
-    period = models.IntegerField(help_text="since 1970, by the column of the list's order")
     slot = models.PositiveSmallIntegerField()
     count = models.BigIntegerField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["app", "listing", "part", "period", "slot"], name="listing_tally_once"
+                fields=["app", "listing", "part", "slot"], name="listing_tally_once"
             ),
         ]
 

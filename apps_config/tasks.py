@@ -8,7 +8,6 @@ from django.utils import timezone
 
 from apps_config.authentication import purge_failed_logins
 from apps_config.idempotency import purge_records
-from apps_config.listing_pages import merge_rows_of_ended_periods
 from apps_config.public_limits import purge_request_counts
 from apps_config.security_events import purge_security_events
 from common.batching import finish_within
@@ -46,10 +45,3 @@ def purge_sessions_and_security_events() -> None:
     ended.filter(last_seen_at__lt=timezone.now() - timedelta(hours=1)).delete()
     if not finish_within(PURGE_SECONDS, purge_security_events(now=database_now())):
         purge_sessions_and_security_events.apply_async(expires=3600, retry=False)
-
-
-@shared_task
-def merge_listing_tallies() -> None:
-    """Merge the numbers of ended periods; a follow-up task continues if time runs out."""
-    if not finish_within(PURGE_SECONDS, merge_rows_of_ended_periods(now=database_now())):
-        merge_listing_tallies.apply_async(expires=3600, retry=False)

@@ -429,10 +429,8 @@ def change_project(project: Project, given: Mapping[str, Any]) -> Project:
         project = Project.objects.select_for_update(no_key=True).get(id=project.id)
         project.name = given.get("name", project.name)
         project.slug = given.get("slug", project.slug)
-        is_unpayable = cannot_be_paid(project)
         _set_project(project, given)
-        if not is_unpayable:  # a project of an older release can still be changed
-            _require_payment_link(project)
+        _require_payment_link(project)
         _save_project(project)
         _set_project_rows(project, given)
     return project

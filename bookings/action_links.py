@@ -83,5 +83,4 @@ def read_expiry(booking_id: uuid.UUID, action: str, signature: str, *, version: 
 
 
 def _subject(booking_id: uuid.UUID, version: int, action: str) -> str:
-    """The links of older releases name no version: theirs is 0."""
-    return f"{booking_id}.{version}.{action}" if version else f"{booking_id}.{action}"
+    return f"{booking_id}.{version}.{action}"

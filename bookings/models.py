@@ -113,12 +113,9 @@ class Booking(Owned):
         help_text="which texts of the event a public caller wrote; null: no public caller made it",
     )
     calendar_uid = models.UUIDField(
-        null=True,
-        blank=True,
-        editable=False,
-        help_text="names the booking in calendars without its id; null: made by an older release",
+        default=uuid.uuid4, editable=False, help_text="names the booking in calendars"
     )
-    outcome = models.CharField(  # noqa: DJ001 (the previous release writes none)
+    outcome = models.CharField(  # noqa: DJ001 (null as in the API)
         max_length=8,
         null=True,
         blank=True,
@@ -242,11 +239,6 @@ class Booking(Owned):
         further = sorted(self.event.companions.all(), key=lambda event: event.id)
         return [self.resource, *(event.resource for event in further)]
 
-    @property
-    def calendar_entry_id(self) -> uuid.UUID:
-        """The id of its entry in calendars."""
-        return self.calendar_uid or self.id
-
 
 class Customer(models.Model):
     """A customer of a booking: a snapshot taken when the booking was made."""
@@ -282,8 +274,7 @@ class StateChange(models.Model):
 
     SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
 
-    # The column `id` is the counter of older releases, which the previous one still reads.
-    id = TenantIdField(primary_key=True, db_column="uuid")
+    id = TenantIdField(primary_key=True)
     app = ParentsAppField()
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="logs")
     from_state = models.CharField(max_length=32)
@@ -310,30 +301,8 @@ class BookingNotification(EventNotification):
         abstract = False
 
 
-class BookingTally(models.Model):
-    """The number of an app's bookings per state, kept by triggers (migration 0002), read by lists.
-
-    The exact total of a listing is the sum of a few rows instead of a count over all bookings.
-    Counts are spread over slots, so that concurrent clients do not wait for the lock of one row.
-    """
-
-    # No constraint in the database: the triggers also fire while an app is being deleted.
-    app = models.ForeignKey(App, models.CASCADE, related_name="+", db_constraint=False)
-    state = models.CharField(max_length=32)
-    slot = models.PositiveSmallIntegerField()
-    count = models.BigIntegerField()
-
-    class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["app", "state", "slot"], name="booking_tally_once"),
-        ]
-
-    def __str__(self) -> str:
-        return f"{self.state}: {self.count}"
-
-
 class AppCustomer(models.Model):
-    """A customer of an app: one row per e-mail address, kept by triggers (migration 0023a).
+    """A customer of an app: one row per e-mail address, kept by triggers (0001_release_1_0.*.sql).
 
     Counts the bookings that are not deleted; erased customers have no address, so no row.
     """

@@ -43,7 +43,7 @@ def canonical_address(text: str) -> str:
     >>> canonical_address("Ada@Bücher.example")
     'ada@xn--bcher-kva.example'
 
-    A text that `check_address` refuses (of an older release, in a foreign calendar) is returned
+    A text that `check_address` refuses (in a foreign calendar) is returned
     unchanged. It equals nobody's address: the canonical form of an address is never refused.
     """
     try:

@@ -8,7 +8,7 @@
     54 bits  random
 
 New rows are appended to every index. The home of an app is a number from 0 to 255 that never
-changes; every id of a row of the app carries it. Ids of version 7 (older releases) are of home 0.
+changes; every id of a row of the app carries it.
 """
 
 import os
@@ -53,8 +53,7 @@ def new_tenant_id(app_id: uuid.UUID) -> uuid.UUID:
 
 def home_of_id(identifier: uuid.UUID) -> int:
     """Return the home of the app that the id's row belongs to."""
-    bits = identifier.int
-    return bits >> _HOME_SHIFT & 0xFF if bits >> 76 & 0xF == 8 else 0
+    return identifier.int >> _HOME_SHIFT & 0xFF
 
 
 def id_after(earlier: uuid.UUID, app_id: uuid.UUID) -> uuid.UUID:

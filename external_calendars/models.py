@@ -43,7 +43,7 @@ class Connection(models.Model):
     # Of the last write; and of the last one with attendees, whether its server invited them all.
     last_write_succeeded = models.BooleanField(default=False, editable=False)
     last_write_invited = models.BooleanField(default=False, editable=False)
-    looked_at = models.DateTimeField(null=True, blank=True, editable=False)
+    checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:
@@ -93,7 +93,7 @@ class ExternalObject(models.Model):
     text = models.TextField(blank=True, help_text="iCalendar")
     is_recurring = models.BooleanField(default=False)
     # The end of the expanded window of a recurring object.
-    laid_out_until = models.DateTimeField(null=True, blank=True)
+    expanded_until = models.DateTimeField(null=True, blank=True)
     problem = models.CharField(max_length=200, blank=True, help_text="why it can't be read")
     problem_since = models.DateTimeField(null=True, blank=True)
 
@@ -104,7 +104,7 @@ class ExternalObject(models.Model):
         indexes = [
             models.Index(fields=["connection", "uid"], name="external_object_uid"),
             models.Index(
-                fields=["laid_out_until"],
+                fields=["expanded_until"],
                 condition=models.Q(is_recurring=True),
                 name="external_object_recurring",
             ),

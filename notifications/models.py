@@ -159,7 +159,6 @@ class Delivery(models.Model):
         blank=True,
         related_name="+",
         db_index=False,
-        db_column="change_uuid",
     )
     number = models.PositiveSmallIntegerField(default=0, help_text="its place among the change's")
     # No index of its own: its log's begins with it.
@@ -331,9 +330,10 @@ class ChangeCalls(models.Model):
 class LaneCheck(models.Model):
     """A time at which a dispatcher has to check a lane: the deliveries of one type, app and server.
 
-    Triggers (migration 0014) insert a row for each delivery that becomes due earlier than it was,
-    at most one per lane and transaction. They never update a row, so bookings of one app don't
-    wait for each other. A dispatcher that checks a lane leaves at most one row for its next check.
+    Triggers (migrations/0001_release_1_0.*.sql) insert a row for each delivery that becomes due
+    earlier than it was, at most one per lane and transaction. They never update a row, so bookings
+    of one app don't wait for each other. A dispatcher that checks a lane leaves at most one row for
+    its next check.
     """
 
     # No constraint in the database: the triggers would check it for each delivery.
@@ -406,8 +406,7 @@ class Attempt(models.Model):
     OK, FAILED, UNCONFIRMED, LOST = "ok", "failed", "unconfirmed", "lost"
     OUTCOMES = (OK, FAILED, UNCONFIRMED, LOST)
 
-    # The column `id` is the counter of older releases, which the previous one still reads.
-    id = TenantIdField(primary_key=True, db_column="uuid")
+    id = TenantIdField(primary_key=True)
     app = ParentsAppField()
     delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="attempts")
     at = models.DateTimeField()
@@ -451,7 +450,6 @@ class Plan(models.Model):
         models.CASCADE,
         primary_key=True,
         related_name="delivery_plan",
-        db_column="change_uuid",
     )
     planned = models.PositiveSmallIntegerField()
     purged = models.PositiveSmallIntegerField(default=0, help_text="taken away by retention")

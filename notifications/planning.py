@@ -316,7 +316,7 @@ def _repetition(mailed_together: Sequence[Transition], kind: str) -> dict[str, A
         ),
         "occurrences": [
             [
-                str(transition.booking.calendar_entry_id),
+                str(transition.booking.calendar_uid),
                 *map(format_instant, _mailed_times(transition, kind)),
                 seen[transition.booking.id] - 1,
             ]

@@ -55,7 +55,7 @@ def calendar_entry_of(booking: Booking) -> Invitation:
     start, end = event.dates if event.all_day else (event.start, event.end)
     return Invitation(
         method="PUBLISH",
-        occurrences=[InvitationEntry(booking.calendar_entry_id, booking.reschedules, start, end)],
+        occurrences=[InvitationEntry(booking.calendar_uid, booking.reschedules, start, end)],
         what=to_one_line(trusted_text(booking, "what")),
         where=to_one_line(trusted_text(booking, "where")),
         description=clean_lines(trusted_text(booking, "description")),

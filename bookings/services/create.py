@@ -1,6 +1,5 @@
 """Create a booking and reserve its time."""
 
-import uuid
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -118,7 +117,6 @@ def new_row(
         expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
-        calendar_uid=uuid.uuid4(),
         max_seats=new.max_seats,
         policies=dict(new.policies),
         bulk=new.bulk,

@@ -77,7 +77,7 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
             continue
         if row is None:
             # The main event has the UID of the booking's invitations in mails.
-            uid = entry_uid(event.id if event.main_id else booking.calendar_entry_id)
+            uid = entry_uid(event.id if event.main_id else booking.calendar_uid)
             row = WrittenEvent(event=event, calendar=wanted, uid=uid)
             new.append(row)
         elif row.state == WrittenEvent.REMOVED:

@@ -107,7 +107,7 @@ def record_synced(connection: Connection, *, begun: datetime) -> None:
         problem=Case(stays, default=Value("")),
         problem_since=Case(When(problem=NO_WRITE_ACCESS, then=F("problem_since")), default=None),
         failures=0,
-        looked_at=begun,
+        checked_at=begun,
     )
     Calendar.objects.filter(id=connection.pk).update(synced_at=begun)
 
@@ -138,5 +138,5 @@ def record_problem(connection: Connection, provider_error: ProviderError) -> Non
         failures=F("failures") + 1,
         next_at=None if is_final else now + pause,
         lease_token=None,
-        looked_at=now,
+        checked_at=now,
     )

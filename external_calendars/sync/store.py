@@ -41,7 +41,7 @@ OBJECT_VALUES = (
     "etag",
     "text",
     "is_recurring",
-    "laid_out_until",
+    "expanded_until",
     "problem",
     "problem_since",
 )
@@ -161,7 +161,7 @@ def _object_row(
         etag=read.object.etag,
         text=read.object.text.replace("\0", "") if keeps_text else "",
         is_recurring=read.is_recurring,
-        laid_out_until=until if read.is_recurring else None,
+        expanded_until=until if read.is_recurring else None,
     )
 
 

@@ -738,4 +738,4 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
             sequence = booking.reschedules + (method == "CANCEL")
         is_owners = entry_of(booking, letter.recipient) != booking.id
         shown = booking.owner_booking if is_owners and booking.owner_booking else booking
-        yield occurrence(shown.calendar_entry_id, int(sequence), letter.starts_at, letter.ends_at)
+        yield occurrence(shown.calendar_uid, int(sequence), letter.starts_at, letter.ends_at)

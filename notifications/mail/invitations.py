@@ -145,7 +145,7 @@ def _fold(line: str) -> str:
 
 
 def entry_uid(entry_id: uuid.UUID) -> str:
-    """Return the UID of a booking by its `calendar_entry_id`, the same in every calendar."""
+    """Return the UID of a booking by its `calendar_uid`, the same in every calendar."""
     return f"{entry_id}@{service_host()}"
 
 

@@ -65,7 +65,7 @@ def answered(booking: Any, state: str, graph: str = "instant", **given: Any) -> 
 
 def uid_of(booking: Any) -> str:
     """The UID of a booking's entry in calendars, without the host."""
-    return str(Booking.objects.get(id=booking["id"]).calendar_entry_id)
+    return str(Booking.objects.get(id=booking["id"]).calendar_uid)
 
 
 def booking_of(uid: str) -> str:

@@ -104,7 +104,7 @@ def test_the_first_sync(there: Connection, memory: Memory, ada: Any) -> None:
     ]
     assert (there.mark, there.done, there.total, there.unread) == ({"seen": 3}, 3, 3, 0)
     assert (there.problem, there.failures, there.lease_token) == ("", 0, None)
-    assert there.looked_at == NOW
+    assert there.checked_at == NOW
     assert timedelta(seconds=270) <= there.next_at - NOW <= timedelta(seconds=330)
     assert Calendar.objects.get(id=there.pk).synced_at == NOW
 

@@ -26,6 +26,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import connections
 
 from bookings.management.commands.seed_demo import ZONE
+from ops.management.commands.migrate import refuse_older_database
 from ops.translation_catalogues import compile_outdated
 
 
@@ -45,6 +46,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], checked_port(options["port"])
         with claimed_folder(settings.VAR_DIR) as lock, bound_socket(host, port) as listener:
+            refuse_older_database()
             clear_queue()
             compile_outdated()
             prepare_database(demo=not options["no_demo"])
