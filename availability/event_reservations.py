@@ -2,7 +2,7 @@
 here.
 
 Every function runs inside the caller's transaction. The lock on the resource's row serialises
-concurrent bookings; the database's guard on exclusive events (migration 0002) is the second line.
+concurrent bookings; the database's guard on exclusive events (`slot_taken`) is the second line.
 """
 
 import uuid

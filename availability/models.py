@@ -312,10 +312,11 @@ class Event(Owned):
     """A half-open stretch of time in a calendar.
 
     busy: it blocks its resource. exclusive (busy, of a normal booking): the database guarantees
-    that no two exclusive events of a resource overlap (migration 0002). unit: of a resource with a
+    that no two exclusive events of a resource overlap (`slot_taken`). unit: of a resource with a
     capacity above 1, the one that the booking uses; if it is not 0, the event is not exclusive, and
-    no two events of the unit overlap (migration 0016). buffer_before, buffer_after: seconds, those
-    of the project when the booking was made; null (no project): those of the project that asks.
+    no two events of the unit overlap (`slot_taken_unit`). buffer_before, buffer_after: seconds,
+    those of the project when the booking was made; null (no project): those of the project that
+    asks.
     """
 
     app = ParentsAppField()

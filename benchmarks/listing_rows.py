@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import django
@@ -20,7 +19,6 @@ django.setup()
 from django.db import connection  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
-from apps_config.listing_tally_triggers import insert_initial_counts  # noqa: E402
 from availability.models import Project, ProjectResource  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.models import Bulk, Series  # noqa: E402
@@ -108,15 +106,14 @@ FROM bookings_customer AS customer JOIN bookings_booking AS booking
 WHERE booking.app_id = %(app)s::uuid GROUP BY 1, 2
 """,
     """
-INSERT INTO bookings_bookingtally (app_id, state, slot, count)
-SELECT app_id, state, 0, count(*) FROM bookings_booking
-WHERE app_id = %(app)s::uuid GROUP BY 1, 2
+INSERT INTO apps_config_listingtally (app_id, listing, part, slot, count)
+SELECT app_id, 'bookings', state, 0, count(*) FROM bookings_booking
+WHERE app_id = %(app)s::uuid AND deleted_at IS NULL GROUP BY 1, 3
+UNION ALL SELECT app_id, 'customers', '', 0, count(*) FROM bookings_appcustomer
+WHERE app_id = %(app)s::uuid GROUP BY 1
+UNION ALL SELECT app_id, 'deliveries',
+    type || ':' || replace(coalesce(webhook_id::text, ''), '-', ''), 0, count(*) FROM notifications_delivery WHERE app_id = %(app)s::uuid GROUP BY 1, 3
 """,
-)
-TALLIED = (
-    ("bookings.migrations.0016_listing_tallies", "BOOKINGS"),
-    ("bookings.migrations.0016_listing_tallies", "CUSTOMERS"),
-    ("notifications.migrations.0017_delivery_tally", "DELIVERIES"),
 )
 
 
@@ -174,8 +171,6 @@ def count_app(cursor: Any, app_id: str) -> None:
     """Count the rows of the only app, which were inserted without triggers."""
     for statement in COUNTS:
         cursor.execute(statement, {"app": app_id})
-    for module, name in TALLIED:
-        insert_initial_counts(connection, getattr(import_module(module), name), connection)
 
 
 @contextmanager

@@ -28,13 +28,12 @@ WRITE = re.compile(r'\s*(INSERT INTO|UPDATE) "?(\w+)"?\s(.*)', re.DOTALL)
 ASSIGNED = re.compile(r'(?:SET|,)\s*"?(\w+)"? = ')
 OWN_STAMP = "transaction_timestamp()"
 # table -> the columns that its record does not show, or that are no change: when a key was last
-# used, when a calendar was last read, what a migration fills.
+# used, when a calendar was last read.
 UNSTAMPED = {
     "apps_config_credential": {"last_used_at"},
-    "availability_calendar": {"synced_at", "app_id"},
-    "availability_event": {"exclusive", "unit", "app_id"},
-    "availability_resource": {"longest_buffer", "address"},
-    "notifications_delivery": {"change_uuid"},
+    "availability_calendar": {"synced_at"},
+    "availability_event": {"exclusive", "unit"},
+    "availability_resource": {"longest_buffer"},
     "notifications_webhook": {
         *("secret", "previous_secret", "previous_until", "failures", "failing_since"),
     },

@@ -30,14 +30,6 @@ ALLOWED = {
     "apps_config/serializers.py": {"data.lower()", "super().to_internal_value(data).lower()"},
     "common/ical/occurrences.py": {"str(attendee.params.get('PARTSTAT', '')).upper()"},
 }
-# The old comparison, which bookings 0022 and availability 0024 end, and the indexes of searches.
-OLD_MIGRATIONS = {
-    "availability/migrations/0001_initial.py",
-    "bookings/migrations/0001_initial.py",
-    "bookings/migrations/0015_app_customer.py",
-    "bookings/migrations/0016_listing_tallies.py",
-    "bookings/migrations/0018_search_indexes.py",
-}
 
 
 def read_findings(source: str) -> Iterator[str]:
@@ -83,7 +75,7 @@ def test_addresses_are_compared_in_one_place() -> None:
         for layer in LAYERS
         for path in (ROOT / layer).rglob("*.py")
     }
-    spared = {*OLD_MIGRATIONS, "common/email_address.py"}
+    spared = {"common/email_address.py"}
 
     assert {
         name: findings for name, findings in found.items() if findings and name not in spared

@@ -35,7 +35,7 @@ def expand_further(now: datetime) -> Iterator[int]:
     window = sync_window(now)
     waiting = ExternalObject.objects.filter(
         is_recurring=True,
-        laid_out_until__lt=window[1] - SLACK,
+        expanded_until__lt=window[1] - SLACK,
         connection__calendar__deleted_at=None,
         connection__calendar__resource__deleted_at=None,
     )

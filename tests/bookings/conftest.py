@@ -1,19 +1,26 @@
 """Live services for race tests: as it is, with faults on demand, without the database's guard."""
 
+import re
 from collections.abc import Callable, Iterator
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from tests.bookings.race_tenant import DROP_GUARD, LiveTenant
-from tests.services import Service
+from tests.services import ROOT, Service
 
 FAULTY = "tests.bookings.race_wsgi"
-GUARD = import_module("availability.migrations.0002_overlap_guard")
-UNIT_GUARD = import_module("availability.migrations.0016_capacity")
-ON_SQLITE = [*GUARD.SQLITE[:2], *UNIT_GUARD.SQLITE[:2]]
-ON_POSTGRESQL = [GUARD.POSTGRESQL, UNIT_GUARD.POSTGRESQL[-1]]
+SCHEMA = ROOT / "availability/migrations/0001_release_1_0"
+ON_SQLITE = re.findall(
+    r"^CREATE TRIGGER slot_taken(?:_unit)?_on_.*?^END;",
+    SCHEMA.with_suffix(".sqlite.sql").read_text(),
+    re.MULTILINE | re.DOTALL,
+)
+ON_POSTGRESQL = re.findall(
+    r"^ALTER TABLE availability_event ADD CONSTRAINT slot_taken.*?;",
+    SCHEMA.with_suffix(".postgresql.sql").read_text(),
+    re.MULTILINE | re.DOTALL,
+)
 
 
 @pytest.fixture(scope="session")

@@ -19,27 +19,16 @@ SQL_BY_HAND = {
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
     "common/indexed_values.py": ("office/test_customers_page",),
-    "apps_config/migrations/0013_security_event.py": ("access/test_security_events",),
-    "availability/migrations/0002_overlap_guard.py": ("bookings/test_guard",),
-    "availability/migrations/0006_external.py": ("bookings/test_guard",),
     "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),
     "availability/search_queries.py": (
         "availability/test_availability",
         "availability/test_explain",
     ),
-    "bookings/migrations/0002_booking_tally.py": ("bookings/test_list", "bookings/test_guard"),
-    "bookings/migrations/0003_groups_and_series.py": (
-        "bookings/test_groups",
-        "bookings/test_guard",
-    ),
-    "bookings/migrations/0004_append_only_log.py": ("bookings/test_random_operations",),
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_tracing",),
     "ops/metrics.py": ("ops/test_metrics",),
-    "notifications/migrations/0025_attempt_outcome.py": ("bookings/test_guard",),
-    "notifications/migrations/0016_check_open_lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/leases.py": (
         "notifications/test_dispatcher",
@@ -50,21 +39,8 @@ SQL_BY_HAND = {
         "notifications/test_dispatcher",
         "notifications/test_bad_rows",
     ),
-    "apps_config/listing_tally_triggers.py": (
-        "bookings/test_listing_pages",
-        "bookings/test_random_operations",
-    ),
     "availability/models.py": ("bookings/test_listing_pages",),
     "bookings/filters.py": ("bookings/test_list", "bookings/test_listing_pages"),
-    "bookings/migrations/0015_app_customer.py": (
-        "bookings/test_listing_pages",
-        "bookings/test_random_operations",
-    ),
-    "bookings/migrations/0016_listing_tallies.py": ("bookings/test_listing_migration",),
-    "bookings/migrations/0023a_fill_customer_address.py": (
-        "bookings/test_address_migrations",
-        "bookings/test_listing_pages",
-    ),
     "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
     "common/direct_and_replica_connections.py": (),
@@ -73,7 +49,6 @@ SQL_BY_HAND = {
     "common/concurrent_index.py": ("bookings/test_list",),
     "common/compiled_query.py": ("bookings/test_find_booking", "notifications/test_lanes"),
     "common/migration_sql.py": ("setup/test_app_columns",),
-    "notifications/migrations/0013_fill_app.py": ("setup/test_app_columns",),
     "common/sql.py": (
         "common/test_sql",
         "bookings/test_series",
