@@ -222,7 +222,7 @@ def _matches_any(forms: Collection[str], pattern: str) -> bool:
         return limit_key(pattern) in forms
     try:
         escaped = canonical_pattern(pattern).replace("[", "[[]").replace("?", "[?]")
-    except ValidationError:  # of an older release
+    except ValidationError:  # written without the services
         return False
     return any(fnmatchcase(form, escaped) for form in forms)
 

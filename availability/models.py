@@ -46,7 +46,7 @@ class HasConstraints(models.Model):
     key. Only the services write it: they store what `render_constraint` returns.
     """
 
-    availability_constraints = models.JSONField(default=list, blank=True)
+    availability_constraints = models.JSONField("opening hours", default=list, blank=True)
 
     class Meta:
         abstract = True

@@ -20,7 +20,7 @@ from django.utils import timezone  # noqa: E402
 from apps_config.models import App, Credential  # noqa: E402
 from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
-from availability.models import Calendar, Constraint, Event, ProjectResource, Resource  # noqa: E402
+from availability.models import Calendar, Event, ProjectResource, Resource  # noqa: E402
 from availability.services import create_project, create_resource  # noqa: E402
 from notifications.webhooks.services import create_webhook  # noqa: E402
 
@@ -97,21 +97,14 @@ def fill_many() -> dict[str, Any]:
     found, _ = make_app("many", 0)
     app = App.objects.get(id=found["app"])
     resources = Resource.objects.bulk_create(
-        Resource(app=app, name=f"R{number}", timezone="Europe/Berlin")
+        Resource(
+            app=app, name=f"R{number}", timezone="Europe/Berlin", availability_constraints=RULES
+        )
         for number in range(SIZES[-1] + ALONE)
     )
     Calendar.objects.bulk_create(
         Calendar(app=app, resource=resource, name="C") for resource in resources
     )
-    Constraint.objects.bulk_create(
-        Constraint(
-            resource=resource, position=position, name=name, start=str(params.get("start", "")),
-            end=str(params.get("end", "")),
-        )
-        for resource in resources
-        for position, rule in enumerate(RULES)
-        for name, params in rule.items()
-    )  # fmt: skip
     projects = {}
     for size in SIZES:
         given = {"name": f"Of {size}", "availability": {"length": None, "to": "366 days"}}

@@ -112,7 +112,8 @@ WHERE app_id = %(app)s::uuid AND deleted_at IS NULL GROUP BY 1, 3
 UNION ALL SELECT app_id, 'customers', '', 0, count(*) FROM bookings_appcustomer
 WHERE app_id = %(app)s::uuid GROUP BY 1
 UNION ALL SELECT app_id, 'deliveries',
-    type || ':' || replace(coalesce(webhook_id::text, ''), '-', ''), 0, count(*) FROM notifications_delivery WHERE app_id = %(app)s::uuid GROUP BY 1, 3
+    type || ':' || replace(coalesce(webhook_id::text, ''), '-', ''), 0, count(*)
+FROM notifications_delivery WHERE app_id = %(app)s::uuid GROUP BY 1, 3
 """,
 )
 

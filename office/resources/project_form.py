@@ -510,7 +510,7 @@ class ProjectForm(ApiForm):
             booking=merge_keys(stored.booking, self.given.get("booking", {})),
             settings=merge_keys(stored.settings, self.given.get("settings", {})),
         )
-        if cannot_be_paid(changed) and (self.is_new or not cannot_be_paid(stored)):
+        if cannot_be_paid(changed):
             if "pay_url" in self.fields:
                 self.add_error(
                     "pay_url", gettext("Add a payment link, or do not publish the page.")

@@ -154,16 +154,6 @@ def test_no_secret_is_shown(staff: Client, tenant: Tenant) -> None:
     assert credential.secret_hash.encode() not in page.content
 
 
-def test_constraints_are_changed_in_the_form_of_their_owner(staff: Client, tenant: Tenant) -> None:
-    resource = tenant.app.resources.get()
-    values = {"resource": resource.pk, "position": 0, "name": "allow_hours", "start": 9, "end": 17}
-
-    page = staff.post(reverse("admin:availability_constraint_add"), values)
-
-    assert page.status_code == 403
-    assert resource.constraints.count() == 1
-
-
 def test_strangers_are_sent_to_the_log_in(client: Client, db: None) -> None:
     answer = client.get("/admin/bookings/booking/")
 

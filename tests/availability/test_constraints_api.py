@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from availability.models import Constraint
+from availability.models import Project, Resource
 from tests.world import BERLIN, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -121,7 +121,7 @@ def test_rules_keep_their_order(tenant: Tenant) -> None:
     project = tenant.post_project(availability_constraints=rules)
 
     assert project["availability_constraints"] == rules
-    assert Constraint.objects.count() == len(rules)
+    assert Project.objects.get().availability_constraints == rules
 
 
 TIME = 'Expected a time such as 9 or "09:30", from 0 to 24.'
@@ -280,7 +280,8 @@ def test_faults_are_named_by_their_paths(tenant: Tenant, rule: Any, errors: dict
     for name, found in answers.items():
         expected = {f"{name}.{path}": [fault] for path, fault in errors.items()}
         assert [(one.status, one.json["errors"]) for one in found] == [(422, expected)] * 2
-    assert not Constraint.objects.exists()
+    assert Resource.objects.get().availability_constraints == []
+    assert not Project.objects.exists()
 
 
 def test_every_faulty_rule_is_named(tenant: Tenant) -> None:

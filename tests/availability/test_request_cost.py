@@ -6,14 +6,14 @@ people with the same hours share most of the work.
 
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
 
 import pytest
 
-from availability.models import Calendar, Constraint, Event, Project, ProjectResource, Resource
+from availability.models import Calendar, Event, Project, ProjectResource, Resource
 from tests.world import NOW, Caller, Tenant, clock_at_now
 
 pytestmark = [pytest.mark.usefixtures("clock", "db")]
@@ -74,16 +74,16 @@ def make_resources(tenant: Tenant) -> list[Resource]:
     """In two time zones, with a year of events."""
     chance = random.Random(1)
     resources = Resource.objects.bulk_create(
-        Resource(app=tenant.app, name=f"R{number}", timezone=ZONES[number % 2])
+        Resource(
+            app=tenant.app,
+            name=f"R{number}",
+            timezone=ZONES[number % 2],
+            availability_constraints=hours_of(number),
+        )
         for number in range(RESOURCES)
     )
     calendars = Calendar.objects.bulk_create(
         Calendar(app=tenant.app, resource=resource, name="C") for resource in resources
-    )
-    Constraint.objects.bulk_create(
-        Constraint(resource=resource, position=position, **rule)
-        for number, resource in enumerate(resources)
-        for position, rule in enumerate(hours_of(number))
     )
     Event.objects.bulk_create(
         Event(
@@ -100,11 +100,13 @@ def make_resources(tenant: Tenant) -> list[Resource]:
     return resources
 
 
-def hours_of(number: int) -> Iterator[dict[str, str]]:
+def hours_of(number: int) -> list[dict[str, Any]]:
     start, end = 480 + number % 120, 960 + number % 97
-    yield {"name": "allow_weekdays"}
-    yield {"name": "allow_hours", "start": clock_text(start), "end": clock_text(end)}
-    yield {"name": "block_hours", "start": "12", "end": "13"}
+    return [
+        {"allow_weekdays": {}},
+        {"allow_hours": {"start": clock_text(start), "end": clock_text(end)}},
+        {"block_hours": {"start": 12, "end": 13}},
+    ]
 
 
 def clock_text(minute: int) -> str:
@@ -206,7 +208,7 @@ def ask_for_most_slots(path: str) -> Send:
 
     def send(world: World, number: int) -> int:
         ProjectResource.objects.all().delete()
-        Constraint.objects.all().delete()
+        Resource.objects.update(availability_constraints=[])
         minutes = {"length": f"{number + 1} minutes", "timeslot_increments": "1 minute"}
         return world.post(path, {"resources": world.resources[:1], "to": "68 days", **minutes})
 

@@ -54,12 +54,6 @@ def test_a_row_has_the_home_of_its_app(settings: LazySettings, home: int) -> Non
     assert made.version == 8
 
 
-def test_ids_of_older_releases_are_of_home_0() -> None:
-    assert (home_of_id(OLD_ID), home_of_id(new_tenant_id(OLD_ID)), home_of_id(uuid.uuid4())) == (
-        *(0, 0, 0),
-    )
-
-
 @pytest.mark.parametrize("home", HOMES)
 def test_the_least_id_of_a_moment_is_below_those_made_since(
     settings: LazySettings, home: int

@@ -37,7 +37,8 @@ def form(*resources: Any, **given: str) -> dict[str, Any]:
 
 def stored(row: Any) -> tuple[str, list[str], list[str]]:
     resource = Resource.objects.get(pk=row["id"])
-    return resource.timezone, resource.tags, [rule.name for rule in resource.constraints.all()]
+    names = [name for rule in resource.availability_constraints for name in rule]
+    return resource.timezone, resource.tags, names
 
 
 def test_changes_are_shown_before_they_are_saved(

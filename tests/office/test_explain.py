@@ -81,10 +81,9 @@ class TestReasons:
             for reason in stretch.reasons
             for link in reason.links
         ]
-        rule = tenant.app.resources.get().constraints.get(name="allow_hours")
         rule_link = (
             "Rule: Open 09:00-17:00",
-            f"/admin/availability/constraint/{rule.pk}/change/",
+            f"/admin/availability/resource/{tenant.app.resources.get().pk}/change/#part-hours",
         )
         assert links == [
             rule_link,
@@ -232,7 +231,7 @@ class TestReasons:
         assert len(queries) == QUERIES, [query["sql"][:150] for query in queries]
 
 
-QUERIES = 18
+QUERIES = 17
 
 
 def test_the_side_bars_page_begins_with_what_was_looked_at_last(

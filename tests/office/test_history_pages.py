@@ -119,7 +119,6 @@ def test_rows_and_names_of_the_api_are_in_words(tenant: Tenant, clock: Any) -> N
     hook = {"url": "https://example.com/hook", "states": ["cancelled_by_customer"]}
     webhook = tenant.post("/webhooks", hook).data["id"]
     viewer = member(tenant.app, "viewer")
-    rule = tenant.app.resources.get().constraints.get()
 
     changes = {
         label: {
@@ -129,17 +128,13 @@ def test_rows_and_names_of_the_api_are_in_words(tenant: Tenant, clock: Any) -> N
         }
         for label, pk in (
             ("availability_resource", ada["id"]),
-            ("availability_constraint", rule.pk),
             ("availability_project", project),
             ("notifications_webhook", webhook),
         )
     }
 
     assert changes["availability_resource"]["schedule"] == "Shop hours"
-    assert changes["availability_constraint"] == {
-        "resource": "Ada",
-        "name": "Closed Sat–Sun",
-    }
+    assert changes["availability_resource"]["opening hours"] == "Closed Sat–Sun"
     assert changes["availability_project"]["availability: mode"] == "In order"
     assert changes["notifications_webhook"]["states"] == "cancelled by customer"
 
@@ -174,7 +169,6 @@ def rows_of(tenant: Tenant) -> dict[str, Any]:
         "apps_config_app": tenant.app.pk,
         "availability_resource": ada["id"],
         "availability_project": project["id"],
-        "availability_constraint": tenant.app.resources.get().constraints.get().pk,
         "notifications_webhook": tenant.app.webhooks.get().pk,
         "notifications_emailtemplate": tenant.app.email_templates.get().pk,
     }
@@ -203,17 +197,11 @@ def test_a_deleted_rows_history_is_for_its_app_alone(
 ) -> None:
     rows = rows_of(tenant)
     tenant.put("/templates/confirmed_customer", dict.fromkeys(("subject", "text", "html")))
-    tenant.put(f"/resources/{rows['availability_resource']}", {"availability_constraints": []})
     stranger, viewer = member(make_tenant().app, "owner"), member(tenant.app, "viewer")
-    gone = ("notifications_emailtemplate", "availability_constraint")
+    page = history_of("notifications_emailtemplate", rows["notifications_emailtemplate"])
 
-    assert [stranger.get(history_of(label, rows[label])).status_code for label in gone] == [
-        404,
-        404,
-    ]
-    assert [steps(viewer, history_of(label, rows[label]))[0][0] for label in gone] == [
-        "removed"
-    ] * 2
+    assert stranger.get(page).status_code == 404
+    assert steps(viewer, page)[0][0] == "removed"
 
 
 @pytest.mark.parametrize("pk", ["nonsense", "0193a4c2-0000-7000-8000-0000000000ff"])

@@ -49,7 +49,7 @@ NAMES = {"state", "from_state", "to_state", "graph", "action", "kind", "type", "
 # Keys, methods of HTTP, names, and data that a history shows without its key.
 UNTRANSLATED = frozenset({"ctrl", "esc", "get", "post", "put", "patch", "caldav", "md5", "red"})
 # Lists that no page links to: their rows have names of the API.
-TECHNICAL = ("_constraint_", "notification_delete")
+TECHNICAL = ("notification_delete",)
 # Elements with texts of the account, or of programs.
 TYPED_IN = {"textarea", "pre", "code"}
 OPEN, CLOSE = "⟦", "⟧"

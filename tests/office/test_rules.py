@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from apps_config.models import Account
 from availability.core.constraints import parse_constraints, render_constraint
-from availability.models import Constraint, Resource
+from availability.models import Project, Resource
 from office.base.rule_rows import COLUMNS, read_rows, row_of_rule, rule_text
 from tests.accessibility import find_faults, load_axe
 from tests.browser import looks
@@ -111,13 +111,13 @@ class TestPicture:
         tenant.book(resource_id=ada["id"], **times)
 
         drawn = draw(editor, resource_id=ada["id"], constraints=rules).json()["data"]
-        saved = list(Constraint.objects.values_list("name", flat=True))
+        saved = Resource.objects.get().availability_constraints
         tenant.put(f"/resources/{ada['id']}", {"availability_constraints": rules})
         by_itself = draw(editor, resource_id=ada["id"]).json()["data"]
 
         assert joined(drawn["days"]) == told(tenant, resources=[ada["id"]])
         assert by_itself == drawn
-        assert saved == ["allow_weekdays", "allow_hours"]
+        assert saved == [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}]
         assert [day["minutes"] for day in drawn["days"]] == [1440] * 14
 
     @pytest.mark.parametrize("rules", RULES)
@@ -590,7 +590,7 @@ def test_a_wrong_rule_is_refused_at_its_field(project: Any, editor: Client) -> N
     assert {
         message: page.count(f'<span class="office-fault">{message}</span>') for message in sentences
     } == sentences
-    assert Constraint.objects.filter(project__isnull=False).count() == 2
+    assert len(Project.objects.get().availability_constraints) == 2
 
 
 def test_a_date_has_one_row_of_special_hours(project: Any, editor: Client) -> None:
@@ -776,7 +776,7 @@ class TestSchedules:
             answer = draw(editor, schedule_id=practice["id"], hours=["10-12"] * 7, rows=[])
 
         assert answer.json()["data"]["outside"]["count"] == count
-        assert len(queries) == 14, [query["sql"][:150] for query in queries]
+        assert len(queries) == 13, [query["sql"][:150] for query in queries]
 
 
 # --- In a browser ---------------------------------------------------------------------------------
@@ -884,9 +884,9 @@ def test_the_picture_follows_the_hours_before_anything_is_saved(
     ]
     link = page.evaluate("document.querySelector('.rules-outside a').pathname")
     assert link == f"/admin/bookings/booking/{booking['id']}/change/"
-    assert list(Constraint.objects.values_list("name", "end")) == [
-        ("allow_weekdays", ""),
-        ("allow_hours", "17"),
+    assert Resource.objects.get().availability_constraints == [
+        {"allow_weekdays": {}},
+        {"allow_hours": {"start": 9, "end": 17}},
     ]
     keep(found, "rules-picture")
 
@@ -913,10 +913,9 @@ def test_rules_are_added_and_removed_with_the_keyboard(
     page.wait_for("location.pathname === '/admin/availability/project/'")
     page.wait_for("document.readyState === 'complete'")
 
-    rows = Constraint.objects.order_by("position").values_list("name", "end", "parameters")
-    assert list(rows) == [
-        ("allow_hours", "17", None),
-        ("block_holidays", "", {"country": "DE", "subdivision": "BY"}),
+    assert Project.objects.get().availability_constraints == [
+        {"allow_hours": {"start": 9, "end": 17}},
+        {"block_holidays": {"country": "DE", "subdivision": "BY"}},
     ]
 
 

@@ -209,7 +209,7 @@ def test_a_new_resource_has_a_calendar_and_its_hours(tenant: Tenant, enter: Ente
     assert (bob.app, bob.name, bob.timezone, bob.email) == (tenant.app, "Bob", "Asia/Tokyo", None)
     assert [calendar.name for calendar in bob.calendars.all()] == ["Bookings"]
     days = ("Tuesday", "Wednesday", "Thursday", "Friday")
-    assert [rule.as_json() for rule in bob.constraints.all()] == [
+    assert bob.availability_constraints == [
         open_on("Monday", 9, 12),
         open_on("Monday", 13, 17),
         *(open_on(day, 9, 17) for day in days),

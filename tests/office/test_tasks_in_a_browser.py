@@ -135,10 +135,10 @@ def test_a_dentist_with_a_lunch_break_gets_a_page(
     assert address.endswith("/book/check-up")
     assert (project.is_published, list(project.resources.all())) == (True, [dentist])
     assert dentist.timezone == "Europe/Berlin"
-    assert [str(rule) for rule in dentist.constraints.all()] == [
-        f"Allow day and time {day} {hours}"
+    assert dentist.availability_constraints == [
+        {"allow_day_and_time": {"day": day, "start": start, "end": end}}
         for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")
-        for hours in ("9 12", "13 17")
+        for start, end in ((9, 12), (13, 17))
     ]
 
 
@@ -497,7 +497,7 @@ def test_hours_of_five_people_take_six_steps(
 
     assert person.actions <= 6
     assert faults == []
-    rows = [(row.timezone, row.constraints.count()) for row in Resource.objects.all()]
+    rows = [(row.timezone, len(row.availability_constraints)) for row in Resource.objects.all()]
     assert rows == [("Europe/Berlin", 10)] * 5
 
 

@@ -26,6 +26,7 @@ SQL_BY_HAND = {
     ),
     "external_calendars/mirror/delivery_planning.py": ("external_calendars/test_mirror",),
     "ops/doctor.py": ("ops/test_doctor",),
+    "ops/management/commands/migrate.py": ("setup/test_migrate_command",),
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_tracing",),
     "ops/metrics.py": ("ops/test_metrics",),
