@@ -1,8 +1,9 @@
 """What a migration may not do, because the previous release goes on serving while it runs.
 
 `faults` reads the SQL of one migration on PostgreSQL. Older code knows no new column, so it has to
-get its value from the database; and no statement may keep writers of a large table waiting while it
-reads all of its rows.
+get its value from the database; no statement may keep writers of a large table waiting while it
+reads all of its rows; and no transaction may lock several tables, because requests lock them in
+another order.
 """
 
 import re
@@ -16,7 +17,9 @@ NAME = r'"?(\w+)"?'
 CREATED = re.compile(rf"CREATE TABLE (?:IF NOT EXISTS )?{NAME}")
 ALTERED = re.compile(rf"ALTER TABLE (?:ONLY )?{NAME} (.*)")
 ADDED = re.compile(rf"ADD COLUMN {NAME} (.*?)(?=, (?:ADD|ALTER|DROP) |;|$)")
-DEFAULT_DROPPED = re.compile(rf"ALTER COLUMN {NAME} DROP DEFAULT")
+DEFAULT_TRIGGERED = re.compile(rf"CREATE (?:OR REPLACE )?TRIGGER {NAME} .*? ON {NAME}")
+REFERENCED = re.compile(rf"REFERENCES {NAME}")
+DROPPED = re.compile(rf"ALTER COLUMN {NAME} DROP DEFAULT")
 TYPE_CHANGED = re.compile(rf"ALTER COLUMN {NAME} (?:SET DATA )?TYPE ")
 NULL_REFUSED = re.compile(rf"ALTER COLUMN {NAME} SET NOT NULL")
 REMOVED = re.compile(rf"(?:DROP|RENAME) COLUMN (?:IF EXISTS )?{NAME}|RENAME TO {NAME}")
@@ -46,7 +49,21 @@ def faults(
     texts = [text for text in texts if text and not text.startswith("--")]
     new = {name for text in texts for name in CREATED.findall(text)}
     reader = _Reader(texts, new, new | set(small), atomic)
-    return [fault for text in texts for fault in reader.faults_of(text)]
+    found = [fault for text in texts for fault in reader.faults_of(text)]
+    locked = _locked_tables(texts) - reader.spared
+    if atomic and len(locked) > 1:
+        found.append(f"{', '.join(sorted(locked))}: locked in one transaction")
+    return found
+
+
+def _locked_tables(texts: Sequence[str]) -> set[str]:
+    """The tables whose writers wait for the statements."""
+    locked: set[str] = set()
+    for text in texts:
+        if altered := ALTERED.match(text):
+            locked |= {altered[1], *REFERENCED.findall(text)}
+        locked |= {table for _, table in TRIGGERED.findall(text)}
+    return locked
 
 
 class _Reader:
@@ -120,8 +137,8 @@ class _Reader:
             found.append(f"{table}.{column}: NOT NULL without a default in the database")
         if EACH_ROW_ITS_OWN.search(definition) and table not in self.spared:
             found.append(f"{table}.{column}: every row is written anew")
-        if "REFERENCES" in definition and "DEFAULT" in definition and table not in self.spared:
-            found.append(f"{table}.{column}: the foreign key is validated at once")
+        if re.search("REFERENCES|CHECK|UNIQUE", definition) and table not in self.spared:
+            found.append(f"{table}.{column}: a column and its constraint are two statements")
         return found
 
     def constrained(self, table: str, name: str, kind: str, rest: str) -> list[str]:

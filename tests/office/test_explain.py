@@ -231,7 +231,7 @@ class TestReasons:
         assert len(queries) == QUERIES, [query["sql"][:150] for query in queries]
 
 
-QUERIES = 17
+QUERIES = 16
 
 
 def test_the_side_bars_page_begins_with_what_was_looked_at_last(

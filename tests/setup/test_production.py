@@ -514,7 +514,7 @@ def test_images_are_pinned_by_digest():
     images |= {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE), values["backup"]["image"]}
 
     assert sorted(image.partition("@")[0] for image in images) == [
-        *("caddy:2", "edoburu/pgbouncer:v1.24.1-p1", "postgres:17", "python:3.13-slim", "redis:7")
+        *("caddy:2", "edoburu/pgbouncer:v1.24.1-p1", "postgres:18", "python:3.13-slim", "redis:7")
     ]
     assert [image for image in images if not DIGEST.fullmatch(image)] == []
 
