@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps_config import idempotency, tasks
-from apps_config.idempotency import hash_request, purge_records
+from apps_config.idempotency import purge_records
 from apps_config.models import Credential, IdempotencyRecord, Membership
 from common.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
@@ -140,24 +140,6 @@ def test_the_only_app_of_an_account_need_not_be_named(tenant: Tenant) -> None:
     )
 
     assert named.headers[REPLAYED] == "true"
-
-
-def test_an_answer_stored_by_the_previous_release_is_replayed(tenant: Tenant) -> None:
-    """It stored the key of an account's token without the app."""
-    member = tenant.member("owner@example.com")
-    IdempotencyRecord.objects.create(
-        credential=Credential.objects.get(kind=Credential.ACCESS),
-        key="k1",
-        request_hash=hash_request("POST", "/v2/projects", json.dumps(PROJECT).encode()),
-        status=201,
-        body=b'{"data": {}}',
-    )
-
-    answers = [post(member), post(member, {"name": "Another"})]
-
-    assert [(answer.status, answer.content) for answer in answers[:1]] == [(201, b'{"data": {}}')]
-    assert answers[1].json["code"] == "idempotency_mismatch"
-    assert count_projects(tenant) == 0
 
 
 @pytest.mark.parametrize(

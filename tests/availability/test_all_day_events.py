@@ -90,16 +90,6 @@ def test_new_rules_of_a_zone(tenant: Tenant, new_rules: Callable[[], None]) -> N
     assert run()[-1] == "0 recomputed."
 
 
-def test_the_former_name_of_the_command(tenant: Tenant, new_rules: Callable[[], None]) -> None:
-    make_days(tenant)
-    new_rules()
-    out = StringIO()
-
-    call_command("rederive_all_day_events", "--dry-run", stdout=out)
-
-    assert out.getvalue().splitlines()[-1] == "1 to be recomputed."
-
-
 def test_a_time_is_free_by_the_new_rules(tenant: Tenant, new_rules: Callable[[], None]) -> None:
     event = make_days(tenant, last="2026-11-24")
     resource = str(Event.objects.get(id=event).resource_id)

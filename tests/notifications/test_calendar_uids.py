@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from bookings.models import Booking
 from external_calendars.models import WrittenEvent
 from external_calendars.providers import PROVIDERS
 from tests.bookings.booking_drafts import uid_of
@@ -42,14 +41,3 @@ def test_a_uid_does_not_name_the_booking(tenant: Tenant, ada: Any) -> None:
     assert uid_of(booking) != booking["id"]
     shown = tenant.get(f"/bookings/{booking['id']}?include=provider_event").data
     assert shown["provider_event"]["provider_id"] == written
-
-
-def test_a_booking_of_an_older_release_keeps_its_uid(tenant: Tenant, ada: Any) -> None:
-    booking = tenant.book(resource_id=ada["id"], **at_slot(0)).data
-    Booking.objects.update(calendar_uid=None)
-    WrittenEvent.objects.all().delete()
-
-    tenant.post(f"/bookings/{booking['id']}/reschedule", at_slot(4))
-
-    (written,) = WrittenEvent.objects.values_list("uid", flat=True)
-    assert uids("rescheduled") == {booking["id"]} == {written.partition("@")[0]}

@@ -341,8 +341,8 @@ def rows_read(plan: Mapping[str, Any]) -> int:
     )
 
 
-def test_previous_releases_deliveries_are_claimed(tenant: Tenant) -> None:
-    """It knows no lanes: the database writes their checks."""
+def test_deliveries_that_an_update_makes_due_are_claimed(tenant: Tenant) -> None:
+    """The database writes the checks of their lanes."""
     queue_calls(tenant.app, 3)
     assert len(claim_due(Delivery.WEBHOOK, 1)) == 1
     Delivery.objects.update(next_at=None, state="delivered", finished_at=timezone.now())
