@@ -22,6 +22,7 @@ from common.instants import (
 
 MAX_DAYS = 28
 MAX_SLOTS = 3500  # a month of quarters of an hour
+SOON = 7 * DAY  # of a first free slot: then one search finds the slots of all days
 
 
 class OfferedSlots(NamedTuple):
@@ -53,18 +54,27 @@ def find_slots_to_offer(
     earliest = min((span.start for span in rules.bookable_spans.values()), default=0)
     earliest = max(earliest, int(rules.now.timestamp()))
     began = int(since.timestamp())
-    days = public_days(len(rules.resources))
-    last = min(horizon, max(began, earliest) + days * DAY)
+    start = max(began, earliest)
+    last = min(horizon, start + public_days(len(rules.resources)) * DAY)
     nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
-    first = _find_first(rules, since, last, count=1) if began < last else []
-    if not first:
+    if began >= last:
         return nothing
-    until = min(_end_of_window(first, zone_name), horizon)
-    length = rules.terms.length
-    # A slot may end after the window; a free interval without a length anywhere.
-    end = last if length is None else min(until + length, horizon)
+
+    def end_of_slots(until: int) -> int:
+        """A slot may end after the window; a free interval without a length anywhere."""
+        return last if rules.terms.length is None else min(until + rules.terms.length, horizon)
+
+    searched = min(last, end_of_slots(_end_of_window(start + SOON, zone_name)))
+    slots = _find_first(rules, since, searched, count=MAX_SLOTS)
+    if not slots and searched < last:
+        slots = _find_first(rules, since, last, count=1)
+    if not slots:
+        return nothing
+    until = min(_end_of_window(slots[0][0], zone_name), horizon)
+    end = end_of_slots(until)
     until = min(until, end)
-    slots = _find_first(rules, since, end, count=MAX_SLOTS)
+    if end > searched:
+        slots = _find_first(rules, since, end, count=MAX_SLOTS)
     if len(slots) == MAX_SLOTS:
         until = min(until, slots[-1][0])
     return nothing._replace(
@@ -82,8 +92,8 @@ def _find_first(rules: AvailabilityQuery, since: datetime, end: int, *, count: i
     return search_first_slots(query, mode=mode, count=count)
 
 
-def _end_of_window(slots: Sequence[Slot], zone_name: str) -> int:
-    first = local_date(to_datetime(slots[0][0]), zone_name)
+def _end_of_window(start: int, zone_name: str) -> int:
+    first = local_date(to_datetime(start), zone_name)
     # In the visitor's zone the first slot may be a day later, and the month may end a day later.
     after_month = month_after(first + timedelta(days=1)) + timedelta(days=2)
     end = max(first + timedelta(days=MAX_DAYS), after_month)

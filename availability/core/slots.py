@@ -40,6 +40,7 @@ class SlotRequest(NamedTuple):
     not_before: int | None = None
 
 
+ZoneRules = tuple[tuple[ConstraintRules, ...], str]  # lists of rules, and their time zone
 Slot = tuple[int, int, tuple[Any, ...]]  # start, end, the keys of timelines
 # Starts of slots, in order, as ranges; if the slot request has no length, one list of intervals.
 CandidateRuns = Sequence[Sequence[Any]]
@@ -88,13 +89,20 @@ def _gaps(timeline: ResourceTimeline, slot_request: SlotRequest, *, at_least: in
 
     Past gaps are included, because slots count from the start of their gap.
     """
-    windows = clip(
-        open_windows(timeline.rules, timeline.zone, *_widen_to_whole_days(slot_request)),
-        slot_request.start,
-        slot_request.end,
-    )
-    gaps = subtract(windows, timeline.busy, buffer=slot_request.buffer, at_least=at_least)
-    return subtract(gaps, timeline.closed, at_least=at_least) if timeline.closed else gaps
+    return _subtract_busy(_open_to_all((timeline,), slot_request), timeline, slot_request, at_least)
+
+
+def _open_to_all(timelines: Sequence[ResourceTimeline], slot_request: SlotRequest) -> Intervals:
+    """Return the time in the range that the rules of all timelines leave open."""
+    windows = _open_by_all(_rules_of(timelines), *_widen_to_whole_days(slot_request))
+    return clip(windows, slot_request.start, slot_request.end)
+
+
+def _subtract_busy(
+    gaps: Sequence[Span], timeline: ResourceTimeline, slot_request: SlotRequest, at_least: int
+) -> Intervals:
+    left = subtract(gaps, timeline.busy, buffer=slot_request.buffer, at_least=at_least)
+    return subtract(left, timeline.closed, at_least=at_least) if timeline.closed else left
 
 
 def _widen_to_whole_days(slot_request: SlotRequest) -> Span:
@@ -139,6 +147,7 @@ class FirstFreeSlots:
         # By rules, zone and closed time: the first possible start without a slot (None: there is
         # none), and the later ones.
         self._missing: dict[Any, tuple[int | None, Iterator[int]]] = {}
+        self._complete: set[range] = set()  # runs whose starts all have a slot
 
     @property
     def has_fixed_starts(self) -> bool:
@@ -181,15 +190,20 @@ class FirstFreeSlots:
         return _write_slots(self._keys, self._request.length)
 
     def _starts_without_slot(self, timeline: ResourceTimeline, length: int) -> Iterator[int]:
-        """Return the starts that the timeline would have without busy time, but for those that have
+        """Yield the starts that the timeline would have without busy time, but for those that have
         a slot when they are reached.
+
+        Raises TooManyStarts. Resources with different opening hours share most of their days' runs.
         """
         gaps = _gaps(timeline._replace(busy=()), self._request, at_least=length)
         runs = _runs((timeline,), gaps, self._request, length)
         self._starts_left -= sum(map(len, runs))
         if self._starts_left < 0:
             raise TooManyStarts
-        return filterfalse(self._keys.__contains__, chain.from_iterable(runs))
+        for run in runs:
+            if run not in self._complete:
+                yield from filterfalse(self._keys.__contains__, run)
+                self._complete.add(run)
 
 
 def _first_free(
@@ -206,11 +220,11 @@ def _all_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
     at_least = slot_request.length or 1
-    gaps = _gaps(timelines[0], slot_request, at_least=at_least)
-    for timeline in timelines[1:]:
+    gaps = _open_to_all(timelines, slot_request)
+    for timeline in timelines:
         if not gaps:
             return []
-        gaps = intersect(gaps, _gaps(timeline, slot_request, at_least=at_least))
+        gaps = _subtract_busy(gaps, timeline, slot_request, at_least)
     runs = _candidates(timelines, gaps, slot_request, limit // len(timelines))
     candidates = chain.from_iterable(runs)
     keys = tuple(timeline.key for timeline in timelines)
@@ -276,7 +290,7 @@ def _runs(
     not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
     if slot_request.increment is None:
         return _packed(gaps, length, not_before)
-    rules = tuple({(timeline.rules, timeline.zone): None for timeline in timelines})
+    rules = _rules_of(timelines)
     lo, hi = _widen_to_whole_days(slot_request)
     grid = (
         _grid_cached
@@ -297,6 +311,10 @@ def _packed(gaps: Intervals, length: int, not_before: int) -> list[range]:
 def _first_from(lo: int, start: int, step: int) -> int:
     """Return the first of start, start + step, ... that is not before lo."""
     return start if start >= lo else lo + (start - lo) % step
+
+
+def _rules_of(timelines: Sequence[ResourceTimeline]) -> tuple[ZoneRules, ...]:
+    return tuple((timeline.rules, timeline.zone) for timeline in timelines)
 
 
 def _on_grid(
@@ -322,21 +340,15 @@ def _on_grid(
     return runs
 
 
-def starts_on_grid(
-    rules: Sequence[tuple[tuple[ConstraintRules, ...], str]], start: int, increment: int
-) -> bool:
+def starts_on_grid(rules: Sequence[ZoneRules], start: int, increment: int) -> bool:
     """Return whether `find_slots` may start slots of these timelines (rules, zone) at `start`."""
     lo, hi = (start // DAY - 2) * DAY, (start // DAY + 3) * DAY
-    pieces = _start_ranges(tuple(dict.fromkeys(rules)), rules[0][1], increment, lo, hi)
+    pieces = _start_ranges(rules, rules[0][1], increment, lo, hi)
     return any(start in range(first, stop, increment) for first, stop in pieces)
 
 
 def _start_ranges(
-    rules: tuple[tuple[tuple[ConstraintRules, ...], str], ...],
-    zone: str,
-    increment: int,
-    lo: int,
-    hi: int,
+    rules: Sequence[ZoneRules], zone: str, increment: int, lo: int, hi: int
 ) -> tuple[Span, ...]:
     """Return the starts of every local day in [lo, hi), as pieces (first, stop) in increments.
 
@@ -345,30 +357,36 @@ def _start_ranges(
     piece ends with its stretch, its local day or its UTC offset; skipped wall time is in no piece,
     repeated wall time in two.
     """
-    open_in_each: Iterator[Sequence[Span]] = (
-        open_windows(lists, rules_zone, lo, hi) for lists, rules_zone in rules
-    )
-    stretches = reduce(intersect, open_in_each)
-    segments = offset_segments(zone, lo, hi)
-    return tuple(piece for stretch in stretches for piece in _pieces(stretch, segments, increment))
+    return tuple(_pieces(_open_by_all(rules, lo, hi), offset_segments(zone, lo, hi), increment))
 
 
 _grid_cached = lru_cache(maxsize=64)(_start_ranges)
 
 
+def _open_by_all(rules: Sequence[ZoneRules], lo: int, hi: int) -> Sequence[Span]:
+    """Return the intervals within [lo, hi) that all rules leave open; those of a zone are expanded
+    together.
+    """
+    by_zone: dict[str, dict[ConstraintRules, None]] = {}
+    for lists, zone in rules:
+        by_zone.setdefault(zone, {}).update(dict.fromkeys(lists))
+    open_in_each = (open_windows(tuple(lists), zone, lo, hi) for zone, lists in by_zone.items())
+    return reduce(intersect, open_in_each)
+
+
 def _pieces(
-    stretch: Span, segments: Sequence[tuple[int, int, int]], increment: int
+    stretches: Sequence[Span], segments: Sequence[tuple[int, int, int]], increment: int
 ) -> Iterator[Span]:
-    opening = None
+    opening, reached = 0, None
     for since, until, offset in segments:
-        start, end = max(stretch[0], since) + offset, min(stretch[1], until) + offset
-        if start >= end:
-            continue
-        if opening is None:
-            opening = start
-        for midnight in range(start // DAY * DAY, end, DAY):
-            anchor = opening if opening // DAY * DAY == midnight else midnight
-            lo = max(start, midnight)
-            first, stop = lo + (anchor - lo) % increment, min(end, midnight + DAY)
-            if first < stop:
-                yield first - offset, stop - offset
+        for instant, last in clip(stretches, since, until):
+            start, end = instant + offset, last + offset
+            if instant != reached:  # the start of a stretch, not the rest of one
+                opening = start
+            reached = last
+            for midnight in range(start // DAY * DAY, end, DAY):
+                anchor = opening if opening // DAY * DAY == midnight else midnight
+                lo = max(start, midnight)
+                first, stop = lo + (anchor - lo) % increment, min(end, midnight + DAY)
+                if first < stop:
+                    yield first - offset, stop - offset

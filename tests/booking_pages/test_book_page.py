@@ -500,7 +500,7 @@ def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: A
     path = make_page(tenant)
     Shown(path)
 
-    with django_assert_num_queries(6):
+    with django_assert_num_queries(5):
         Shown(path)
 
 
@@ -524,6 +524,28 @@ def test_a_month_in_the_address_is_offered_whole(tenant: Tenant) -> None:
     offer = page.for_script["offer"]
     assert (offer["slots"][0][0], offer["until"]) == (1796025600, 1798930800)
     assert page.words("p", "soonest") == [""]  # there are earlier ones
+
+
+@pytest.mark.parametrize(
+    ("opens", "last", "until"),
+    [
+        ("2026-11-23", "2026-12-18 10:30", "2026-12-20 23:00"),
+        ("2026-12-07", "2027-01-01 10:30", "2027-01-03 23:00"),
+        ("2027-02-01", "2027-03-02 10:30", "2027-03-02 23:00"),
+    ],
+    ids=["soon", "in weeks", "in months"],
+)
+def test_the_days_after_the_first_free_one_are_offered(
+    tenant: Tenant, opens: str, last: str, until: str
+) -> None:
+    closed = {"block_period": {"start": "2026-11-01", "end": opens}}
+    path = make_page(tenant, rules=[*NINE_TO_NOON, closed], availability={"to": "200 days"})
+
+    offer = Shown(path).for_script["offer"]
+
+    first, latest = at(f"{opens} 08:00").timestamp(), at(last).timestamp()
+    slots = offer["slots"]
+    assert (slots[0][0], slots[-1][0], offer["until"]) == (first, latest, at(until).timestamp())
 
 
 # --- The length -----------------------------------------------------------------------------------
