@@ -5,7 +5,6 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import pytest
-from django.core.signing import Signer
 from django.test import Client
 from django.utils import timezone
 
@@ -424,18 +423,6 @@ def test_link_of_before_a_move_expires_when_it_said(tenant: Tenant, clock: Any) 
 
     assert desk.open(link).status == 403
     assert desk.open(desk.link("confirm")).status == 200
-
-
-def test_links_of_older_releases_still_work(tenant: Tenant) -> None:
-    """Theirs are signed without a version."""
-    desk = Desk(tenant)
-    subject = f"{desk.booking['id']}.confirm"
-    signed = Signer(salt="bookings.links", sep=".").sign(f"{subject}.1795428000")
-    path = desk.link("confirm").partition("?")[0]
-
-    page = desk.open(f"{path}?signature={signed.removeprefix(f'{subject}.')}")
-
-    assert page.status == 200
 
 
 ALL_ACTIONS = ("confirm", "decline", "cancel_by_customer", "reschedule", "calendar")

@@ -48,7 +48,10 @@ KEY = 'ALTER TABLE "big" ADD CONSTRAINT "k" FOREIGN KEY ("x_id") REFERENCES "oth
         ),
         (
             [f"{ADD} int DEFAULT 1 NOT NULL CONSTRAINT k REFERENCES other (id)"],
-            ["big.x: a column and its constraint are two statements"],
+            [
+                "big.x: a column and its constraint are two statements",
+                "big, other: locked in one transaction",
+            ],
         ),
         (
             ['ALTER TABLE "big" ALTER COLUMN "x" TYPE text USING "x"::text'],
@@ -66,7 +69,10 @@ KEY = 'ALTER TABLE "big" ADD CONSTRAINT "k" FOREIGN KEY ("x_id") REFERENCES "oth
             ["big: the index i is not built concurrently"],
         ),
         ([CHECK], ["big: the constraint c is validated at once"]),
-        ([KEY], ["big: the constraint k is validated at once"]),
+        (
+            [KEY],
+            ["big: the constraint k is validated at once", "big, other: locked in one transaction"],
+        ),
         (
             ['ALTER TABLE "big" ADD CONSTRAINT "u" UNIQUE ("x")'],
             ["big: the constraint u builds its index at once"],
