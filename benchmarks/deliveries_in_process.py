@@ -34,7 +34,7 @@ from notifications.outbox import dispatcher  # noqa: E402
 from notifications.outbox.circuit_breaker import endpoint_of  # noqa: E402
 from notifications.outbox.lanes import next_check  # noqa: E402
 from notifications.outbox.leases import claim_due  # noqa: E402
-from notifications.outbox.mail_and_webhook_senders import send_call  # noqa: E402
+from notifications.webhooks.call import send_call  # noqa: E402
 from notifications.webhooks.services import create_webhook, signing_secrets  # noqa: E402
 
 THREADS = 64

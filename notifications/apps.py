@@ -7,5 +7,6 @@ class NotificationsConfig(AppConfig):
     verbose_name = "Notifications"
 
     def ready(self) -> None:
-        # Importing these modules registers the planning of deliveries and their personal data.
-        autodiscover_modules("planning", "personal_data", "security_mails")
+        # Importing these modules registers how deliveries are planned and sent, and their personal
+        # data.
+        autodiscover_modules("planning", "mails_and_calls", "personal_data", "security_mails")

@@ -52,14 +52,10 @@ from external_calendars.providers.base import (
 from notifications.mail.compose import contact_lines
 from notifications.mail.invitations import Guest
 from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.mails_and_calls import check_app_is_open
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import (
-    SendCall,
-    SkipDelivery,
-    check_app_is_open,
-    senders,
-)
 from notifications.outbox.results import SendResult
+from notifications.outbox.senders import SendCall, SkipDelivery, senders
 
 # Seconds for an attempt with all its requests (shorter than a lease), and for one request.
 TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0

@@ -22,9 +22,9 @@ from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES, claim_due
-from notifications.outbox.mail_and_webhook_senders import SendCall, prepare_batch
 from notifications.outbox.mail_sessions import kept_mail_session
 from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
+from notifications.outbox.senders import SendCall, prepare_batch
 
 logger = logging.getLogger(__name__)
 

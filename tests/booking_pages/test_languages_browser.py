@@ -38,7 +38,7 @@ READ_MAILS = """
 import json, re
 from django.utils import timezone
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import MailsAndCalls
+from notifications.mails_and_calls import MailsAndCalls
 rows = Delivery.objects.filter(booking_id="{booking_id}", type="email", recipient="customer")
 rows = list(rows.order_by("id"))
 batch = MailsAndCalls(rows, timezone.now())

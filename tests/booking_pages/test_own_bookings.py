@@ -20,7 +20,7 @@ from booking_pages.own_bookings import begin_session
 from bookings.models import Booking, Customer
 from common.rate_limit import RefusedKeys
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.senders import prepare_batch
 from tests.booking_pages.test_book_page import NO_PAGE, Shown, make_page
 from tests.world import NOW, Answer, Tenant
 

@@ -11,7 +11,7 @@ from django.utils import timezone
 from bookings.action_links import action_url
 from bookings.models import Booking
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.senders import prepare_batch
 from tests.bookings.booking_drafts import NINE, span, steps
 from tests.world import STAMP, Tenant, at
 

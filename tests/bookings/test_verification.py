@@ -22,8 +22,8 @@ from bookings.services.verification import WrongCode, check_code, code_of, purge
 from bookings.views import holds
 from common.errors import Refusal
 from notifications.models import Delivery, Suppression
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from notifications.outbox.results import FinalState
+from notifications.outbox.senders import prepare_batch
 from tests.bookings.booking_drafts import MARTY, NINE, span
 from tests.world import NOW, Answer, Caller, Tenant
 

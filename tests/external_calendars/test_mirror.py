@@ -18,8 +18,8 @@ from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from notifications.models import Attempt, Delivery, Endpoint, Plan
 from notifications.outbox import dispatcher
 from notifications.outbox.leases import claim_due
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from notifications.outbox.redeliver import redeliver
+from notifications.outbox.senders import prepare_batch
 from tests.bookings.booking_drafts import uid_of
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.external_calendars.mirrored import (

@@ -10,8 +10,8 @@ from availability.models import Calendar
 from external_calendars.models import WrittenEvent
 from notifications.models import Attempt, Delivery
 from notifications.outbox.leases import claim_due
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
 from notifications.outbox.results import record_results
+from notifications.outbox.senders import prepare_batch
 from tests.external_calendars.mirrored import Dies, Memory, change, copies, make_due, shown, write
 from tests.external_calendars.test_mirror import (
     _at_home,

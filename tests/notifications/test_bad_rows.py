@@ -12,11 +12,11 @@ from django.db import DatabaseError, InterfaceError, OperationalError, connectio
 from django.utils import timezone
 
 from bookings.models import Customer
+from notifications.mails_and_calls import MailsAndCalls
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox import dispatcher, poller
 from notifications.outbox.circuit_breaker import endpoint_of, record_endpoint_results
 from notifications.outbox.dispatcher import run_dispatcher
-from notifications.outbox.mail_and_webhook_senders import MailsAndCalls
 from notifications.webhooks.services import rotate_secret, signing_secrets
 from tests.notifications.test_dispatcher import book, hook, make_due, soon
 from tests.sinks import HookSink, MailSink

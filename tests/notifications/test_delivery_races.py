@@ -14,12 +14,14 @@ from django.utils import timezone
 
 from common.ids import new_tenant_id
 from common.sql import database_now
+from notifications import mails_and_calls
 from notifications.models import Attempt, Delivery
-from notifications.outbox import dispatcher, lanes, mail_and_webhook_senders
+from notifications.outbox import dispatcher, lanes, senders
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, next_check
 from notifications.outbox.leases import claim_due
+from notifications.webhooks import call
 from tests.notifications.test_dispatcher import book, hook, make_due, reminder, soon
 from tests.sinks import Answer, HookSink, Mail, MailSink, hook_sink
 from tests.world import Tenant
@@ -61,7 +63,7 @@ def in_thread(work: Any) -> threading.Thread:
 def slow_look(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """The worker pauses between its claim and its second look, until the event is set."""
     go_on = threading.Event()
-    prepare = mail_and_webhook_senders.prepare_batch
+    prepare = senders.prepare_batch
 
     def wait_and_prepare(rows: Any, **options: Any) -> Any:
         if any(row.kind == Delivery.REMINDER for row in rows):
@@ -122,9 +124,7 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
     slow_look: threading.Event,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        mail_and_webhook_senders, "check_reminder_is_current", lambda row, booking: None
-    )
+    monkeypatch.setattr(mails_and_calls, "check_reminder_is_current", lambda row, booking: None)
     booking = book(tenant, soon(hours=30), event_notifications=[reminder()])
     moved_at = move_while_claimed(tenant, slow_look, booking, soon(hours=40))
 
@@ -196,7 +196,7 @@ def test_a_hanging_server_holds_up_no_other(
     """Rows to it stand ahead of all others, and a dispatcher has eight threads."""
     settings.DELIVERY_THREADS, settings.DELIVERY_ENDPOINT_CAP = 8, cap
     settings.DELIVERY_APP_CAP = 1000
-    monkeypatch.setattr(mail_and_webhook_senders, "CALL_DEADLINE", 100.0)
+    monkeypatch.setattr(call, "CALL_DEADLINE", 100.0)
     monkeypatch.setattr(dispatcher, "START_WITHIN", 100.0)
     released = threading.Event()
     with hook_sink() as hanging:

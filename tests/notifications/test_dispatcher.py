@@ -22,7 +22,6 @@ from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.leases import LEASES, claim_due
-from notifications.outbox.mail_and_webhook_senders import CALL_DEADLINE
 from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
     FinalState,
@@ -32,6 +31,7 @@ from notifications.outbox.results import (
     release_unsent,
 )
 from notifications.planning import REMINDER_GRACE
+from notifications.webhooks.call import CALL_DEADLINE
 from notifications.webhooks.services import create_webhook, record_webhook_results
 from tests.queries import Queries
 from tests.sinks import Answer, HookSink, Mail, MailSink

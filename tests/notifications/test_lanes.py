@@ -20,8 +20,8 @@ from notifications.outbox import circuit_breaker, dispatcher, lanes
 from notifications.outbox.dispatcher import Dispatcher, run_dispatcher
 from notifications.outbox.lanes import FULL_PAUSE, HELD_PAUSE, LOCKED_PAUSE, next_check, take_lanes
 from notifications.outbox.leases import _BEGIN_CLAIM, LEASES, claim_due
-from notifications.outbox.mail_and_webhook_senders import NOT_RENDERED
 from notifications.outbox.results import SendResult, record_results
+from notifications.outbox.senders import NOT_RENDERED
 from notifications.tasks import purge_deliveries
 from tests.queries import Queries
 from tests.query_plans import explain, nodes_of

@@ -15,9 +15,9 @@ from django.utils import timezone
 from bookings.models import Booking, Customer
 from bookings.privacy import erase as erasing
 from bookings.privacy import erase_person, retention
-from notifications import tasks
+from notifications import mails_and_calls, tasks
 from notifications.models import CALL_BODY, Attempt, Delivery
-from notifications.outbox import dispatcher, mail_and_webhook_senders
+from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from ops.command_progress import Progress
@@ -283,17 +283,17 @@ def test_erased_while_its_call_is_being_written(
     book(tenant, event_notifications=[reminder("webhook", url=hooks.url("/door"))])
     Delivery.objects.exclude(type="webhook").delete()
     make_due()
-    render = mail_and_webhook_senders.render_body
+    render = mails_and_calls.render_body
 
     def render_and_wait(*args: Any) -> str:
         body = render(*args)
         gate.wait()
         return body
 
-    monkeypatch.setattr(mail_and_webhook_senders, "render_body", render_and_wait)
+    monkeypatch.setattr(mails_and_calls, "render_body", render_and_wait)
     if not guarded:
         rows = Delivery.objects.all()
-        monkeypatch.setattr(mail_and_webhook_senders, "with_lease", lambda deliveries: rows)
+        monkeypatch.setattr(mails_and_calls, "with_lease", lambda deliveries: rows)
     worker = in_thread(lambda: run_dispatcher("webhook"))
     assert gate.reached.wait(10)
     erase(tenant)

@@ -21,7 +21,7 @@ from external_calendars.mirror.compose import compose_event
 from external_calendars.providers import PROVIDERS
 from notifications.mail import PLACEHOLDERS
 from notifications.models import Delivery, EmailTemplate
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.senders import prepare_batch
 from tests.bookings.booking_drafts import links, signature_of
 from tests.external_calendars.mirrored import Memory, connect
 from tests.world import Caller, Tenant

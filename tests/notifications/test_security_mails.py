@@ -13,7 +13,7 @@ from apps_config.services import archive_app, change_role, issue_key
 from notifications.mail import compose_security_mail
 from notifications.mail.bounces import addresses_of
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.senders import prepare_batch
 from notifications.security_mails import SECURITY_MAILS
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app
 from tests.world import Tenant

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from notifications.mail import compose_mail
 from notifications.models import Delivery
-from notifications.outbox.mail_and_webhook_senders import prepare_batch
+from notifications.outbox.senders import prepare_batch
 from ops import doctor
 from tests.common.test_ssrf import settings_of
 from tests.notifications.mails import calendar_of, make_app, make_letter, sent

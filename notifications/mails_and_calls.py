@@ -1,18 +1,12 @@
-"""Prepare claimed deliveries and send them over the network.
-
-`prepare_batch` reads what a batch needs, in a number of queries that does not grow with it, and
-returns for each delivery either the reason not to send it or a function that sends it. That
-function uses the network only: it runs in a thread without database access.
-"""
+"""Prepare e-mails and webhook calls: the sender of these two types of deliveries."""
 
 import copy
 import logging
-import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import UUID
 
@@ -28,10 +22,6 @@ from bookings.records import with_includes
 from bookings.services import code_of
 from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
-from common.errors import is_outage
-from common.hooks import Hook
-from common.net import safe_http
-from common.observability.tracing import trace_headers
 from notifications.invitation_links import INVITATION_MAIL, invitation_url
 from notifications.mail import (
     Letter,
@@ -54,73 +44,23 @@ from notifications.outbox.outdated_reasons import (
     outdated_call_reason,
     outdated_reminder_reason,
 )
-from notifications.outbox.results import FinalState, SendResult, with_lease
+from notifications.outbox.results import SendResult, with_lease
+from notifications.outbox.senders import SendCall, SkipDelivery, senders
 from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
 from notifications.planning import UNASSIGNED, VERIFICATION_CODE
 from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
+from notifications.webhooks.call import send_call
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
-from notifications.webhooks.signing import signature_headers
 
 logger = logging.getLogger(__name__)
 
 Read = TypeVar("Read")
-SendCall = Callable[[], SendResult]
 
-CALL_DEADLINE = 15.0  # seconds, for the whole attempt
-NOT_RENDERED = "The message could not be rendered."
 # Kinds of mail that share the template of another kind.
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
-
-
-class SkipDelivery(Exception):
-    """The delivery is not sent: its final state and the reason."""
-
-    def __init__(self, state: str, reason: str) -> None:
-        super().__init__(reason)
-        self.final_state = FinalState(state, reason)
-
-
-class SendBatch(Protocol):
-    """Prepares the claimed rows of one batch. `types`: the types of deliveries it handles."""
-
-    types: ClassVar[Collection[str]]
-
-    def __init__(self, rows: Sequence[Delivery], now: datetime) -> None: ...
-
-    def send_of(self, row: Delivery) -> SendCall:
-        """Return the function that sends the row without the database. Raises SkipDelivery."""
-
-    def store_rendered_bodies(self) -> None:
-        """Called after all `send_of` calls, in the dispatcher's main thread."""
-
-
-# Layers above register their own.
-senders = Hook[type[SendBatch]]()
-
-
-def prepare_batch(
-    rows: Sequence[Delivery], *, now: datetime
-) -> tuple[list[tuple[Delivery, SendCall]], list[tuple[Delivery, FinalState]]]:
-    """Return (row, send function) pairs and (row, final state) pairs of rows of one type."""
-    sender = next(sender for sender in senders if rows[0].type in sender.types)
-    batch = sender(rows, now)
-    sends, unsent = [], []
-    for row in rows:
-        try:
-            sends.append((row, batch.send_of(row)))
-        except SkipDelivery as skip:
-            unsent.append((row, skip.final_state))
-        except Exception as error:
-            if is_outage(error):
-                raise  # an outage affects all rows
-            # A row that can't be prepared must not stop the others.
-            logger.exception("delivery %s can't be prepared", row.id)
-            unsent.append((row, FinalState(Delivery.FAILED, NOT_RENDERED)))
-    batch.store_rendered_bodies()
-    return sends, unsent
 
 
 class MailedBooking(NamedTuple):
@@ -561,48 +501,3 @@ def check_reminder_is_current(row: Delivery, booking: Booking) -> None:
     """Raise SkipDelivery for a reminder whose booking was rescheduled or cancelled."""
     if reason := outdated_reminder_reason(row, booking):
         raise SkipDelivery(Delivery.CANCELLED, reason)
-
-
-# --- Network --------------------------------------------------------------------------------------
-def send_call(
-    delivery_id: UUID,
-    event: str,
-    url: str,
-    method: str,
-    body: str,
-    expected_code: int | None,
-    secrets: Sequence[str],
-) -> SendResult:
-    """Send one webhook call, with Standard Webhooks headers; a GET has no body."""
-    content = b"" if method == "get" else body.encode()
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "scheduling-webhooks/2",
-        "Service-Event": event,
-        **signature_headers(
-            message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets
-        ),
-        **trace_headers(),
-    }
-    reply = safe_http.send_request(
-        url, method=method.upper(), headers=headers, body=content, deadline=CALL_DEADLINE
-    )
-    return result_of_reply(reply, expected_code)
-
-
-def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> SendResult:
-    """Return the result: only the expected status (default: any 2xx) is a success."""
-    status = reply.status
-    wanted = 200 <= (status or 0) <= 299 if expected_code is None else status == expected_code
-    ok = wanted and not reply.error
-    error = "" if ok else reply.error or f"The server returned {status}."
-    return SendResult(
-        ok=ok,
-        seconds=reply.seconds,
-        response_code=status,
-        error=error,
-        excerpt=reply.excerpt,
-        retry_after=reply.retry_after,
-        final=status == 410,
-        server_failed=not ok and (status is None or status >= 500 or status == 429),
-    )
