@@ -22,8 +22,8 @@ from apps_config.authentication import (
 )
 from apps_config.history import change_actor
 from apps_config.idempotency import find_answer, hash_request, read_key, replay_answer, run_once
-from apps_config.listing_pages import Tally, fetch_page
-from apps_config.models import App, Credential, IdempotencyRecord, Membership
+from apps_config.listing_pages import fetch_page
+from apps_config.models import App, Credential, IdempotencyRecord, ListingTally, Membership
 from common.api.ordering import Orders, read_order
 from common.api.pagination import Page, list_envelope
 from common.api.prefixed_request_headers import service_header
@@ -142,13 +142,11 @@ class TenantView(ApiView):
         rows: QuerySet[Row],
         record: Callable[[Row], Any],
         *,
-        tally: Tally | None = None,
-        has_index: bool = True,
-        whole: Tally | None = None,
+        tally: QuerySet[ListingTally] | None = None,
     ) -> Response:
         """One page of an ordered query set in the API's envelope; see `fetch_page`."""
         page = Page.read(request)
-        total, found = fetch_page(page, rows, tally=tally, has_index=has_index, whole=whole)
+        total, found = fetch_page(page, rows, tally=tally)
         return Response(list_envelope(request, page, total, [record(row) for row in found]))
 
     def filter_and_order(

@@ -64,8 +64,6 @@ class BookingFilter(GroupFilter):
 
 
 FILTER_NAMES = tuple(BookingFilter.base_filters)
-# Those that have an index in the order of the list, or are in most of its rows.
-INDEXED_FILTERS = frozenset({"state", "graph", "completed", "outcome", "resource_id", "project_id"})
 GROUP_FILTER_NAMES = tuple(GroupFilter.base_filters)
 
 

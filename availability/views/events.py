@@ -49,7 +49,6 @@ class EventsView(ResourceScopedView):
             request,
             self.filter_and_order(rows, ORDERS),
             lambda row: EventRecord.of(row, self.zone),
-            has_index=False,
         )
 
     @describe_endpoint(

@@ -8,17 +8,10 @@ from django.db.models import QuerySet
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework.response import Response
 
-from apps_config.listing_pages import Tally, tally_of
+from apps_config.listing_pages import tally_of
 from apps_config.models import ListingTally
 from bookings.booking_input import parse_new_booking, public_body
-from bookings.filters import (
-    FILTER_NAMES,
-    INDEXED_FILTERS,
-    ORDERS,
-    SEARCH_FIELDS,
-    BookingFilter,
-    search_bookings,
-)
+from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking
 from bookings.records import (
@@ -139,8 +132,6 @@ class BookingsView(BookingScopedView):
             rows.order_by(*order),
             booking_writer(includes, self.zone),
             tally=self._tally(),
-            has_index=self._conditions() <= INDEXED_FILTERS,
-            whole=self._tally_of(),
         )
 
     def _filtered(self) -> QuerySet[Booking]:
@@ -150,18 +141,14 @@ class BookingsView(BookingScopedView):
         rows = apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
         return self.changed(rows)
 
-    def _conditions(self) -> set[str]:
-        return self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
-
-    def _tally(self) -> Tally | None:
+    def _tally(self) -> QuerySet[ListingTally] | None:
         """Return the tally of the bookings that match the query; None if none counts them."""
-        if self.caller.resource_id or not self._conditions() <= {"state"}:
+        conditions = self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
+        if self.caller.resource_id or not conditions <= {"state"}:
             return None
         states = self.query.text("state")
-        return self._tally_of(part__in=states.split(",")) if states else self._tally_of()
-
-    def _tally_of(self, **parts: Any) -> Tally:
-        return tally_of(self.app, ListingTally.BOOKINGS, "created_at", **parts)
+        parts = {"part__in": states.split(",")} if states else {}
+        return tally_of(self.app, ListingTally.BOOKINGS, **parts)
 
     @describe_endpoint(
         summary="Create a booking",

@@ -48,14 +48,8 @@ class CustomersView(TenantView):
         changed = self.changed(Booking.objects.for_app(self.app))
         rows = search_customers(self.app, terms, changed if self.complete_until else None)
         is_filtered = terms or self.complete_until
-        tally = tally_of(self.app, ListingTally.CUSTOMERS, "last_booking_at")
-        total, found = fetch_page(
-            page,
-            rows.order_by(order, "address"),
-            tally=None if is_filtered else tally,
-            has_index=False,
-            whole=tally,
-        )
+        tally = None if is_filtered else tally_of(self.app, ListingTally.CUSTOMERS)
+        total, found = fetch_page(page, rows.order_by(order, "address"), tally=tally)
         return Response(list_envelope(request, page, total, customer_records(found, self.now)))
 
 

@@ -7,7 +7,7 @@ from django.db.models import QuerySet
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from apps_config.listing_pages import Tally, tally_of
+from apps_config.listing_pages import tally_of
 from apps_config.models import ListingTally
 from common.api.filters import apply_filters
 from common.api.ordering import order_query_parameters
@@ -55,11 +55,9 @@ class DeliveryScopedView(TenantView):
             self.filter_and_order(with_list_rows(rows), ORDERS),
             DeliveryRecord.of,
             tally=self._tally(webhook),
-            has_index="updated_since" not in values,
-            whole=self._tally_of(),
         )
 
-    def _tally(self, webhook: Webhook | None) -> Tally | None:
+    def _tally(self, webhook: Webhook | None) -> QuerySet[ListingTally] | None:
         """Return the tally that counts the deliveries of the query; None if there is none."""
         values = self.query.values
         if values.keys() & {"booking", "state", "updated_since"}:
@@ -69,17 +67,12 @@ class DeliveryScopedView(TenantView):
         webhooks |= {webhook.id} if webhook else set()
         if len(webhooks) > 1:
             return None
-        parts = [f"{kind}:{webhook_id.hex}" for kind in types for webhook_id in webhooks]
-        if parts:
-            return self._tally_of(part__in=parts)
-        return (
-            self._tally_of(part__startswith=f"{types[0]}:")
-            if "type" in values
-            else self._tally_of()
-        )
-
-    def _tally_of(self, **parts: Any) -> Tally:
-        return tally_of(self.app, ListingTally.DELIVERIES, "id", **parts)
+        counted: dict[str, Any] = {}
+        if webhooks:
+            counted["part__in"] = [f"{kind}:{each.hex}" for kind in types for each in webhooks]
+        elif "type" in values:
+            counted["part__startswith"] = f"{values['type']}:"
+        return tally_of(self.app, ListingTally.DELIVERIES, **counted)
 
 
 class DeliveriesView(DeliveryScopedView):

@@ -1,9 +1,5 @@
-"""Long lists: totals from tallies, deep pages from their periods; the same as COUNT and OFFSET.
+"""Pages of lists with random rows, totals from tallies: the same as those of plain queries."""
 
-Lists of more than ten rows are long here, so that a hundred rows take every way.
-"""
-
-import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -11,8 +7,7 @@ from functools import partial
 from random import Random
 
 import pytest
-from django.db import connection
-from django.db.models import Count, F, Max, Min, Q
+from django.db.models import Count, F, Max, Min, Q, Sum
 
 from apps_config import listing_pages
 from apps_config.listing_pages import PERIODS, merge_rows_of_ended_periods, tally_of
@@ -20,10 +15,9 @@ from apps_config.models import App, ListingTally
 from availability.models import Event
 from bookings.models import AppCustomer, Booking, Customer
 from notifications.models import Delivery, Webhook
-from tests.queries import Queries
 from tests.world import NOW, Tenant
 
-pytestmark = [pytest.mark.usefixtures("clock", "short_lists"), pytest.mark.both_databases]
+pytestmark = [pytest.mark.usefixtures("clock", "deep_pages"), pytest.mark.both_databases]
 
 STATES = ("confirmed", "tentative", "completed", "cancelled")
 ADDRESSES = [f"person{number}@example.com" for number in range(30)]
@@ -31,10 +25,10 @@ LIMIT = 7
 
 
 @pytest.fixture
-def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing_pages, "NARROW", 10)
-    monkeypatch.setattr(listing_pages, "KEYS_AT_ONCE", 12)
-    monkeypatch.setattr(listing_pages, "SHALLOW", 5)
+def deep_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred rows, most are many, and most pages are deep."""
+    monkeypatch.setattr(listing_pages, "FEW", 30)
+    monkeypatch.setattr(listing_pages, "DEEP", 20)
 
 
 class World:
@@ -212,41 +206,6 @@ def test_bookings_are_those_of_a_plain_query(
         check_pages(world, "bookings", query | order, "id", expected)
 
 
-def test_a_page_is_searched_in_its_parts_of_the_list(world: World) -> None:
-    """Bookings that no index has in their order: two of the newer half, every second older week."""
-    world.app.bookings.all().delete()
-    rows = [world.add_booking() for _ in range(160)]
-    places = [3, 50, *(number for number in range(80, 160) if number // 7 % 2)]
-    for number, row in enumerate(rows):
-        made_at = NOW - timedelta(days=number)
-        start = NOW + timedelta(days=100 if number in places else 0)
-        Booking.objects.filter(id=row.id).update(created_at=made_at)
-        Event.objects.filter(id=row.event_id).update(start=start, end=start + timedelta(hours=1))
-    matching = [str(rows[place].id) for place in places]
-
-    def searched(page: int) -> list[tuple[str, str]]:
-        """Of each statement for keys: the bounds of its part, and its limit."""
-        query = {"limit": 20, "page": page, "start": (NOW + timedelta(days=50)).isoformat()}
-        with Queries(connection) as captured:
-            answer = world.tenant.client.get("/v2/bookings", query, headers=world.tenant.headers)
-        shown = [booking["id"] for booking in answer.json()["data"]]
-        assert answer.json()["total"] == len(places)
-        assert shown == matching[20 * (page - 1) : 20 * page]
-        statements = [query["sql"] for query in captured.captured_queries]
-        return [
-            (
-                " ".join(re.findall(r"created_at\"? (>=|<) ", one)),
-                "".join(re.findall(r"LIMIT \d+", one)),
-            )
-            for one in statements
-            if '"id" AS "pk"' in one
-        ]
-
-    # The two are read in one statement without a LIMIT.
-    assert searched(1) == [(">=", ""), (">= <", "LIMIT 5"), (">= <", "LIMIT 14")]
-    assert searched(2) == [(">= <", "LIMIT 2"), ("<", "LIMIT 18")]
-
-
 # --- Customers ------------------------------------------------------------------------------------
 def plain_customers(app: App, condition: Q, column: str) -> list[str]:
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
@@ -345,14 +304,12 @@ def totals(app: App) -> dict[str, list[tuple[int, int]]]:
     """Each list's number of rows in each period; two ways to count them agree."""
     found = {}
     for listing, (model, column) in COLUMNS.items():
-        tally = tally_of(app, listing, column)
-        found[listing] = [
-            (period, count) for period, count in tally.by_period(descending=False) if count
-        ]
+        sums = tally_of(app, listing).values_list("period").annotate(count=Sum("count"))
+        found[listing] = list(sums.exclude(count=0).order_by("period"))
         rows = model.objects.filter(app=app)
         rows = rows.filter(deleted_at=None) if model is Booking else rows
         moments = rows.values_list(column, flat=True)
-        periods = [(moment - listing_pages.EPOCH) // tally.length for moment in moments]
+        periods = [(moment - listing_pages.EPOCH) // PERIODS[listing] for moment in moments]
         assert found[listing] == sorted(
             {period: periods.count(period) for period in periods}.items()
         )
