@@ -247,8 +247,7 @@ def guards() -> dict[str, set[str]]:
     found = {table: app_guards(table) for table in (*CHECKED, *WITH_NEW_KEY)}
     for table in ("availability_resource", "bookings_booking", "notifications_delivery"):
         found[table] = {of_parent.format(table)}
-    for table in ("notifications_delivery", "notifications_plan"):
-        found[table] = found.get(table, set()) | {of_change.format(table)}
+    found["notifications_delivery"] |= {of_change.format("notifications_delivery")}
     names = ("slot_taken", "slot_taken_unit", "slot_taken_capacity")
     on_sqlite = {f"{name}_on_{event}" for name in names for event in ("insert", "update")}
     found["availability_event"] |= set(names) if postgresql else on_sqlite
