@@ -13,8 +13,8 @@ from common.api.pagination import Page
 
 Row = TypeVar("Row", bound=Model)
 
-# So many keys are read sooner than PostgreSQL follows an index of the order until it has met enough
-# rows of a narrow filter, as it may do for a LIMIT.
+# Up to so many keys are read without a LIMIT. For a LIMIT, PostgreSQL may follow the index of the
+# order, and read most rows of the app until it has met those that match.
 FEW = 20_000
 # From this row on, the rows that OFFSET skips are read in the index alone.
 DEEP = 1000

@@ -511,9 +511,9 @@ class RequestCount(models.Model):
 class ListingTally(models.Model):
     """Numbers of rows of long lists, kept by triggers (`tally_triggers`).
 
-    The total of a list is the sum of a few rows instead of a count, and the sums per period tell
-    where a deep page begins (`listing_pages`). Counts are spread over slots, so that concurrent
-    clients do not wait for the lock of one row; a daily task merges those of ended periods.
+    The total of a list is the sum of a few rows instead of a count (`listing_pages`). Counts are
+    spread over slots, so that concurrent clients do not wait for the lock of one row; a daily task
+    merges those of ended periods.
     """
 
     BOOKINGS, CUSTOMERS, DELIVERIES = "bookings", "customers", "deliveries"
