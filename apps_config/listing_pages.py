@@ -9,6 +9,12 @@ from common.api.pagination import Page
 
 Row = TypeVar("Row", bound=Model)
 
+# Up to so many keys are read without a LIMIT. For a LIMIT, PostgreSQL may follow the index of the
+# order, and read most rows of the app until it has met those that match.
+FEW = 20_000
+# From this row on, the rows that OFFSET skips are read in the index alone.
+DEEP = 1000
+
 
 def tally_of(app: App, listing: str, **parts: Any) -> QuerySet[ListingTally]:
     """Return the tally of the app's list, or of those parts of it."""
@@ -23,4 +29,16 @@ def fetch_page(
     tally: counts `rows`; without it, the database counts them.
     """
     total = rows.count() if tally is None else tally.aggregate(total=Sum("count"))["total"] or 0
-    return total, list(rows[page.start : min(page.stop, total)]) if page.start < total else []
+    stop = min(page.stop, total)
+    if page.start >= stop:
+        return total, []
+    if total <= page.limit:
+        return total, list(rows)[:total]
+    keys = rows.prefetch_related(None).values_list("pk", flat=True)
+    if tally is None and total <= FEW:
+        found = rows.filter(pk__in=list(keys)[page.start : stop])
+    elif page.start >= DEEP:
+        found = rows.filter(pk__in=list(keys[page.start : stop]))
+    else:
+        found = rows[page.start : stop]
+    return total, list(found)

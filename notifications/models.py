@@ -1,12 +1,10 @@
 """The outbox: deliveries, their attempts, and the webhooks they call."""
 
-from collections.abc import Mapping
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.contrib.postgres.functions import TransactionNow
 from django.db import models
-from django.db.models import Case, F, Value, When
+from django.db.models import Case, Value, When
 from django.db.models.functions import Coalesce
 
 from apps_config.history import ChangeHistory
@@ -427,37 +425,6 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return self.error or str(self.response_code or "sent")
-
-
-class PlanQuerySet(models.QuerySet["Plan"]):
-    def add(self, column: str, counts: Mapping[UUID, int]) -> None:
-        """Add to `planned` or `purged` of the changes, under locks in order of key.
-
-        One statement for all plans with the same count.
-        """
-        plans = self.filter(change__in=counts).order_by("change")
-        list(plans.select_for_update().values_list("change"))
-        for count in set(counts.values()):
-            changes = [change for change, number in counts.items() if number == count]
-            self.filter(change__in=changes).update(**{column: F(column) + count})
-
-
-class Plan(models.Model):
-    """The number of deliveries planned for a change, which `verify_deliveries` checks."""
-
-    change = models.OneToOneField(
-        StateChange,
-        models.CASCADE,
-        primary_key=True,
-        related_name="delivery_plan",
-    )
-    planned = models.PositiveSmallIntegerField()
-    purged = models.PositiveSmallIntegerField(default=0, help_text="taken away by retention")
-
-    objects = PlanQuerySet.as_manager()
-
-    def __str__(self) -> str:
-        return f"{self.planned} planned, {self.purged} purged"
 
 
 class Endpoint(models.Model):

@@ -135,8 +135,9 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
     is_bare = row.booking_id in erasure.bare
     has_left = row.type == Delivery.EMAIL and row.is_final and is_bare
     if has_left or _is_mail_to(row, erasure):
-        row.content = {}
-        return before != {}
+        # Without texts: the bookings that the e-mail also told of.
+        row.content = {key: value for key, value in before.items() if key == "others"}
+        return row.content != before
     gone = {
         *(_written_facts(row, erasure) if is_bare else ()),
         *(["former"] if row.is_final else ()),

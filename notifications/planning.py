@@ -26,7 +26,7 @@ from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from common.sql import id_param, insert_rows, to_uuid
 from common.updated_at import transaction_start
 from notifications.merged_mails import MergedMails
-from notifications.models import ChangeCalls, Delivery, LaneCheck, Plan
+from notifications.models import ChangeCalls, Delivery, LaneCheck
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.queueing import queue_delivery
@@ -81,7 +81,7 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
     merged = MergedMails(transitions)
-    plans, rows = [], []
+    rows: list[Delivery] = []
     for transition in transitions:
         event = event_of(transition)
         mailed_together = per_mail.get(transition.booking.id, [transition])
@@ -94,12 +94,10 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
             row.number = number
         if transition in calls:
             calls[transition].first_number = len(own)
-        if own or transition in calls:
-            plans.append(Plan(change=transition.change, planned=len(own)))
-            rows += own
+        rows += own
     merged.save()
-    if plans:
-        insert_rows(plans, [*calls.values()], rows)
+    if rows or calls:
+        insert_rows([*calls.values()], rows)
         wake_dispatchers_after_commit(rows, [Delivery.WEBHOOK] if calls else [])
 
 
@@ -162,19 +160,24 @@ def _transitions_per_mail(transitions: Sequence[Transition]) -> dict[UUID, list[
     return per_mail
 
 
+def mail_recipients(graph: str, kind: str) -> tuple[str, ...]:
+    """Return who gets e-mails of the kind: a state that a booking enters, `rescheduled`, ..."""
+    if kind == "tentative" and graph not in TENTATIVE_GRAPHS:
+        return ()
+    return MAILS.get(kind, ())
+
+
 def _state_mails(
     transition: Transition, event: str, mailed_together: Sequence[Transition]
 ) -> Iterator[Delivery]:
-    graph = transition.booking.graph
-    is_draft = transition.change.to_state == INITIALIZED
-    if transition.edit and not _mails_update(transition):
+    if transition.change.to_state == INITIALIZED:
         return
-    if is_draft or (event == "tentative" and graph not in TENTATIVE_GRAPHS):
+    if transition.edit and not _mails_update(transition):
         return
     kind = _kind_of_move(mailed_together) if event == RESCHEDULED else event
     recipients = [
         mail
-        for mail in MAILS.get(kind, ())
+        for mail in mail_recipients(transition.booking.graph, kind)
         if mailed_together and mail not in transition.notified_elsewhere
     ]
     facts = _facts(transition, mailed_together, kind) if recipients else {}

@@ -1,3 +1,4 @@
+import logging
 import time
 import uuid
 from datetime import timedelta
@@ -8,11 +9,15 @@ from django.conf import settings
 from bookings import privacy
 from common.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
+from notifications.delivery_check import find_delivery_faults
 from notifications.outbox import beat_heartbeat, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
 
+logger = logging.getLogger(__name__)
+
+MAX_LOGGED = 20  # faults of deliveries
 PURGE_SECONDS = 20.0  # of one task: a worker that is asked to stop waits for it
 
 
@@ -67,3 +72,12 @@ def purge_people(after: str | None = None) -> None:
         if time.monotonic() > ends:
             purge_people.apply_async(args=[str(purged.last)], expires=3600, retry=False)
             return
+
+
+@shared_task
+def check_deliveries() -> None:
+    """Log missing e-mails, and missing and duplicate reminders."""
+    faults = find_delivery_faults(database_now())
+    if faults:
+        shown = "; ".join(faults[:MAX_LOGGED])
+        logger.error("%s deliveries are missing or duplicate: %s", len(faults), shown)

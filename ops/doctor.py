@@ -44,6 +44,7 @@ from external_calendars.sync.health_queries import (
     in_first_sync,
     least_synced,
 )
+from notifications.delivery_check import find_delivery_faults
 from notifications.mail.envelope import may_send_from
 from notifications.models import Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat
@@ -308,6 +309,15 @@ def _late(since: datetime | None, now: datetime, fix: str) -> Finding:
     return Finding(level, f"the oldest is overdue by {readable_age(age)}", fix)
 
 
+def check_planned_deliveries() -> Finding:
+    faults = find_delivery_faults(database_now())
+    if faults:
+        shown = "; ".join(faults[:NAMED]) + ("; ..." if faults[NAMED:] else "")
+        fix = "Report this as a bug. Send missing e-mails to these customers by hand."
+        return Finding(FAIL, f"{len(faults):,} missing or duplicate: {shown}", fix)
+    return Finding(OK, "none is missing or duplicate")
+
+
 def check_webhooks() -> Finding:
     switched_off = Webhook.objects.filter(active=False, deleted_at=None)
     count = switched_off.exclude(disabled_reason="").count()
@@ -527,6 +537,11 @@ CHECKS = (
             "Check the database: this query takes too long.",
         )
         for kind in Delivery.TYPES
+    ),
+    Check(
+        "planned deliveries",
+        check_planned_deliveries,
+        "Check the database: this query takes too long.",
     ),
     Check("completions", check_completions, "Check the database."),
     Check("webhooks", check_webhooks, "Check the database."),

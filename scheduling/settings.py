@@ -646,6 +646,7 @@ PERIODIC_TASKS = {
     "external_calendars.tasks.advance_sync_windows": ("02:47", "calendar"),
     "notifications.tasks.purge_deliveries": ("03:17", "celery"),
     "notifications.tasks.purge_people": ("03:47", "celery"),
+    "notifications.tasks.check_deliveries": ("04:47", "celery"),
     "apps_config.tasks.purge_idempotency_records": (":07", "celery"),
     "availability.tasks.purge_holds": (":27", "celery"),
     "bookings.tasks.purge_unverified_bookings": (":47", "celery"),

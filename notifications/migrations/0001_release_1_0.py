@@ -44,14 +44,6 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
-            name='Plan',
-            fields=[
-                ('change', models.OneToOneField(on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='delivery_plan', serialize=False, to='bookings.statechange')),
-                ('planned', models.PositiveSmallIntegerField()),
-                ('purged', models.PositiveSmallIntegerField(default=0, help_text='taken away by retention')),
-            ],
-        ),
-        migrations.CreateModel(
             name='TaskRun',
             fields=[
                 ('task', models.CharField(max_length=100, primary_key=True, serialize=False)),

@@ -4,7 +4,6 @@ The transaction of a change holds the lock of the resource, so it writes one `Ch
 however many webhooks the app has. A worker writes the deliveries before it claims.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from operator import attrgetter, itemgetter
 from uuid import UUID
@@ -13,7 +12,7 @@ from django.db import transaction
 
 from common.ids import new_tenant_id
 from common.sql import insert_rows
-from notifications.models import ChangeCalls, ChangeCallsQuerySet, Delivery, Plan, Webhook
+from notifications.models import ChangeCalls, ChangeCallsQuerySet, Delivery, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import in_turns
 from notifications.planning import CALL_EXPIRES_AFTER
@@ -79,8 +78,6 @@ def _expand(rows: Sequence[ChangeCalls]) -> None:
         return
     webhooks = Webhook.objects.in_bulk({UUID(each) for row in rows for each in row.webhooks})
     deliveries = [delivery for row in rows for delivery in _deliveries(row, webhooks)]
-    planned = Counter(row.change_id for row in deliveries if row.change_id)
-    Plan.objects.add("planned", planned)
     # In one order, so that no two expansions deadlock at the counts of the delivery log.
     insert_rows(sorted(deliveries, key=attrgetter("app_id", "webhook_id")))
     ChangeCalls.objects.filter(change__in=[row.change_id for row in rows]).update(

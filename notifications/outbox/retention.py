@@ -1,7 +1,6 @@
-"""Retention: delete old finished deliveries with their attempts; plans keep the counts."""
+"""Retention: delete old finished deliveries with their attempts."""
 
-from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -11,7 +10,7 @@ from django.db.models import Exists, OuterRef, QuerySet
 
 from common.batching import iterate_batches
 from common.sql import id_in_sql
-from notifications.models import ChangeCalls, Delivery, Endpoint, LaneCheck, Plan
+from notifications.models import ChangeCalls, Delivery, Endpoint, LaneCheck
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 
 BATCH = 1000
@@ -66,21 +65,14 @@ def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
         locked = rows.select_for_update(of=("self",), skip_locked=True)
         found = [_Deleted(*row) for row in locked.values_list("id", "change", "finished_at")]
         if found:
-            purged = Counter(row.change_id for row in found if row.change_id)
-            Plan.objects.add("purged", purged)
+            changes = {row.change_id for row in found if row.change_id}
+            expanded = ChangeCalls.objects.filter(change__in=changes, waiting_since=None)
+            # Locked, so that the later of two concurrent runs sees the deletions of the first.
+            list(expanded.select_for_update().order_by("change").values_list("change"))
             _delete([row.id for row in found])
-            _delete_unused_calls(purged)
+            calls = Delivery.objects.filter(change=OuterRef("change"), webhook__isnull=False)
+            expanded.filter(~Exists(calls)).delete()
         return found
-
-
-def _delete_unused_calls(changes: Collection[UUID]) -> None:
-    """Delete the calls of changes without deliveries to webhooks.
-
-    The locks of the plans let a concurrent run see these deletions.
-    """
-    calls = Delivery.objects.filter(change=OuterRef("change"), webhook__isnull=False)
-    expanded = ChangeCalls.objects.filter(change__in=changes, waiting_since=None)
-    expanded.filter(~Exists(calls)).delete()
 
 
 def _delete(ids: Sequence[UUID]) -> None:

@@ -1,9 +1,5 @@
-"""Long lists: totals from tallies, deep pages from their periods; the same as COUNT and OFFSET.
+"""Pages of lists with random rows, totals from tallies: the same as those of plain queries."""
 
-Lists of more than ten rows are long here, so that a hundred rows take every way.
-"""
-
-import re
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
@@ -11,19 +7,17 @@ from functools import partial
 from random import Random
 
 import pytest
-from django.db import connection
-from django.db.models import Count, F, Max, Min, Q
+from django.db.models import Count, F, Max, Min, Q, Sum
 
 from apps_config import listing_pages
-from apps_config.listing_pages import PERIODS, merge_rows_of_ended_periods, tally_of
+from apps_config.listing_pages import tally_of
 from apps_config.models import App, ListingTally
 from availability.models import Event
 from bookings.models import AppCustomer, Booking, Customer
 from notifications.models import Delivery, Webhook
-from tests.queries import Queries
 from tests.world import NOW, Tenant
 
-pytestmark = [pytest.mark.usefixtures("clock", "short_lists"), pytest.mark.both_databases]
+pytestmark = [pytest.mark.usefixtures("clock", "deep_pages"), pytest.mark.both_databases]
 
 STATES = ("confirmed", "tentative", "completed", "cancelled")
 ADDRESSES = [f"person{number}@example.com" for number in range(30)]
@@ -31,10 +25,10 @@ LIMIT = 7
 
 
 @pytest.fixture
-def short_lists(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing_pages, "NARROW", 10)
-    monkeypatch.setattr(listing_pages, "KEYS_AT_ONCE", 12)
-    monkeypatch.setattr(listing_pages, "SHALLOW", 5)
+def deep_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a hundred rows, most are many, and most pages are deep."""
+    monkeypatch.setattr(listing_pages, "FEW", 30)
+    monkeypatch.setattr(listing_pages, "DEEP", 20)
 
 
 class World:
@@ -212,41 +206,6 @@ def test_bookings_are_those_of_a_plain_query(
         check_pages(world, "bookings", query | order, "id", expected)
 
 
-def test_a_page_is_searched_in_its_parts_of_the_list(world: World) -> None:
-    """Bookings that no index has in their order: two of the newer half, every second older week."""
-    world.app.bookings.all().delete()
-    rows = [world.add_booking() for _ in range(160)]
-    places = [3, 50, *(number for number in range(80, 160) if number // 7 % 2)]
-    for number, row in enumerate(rows):
-        made_at = NOW - timedelta(days=number)
-        start = NOW + timedelta(days=100 if number in places else 0)
-        Booking.objects.filter(id=row.id).update(created_at=made_at)
-        Event.objects.filter(id=row.event_id).update(start=start, end=start + timedelta(hours=1))
-    matching = [str(rows[place].id) for place in places]
-
-    def searched(page: int) -> list[tuple[str, str]]:
-        """Of each statement for keys: the bounds of its part, and its limit."""
-        query = {"limit": 20, "page": page, "start": (NOW + timedelta(days=50)).isoformat()}
-        with Queries(connection) as captured:
-            answer = world.tenant.client.get("/v2/bookings", query, headers=world.tenant.headers)
-        shown = [booking["id"] for booking in answer.json()["data"]]
-        assert answer.json()["total"] == len(places)
-        assert shown == matching[20 * (page - 1) : 20 * page]
-        statements = [query["sql"] for query in captured.captured_queries]
-        return [
-            (
-                " ".join(re.findall(r"created_at\"? (>=|<) ", one)),
-                "".join(re.findall(r"LIMIT \d+", one)),
-            )
-            for one in statements
-            if '"id" AS "pk"' in one
-        ]
-
-    # The two are read in one statement without a LIMIT.
-    assert searched(1) == [(">=", ""), (">= <", "LIMIT 5"), (">= <", "LIMIT 14")]
-    assert searched(2) == [(">= <", "LIMIT 2"), ("<", "LIMIT 18")]
-
-
 # --- Customers ------------------------------------------------------------------------------------
 def plain_customers(app: App, condition: Q, column: str) -> list[str]:
     rows = Customer.objects.filter(booking__app=app, booking__deleted_at=None).exclude(email="")
@@ -314,56 +273,34 @@ def test_deliveries_are_those_of_a_plain_query(world: World, direction: str) -> 
 
 
 # --- Tallies --------------------------------------------------------------------------------------
-COLUMNS = {
-    ListingTally.BOOKINGS: (Booking, "created_at"),
-    ListingTally.CUSTOMERS: (AppCustomer, "last_booking_at"),
-}
-
-
-def test_merged_periods_have_the_same_numbers(world: World) -> None:
-    """Also those that get more rows and are merged again."""
-    for count in range(3):
-        ListingTally.objects.filter(slot=0).update(slot=count + 1)
-        world.add(5)
-    before = totals(world.app)
-
-    merged = [*merge_rows_of_ended_periods(now=NOW), *merge_rows_of_ended_periods(now=NOW)]
-
-    rows = ListingTally.objects.filter(app=world.app)
-    ended = (NOW - listing_pages.EPOCH) // PERIODS[ListingTally.BOOKINGS] - 4
-    old = rows.filter(listing=ListingTally.BOOKINGS, period__lt=ended)
-    assert sum(merged) > 0
-    assert totals(world.app) == before
-    world.add(5)
-    before = totals(world.app)
-    assert sum(merge_rows_of_ended_periods(now=NOW)) > 0
-    assert totals(world.app) == before
-    assert set(old.values_list("slot", flat=True)) == {listing_pages.SLOTS}
-
-
-def totals(app: App) -> dict[str, list[tuple[int, int]]]:
-    """Each list's number of rows in each period; two ways to count them agree."""
+def differences(app: App) -> dict[str, tuple[int, int]]:
+    """List -> its number of rows by the tally and in the database, where they differ."""
+    counted = {
+        ListingTally.BOOKINGS: Booking.objects.filter(app=app, deleted_at=None),
+        ListingTally.CUSTOMERS: AppCustomer.objects.filter(app=app),
+        ListingTally.DELIVERIES: Delivery.objects.filter(app=app),
+    }
     found = {}
-    for listing, (model, column) in COLUMNS.items():
-        tally = tally_of(app, listing, column)
-        found[listing] = [
-            (period, count) for period, count in tally.by_period(descending=False) if count
-        ]
-        rows = model.objects.filter(app=app)
-        rows = rows.filter(deleted_at=None) if model is Booking else rows
-        moments = rows.values_list(column, flat=True)
-        periods = [(moment - listing_pages.EPOCH) // tally.length for moment in moments]
-        assert found[listing] == sorted(
-            {period: periods.count(period) for period in periods}.items()
-        )
+    for listing, rows in counted.items():
+        tallied = tally_of(app, listing).aggregate(total=Sum("count"))["total"] or 0
+        if tallied != rows.count():
+            found[listing] = (tallied, rows.count())
     return found
+
+
+def test_tallies_are_the_numbers_of_rows(world: World) -> None:
+    """Of several connections, each of which has a slot of its own."""
+    ListingTally.objects.filter(slot=ListingTally.objects.first().slot).update(slot=99)
+    world.add(5)
+    Booking.objects.filter(app=world.app).order_by("id")[0].delete()
+
+    assert differences(world.app) == {}
 
 
 def test_a_wrong_tally_is_found(world: World) -> None:
     """The control of the comparisons above: a total that a trigger missed is not overlooked."""
-    ListingTally.objects.filter(app=world.app, slot=ListingTally.objects.first().slot).update(
-        count=F("count") + 1
-    )
+    tally = tally_of(world.app, ListingTally.BOOKINGS).first()
+    ListingTally.objects.filter(pk=tally.pk).update(count=F("count") + 1)
+    total = Booking.objects.filter(app=world.app, deleted_at=None).count()
 
-    with pytest.raises(AssertionError):
-        totals(world.app)
+    assert differences(world.app) == {"bookings": (total + 1, total)}

@@ -23,6 +23,7 @@ from tests.bookings.race_tenant import (
     span,
 )
 from tests.bookings.random_operations import Job, run_operations
+from tests.delivery_faults import live_delivery_faults
 from tests.services import Service
 
 pytestmark = pytest.mark.both_databases
@@ -228,7 +229,7 @@ def test_everything_fits_together_afterwards(live_service: Service, operations: 
     assert refusals <= REFUSALS
     expected = FREQUENT if operations == 400 else FREQUENT | RARE
     assert expected <= outcomes.keys(), outcomes
-    live_service.manage("verify_deliveries")
+    assert live_delivery_faults(live_service) == "[]"
 
 
 @pytest.mark.deep
@@ -247,7 +248,7 @@ def test_everything_fits_together_after_kills(live_service: Service) -> None:
     assert outcomes.total() == 5000
     assert "cut" in refusals <= REFUSALS | {"cut", "busy"}
     assert outcomes.keys() >= FREQUENT, outcomes
-    live_service.manage("verify_deliveries")
+    assert live_delivery_faults(live_service) == "[]"
 
 
 @contextmanager

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
 from availability.models import Calendar
@@ -12,6 +11,7 @@ from external_calendars.sync.inbound_changes import apply_inbound_changes
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
+from tests.delivery_faults import delivery_faults
 from tests.external_calendars.mirrored import (
     Memory,
     change,
@@ -73,7 +73,7 @@ def test_who_is_erased_disappears_there(
     assert "arty" not in text and "0100" not in text and "ORGANIZER" not in text
     assert deliveries() == [("confirmed", "delivered", ""), ("write", "delivered", "")]
     assert copies() == [("written", "")]
-    call_command("verify_deliveries")
+    assert delivery_faults() == []
 
 
 def test_a_seat_that_is_erased_leaves_the_others(

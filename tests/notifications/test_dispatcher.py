@@ -17,7 +17,7 @@ from bookings.models import Booking
 from common.errors import NotFound
 from external_calendars.mirror.writer import TRY_DEADLINE
 from notifications import tasks
-from notifications.models import CALL_BODY, Attempt, Delivery, Endpoint, LaneCheck, Plan, Webhook
+from notifications.models import CALL_BODY, Attempt, Delivery, Endpoint, LaneCheck, Webhook
 from notifications.outbox import dispatcher
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.dispatcher import run_dispatcher
@@ -121,10 +121,6 @@ def test_mails_of_a_request_and_its_confirmation(tenant: Tenant, mails: MailSink
         ("email", "confirmed", "owner", "delivered"),
     ]
     assert list(Attempt.objects.values_list("response_code", "error")) == [(None, "")] * 4
-    assert list(Plan.objects.order_by("change").values_list("planned", "purged")) == [
-        (2, 0),
-        (2, 0),
-    ]
 
 
 def test_mails_of_one_booking_leave_in_order(tenant: Tenant, mails: MailSink) -> None:

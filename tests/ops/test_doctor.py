@@ -43,6 +43,7 @@ NAMES = [
     "overdue emails",
     "overdue webhooks",
     "overdue calendars",
+    "planned deliveries",
     "completions",
     "webhooks",
     "breakers",

@@ -53,7 +53,7 @@ SQL_BY_HAND = {
     "common/sql.py": (
         "common/test_sql",
         "bookings/test_series",
-        "ops/test_delivery_audit",
+        "notifications/test_delivery_check",
         "apps_config/test_rates",
         "apps_config/test_public_limits",
         "bookings/test_hold_races",
