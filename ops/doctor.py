@@ -539,7 +539,7 @@ CHECKS = (
         for kind in Delivery.TYPES
     ),
     Check(
-        "planned deliveries",
+        "planning",
         check_planned_deliveries,
         "Check the database: this query takes too long.",
     ),

@@ -43,7 +43,7 @@ NAMES = [
     "overdue emails",
     "overdue webhooks",
     "overdue calendars",
-    "planned deliveries",
+    "planning",
     "completions",
     "webhooks",
     "breakers",
