@@ -1,9 +1,8 @@
-"""Authentication: HTTP Basic with four kinds of key, one query (api.md section 3)."""
+"""Authentication: HTTP Basic with four kinds of key (api.md section 3)."""
 
 import base64
 import binascii
 import hmac
-import json
 import uuid
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from django.conf import settings
-from django.db import connection
 from django.http import HttpRequest
 
 from apps_config.models import (
@@ -26,9 +24,9 @@ from apps_config.models import (
 from apps_config.second_factors import OFF, has_second_factor, must_have_second_factor
 from apps_config.services import LOG_IN_DESCRIPTION
 from common.batching import delete_in_batches
+from common.compiled_query import FixedQuery
 from common.email_address import canonical_address
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
-from common.instants import to_aware
 from common.rate_limit import (
     CountedRequest,
     RateKey,
@@ -41,26 +39,17 @@ from common.sql import count_up
 
 Scope = TypeVar("Scope")
 
-MAX_HEADER = 1024
+MAX_HEADER, MAX_PREFIX = 1024, 40
 PURGE_SLICE = 5000
 _NOBODY_HASH = digest_secret("")
 
-# One row per membership of an access token's account; one row for every other key.
-_LOOK_UP = """
-SELECT c.id, c.kind, c.description, c.secret_hash, c.expires_at, c.revoked_at, c.last_used_at,
-       account.id, account.email, account.is_active,
-       resource.id, resource.email, resource.deleted_at, membership.role,
-       c.projects, c.origins, page.settings, page.deleted_at,
-       app.id, app.slug, app.name, app.mode, app.settings, app.archived_at,
-       app.created_at, app.updated_at
-FROM apps_config_credential c
-LEFT JOIN apps_config_account account ON account.id = c.account_id
-LEFT JOIN availability_resource resource ON resource.id = c.resource_id
-LEFT JOIN availability_project page ON page.id = c.hosted_project_id
-LEFT JOIN apps_config_membership membership ON membership.account_id = c.account_id
-LEFT JOIN apps_config_app app ON app.id = COALESCE(c.app_id, membership.app_id)
-WHERE c.prefix = %s
-"""
+_CREDENTIAL = FixedQuery(
+    lambda prefix: (
+        Credential.objects.filter(prefix=prefix)
+        .select_related("app", "account", "resource", "hosted_project")
+        .order_by()
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,40 +84,6 @@ class Caller:
         return "widget" if self.is_widget else "api"
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row of the look-up, in Python types on every database."""
-
-    id: uuid.UUID
-    kind: str
-    description: str
-    secret_hash: str
-    expires_at: datetime | None
-    revoked_at: datetime | None
-    last_used_at: datetime | None
-    account_id: uuid.UUID | None
-    account_email: str | None
-    account_active: bool | None
-    resource_id: uuid.UUID | None
-    resource_email: str | None
-    resource_deleted_at: datetime | None
-    role: str | None
-    projects: str | None
-    origins: str | None
-    page_settings: str | None  # of the project whose hosted page hands the key out
-    page_deleted_at: datetime | None
-    app: App | None
-
-    @property
-    def is_unpublished(self) -> bool:
-        """Whether the key was handed out by a hosted page that no longer exists."""
-        if self.page_settings is None or self.app is None:
-            return False
-        settings = json.loads(self.page_settings)
-        settings = settings if isinstance(settings, dict) else {}
-        return self.page_deleted_at is not None or not self.app.publishes(settings)
-
-
 def read_basic(header: str | None) -> tuple[str, str]:
     """User and password of an Authorization header. Raises Unauthenticated if it is not valid
     Basic.
@@ -156,148 +111,106 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     raises NotFound, as an unknown slug does; so does the key of a page that is not published.
     """
     user, password = read_basic(header)
-    prefix, secret = password[:-SECRET_LENGTH], password[-SECRET_LENGTH:]
-    rows = _look_up(prefix) if 0 < len(prefix) <= 40 else []
+    credential = _find_credential(password[:-SECRET_LENGTH])
     # Compare even if the prefix is unknown, so that the response time reveals nothing.
-    expected = rows[0].secret_hash if rows else _NOBODY_HASH
-    matches = hmac.compare_digest(expected, digest_secret(secret))
-    if not (rows and matches and _is_valid(rows[0], user, now)):
+    expected = credential.secret_hash if credential else _NOBODY_HASH
+    matches = hmac.compare_digest(expected, digest_secret(password[-SECRET_LENGTH:]))
+    if not (credential and matches and _is_valid(credential, user, now)):
         raise Unauthenticated()
-    if _comes_from_a_refused_log_in(rows[0]):
+    if _comes_from_a_refused_log_in(credential):
         raise Unauthenticated()
-    if rows[0].is_unpublished:
+    if _is_unpublished(credential):
         raise NotFound("Project")
-    _touch_last_used(rows[0], now)
-    return _caller(rows, app_slug)
+    _touch_last_used(credential, now)
+    return _caller(credential, app_slug)
 
 
-def _look_up(prefix: str) -> list[_Row]:
-    with connection.cursor() as cursor:
-        cursor.execute(_LOOK_UP, [prefix])
-        found = cursor.fetchall()
-    return [_row(values) for values in found]
+def _find_credential(prefix: str) -> Credential | None:
+    found = _CREDENTIAL(prefix) if 0 < len(prefix) <= MAX_PREFIX else []
+    return found[0] if found else None
 
 
-def _row(values: tuple[Any, ...]) -> _Row:
-    if connection.vendor == "sqlite":
-        values = tuple(
-            convert(value) if convert and value is not None else value
-            for convert, value in zip(_SQLITE_TYPES, values, strict=True)
-        )
-    of_key, (app_id, *of_app) = values[:-8], values[-8:]
-    return _Row(*(*of_key, _app(app_id, *of_app) if app_id else None))
+def _holder(credential: Credential) -> str:
+    """Return the address of the account or resource; "" for keys of an app."""
+    holder = credential.account or credential.resource
+    return (holder.email or "") if holder else ""
 
 
-def _app(
-    app_id: uuid.UUID,
-    slug: str,
-    name: str,
-    mode: str,
-    app_settings: str,
-    archived_at: datetime | None,
-    created_at: datetime,
-    updated_at: datetime,
-) -> App:
-    app = App(
-        id=app_id,
-        slug=slug,
-        name=name,
-        mode=mode,
-        settings=json.loads(app_settings),
-        archived_at=archived_at,
-        created_at=created_at,
-        updated_at=updated_at,
-    )
-    app._state.adding = False
-    app._state.db = "default"
-    return app
-
-
-_SQLITE_TYPES = (
-    uuid.UUID,
-    *[None] * 3,
-    *[to_aware] * 3,
-    uuid.UUID,
-    None,
-    bool,
-    uuid.UUID,
-    None,
-    to_aware,
-    None,
-    *[None] * 3,
-    to_aware,
-    uuid.UUID,
-    *[None] * 4,
-    *[to_aware] * 3,
-)
-
-
-def _is_valid(row: _Row, user: str, now: datetime) -> bool:
-    holder = row.account_email or row.resource_email or ""
+def _is_valid(credential: Credential, user: str, now: datetime) -> bool:
+    holder, app = _holder(credential), credential.app
     return (
         (user == holder or canonical_address(user) == canonical_address(holder))
-        and row.revoked_at is None
-        and (row.expires_at is None or row.expires_at > now)
-        and row.account_active is not False
-        and row.resource_deleted_at is None
-        and not (row.kind != Credential.ACCESS and row.app and row.app.archived_at)
+        and credential.revoked_at is None
+        and (credential.expires_at is None or credential.expires_at > now)
+        and (credential.account is None or credential.account.is_active)
+        and (credential.resource is None or credential.resource.deleted_at is None)
+        and (app is None or app.archived_at is None)
     )
 
 
-def _comes_from_a_refused_log_in(row: _Row) -> bool:
+def _is_unpublished(credential: Credential) -> bool:
+    """Whether the key was handed out by a hosted page that no longer exists."""
+    page, app = credential.hosted_project, credential.app
+    if page is None or app is None:
+        return False
+    return page.deleted_at is not None or not app.publishes(page.settings)
+
+
+def _comes_from_a_refused_log_in(credential: Credential) -> bool:
     """Whether the token was made with a password that would get no token today: after a change of
     PASSWORD_LOGIN, REQUIRE_SECOND_FACTOR or the account's rights.
     """
-    if row.kind != Credential.ACCESS or row.description != LOG_IN_DESCRIPTION:
+    account = credential.account
+    if account is None or credential.description != LOG_IN_DESCRIPTION:
         return False
     if not settings.PASSWORD_LOGIN:
         return True
     if settings.REQUIRE_SECOND_FACTOR == OFF:
         return False
-    account = Account.objects.get(credentials__pk=row.id)
     return must_have_second_factor(account) and not has_second_factor(account)
 
 
-def _touch_last_used(row: _Row, now: datetime) -> None:
+def _touch_last_used(credential: Credential, now: datetime) -> None:
     """Record the last use by the minute: at most one write per minute and key."""
     minute = now.replace(second=0, microsecond=0)
-    if row.last_used_at is None or row.last_used_at < minute:
+    if credential.last_used_at is None or credential.last_used_at < minute:
         with ignore_database_outage():
-            Credential.objects.filter(id=row.id).update(last_used_at=minute)
+            Credential.objects.filter(id=credential.id).update(last_used_at=minute)
 
 
-def _caller(rows: list[_Row], app_slug: str | None) -> Caller:
-    row = rows[0]
-    memberships: tuple[tuple[str, App], ...]
-    if row.kind == Credential.ACCESS:
-        memberships = tuple(
-            (row.role or Membership.VIEWER, row.app)
-            for row in rows
-            if row.app and row.app.archived_at is None
-        )
-    else:
-        memberships = ((Membership.OWNER, row.app),) if row.app else ()
+def _caller(credential: Credential, app_slug: str | None) -> Caller:
+    memberships = tuple(_memberships(credential))
     named = [pair for pair in memberships if app_slug is None or pair[1].slug == app_slug]
     if app_slug is not None and not named:
         raise NotFound("App")
     role, app = named[0] if len(named) == 1 else (Membership.VIEWER, None)
     return Caller(
-        credential_id=row.id,
-        kind=row.kind,
+        credential_id=credential.id,
+        kind=credential.kind,
         role=role,
         app=app,
         memberships=memberships,
-        account_id=row.account_id,
-        resource_id=row.resource_id,
-        actor=row.account_email or row.resource_email or f"{row.kind} key {str(row.id)[:8]}",
-        projects=_scope(row.projects, uuid.UUID),
-        origins=_scope(row.origins, str),
+        account_id=credential.account_id,
+        resource_id=credential.resource_id,
+        actor=_holder(credential) or f"{credential.kind} key {str(credential.id)[:8]}",
+        projects=_scope(credential.projects, uuid.UUID),
+        origins=_scope(credential.origins, str),
     )
 
 
-def _scope(stored: str | None, read: Callable[[str], Scope]) -> frozenset[Scope] | None:
-    values = json.loads(stored) if stored else None
-    return None if values is None else frozenset(map(read, values))
+def _memberships(credential: Credential) -> Iterator[tuple[str, App]]:
+    """Yield the apps that the key has access to, with its role in each."""
+    if credential.app:
+        yield Membership.OWNER, credential.app
+    elif credential.account:
+        for membership in Membership.objects.filter(
+            account=credential.account, app__archived_at=None
+        ).select_related("app"):
+            yield membership.role, membership.app
+
+
+def _scope(stored: list[str] | None, read: Callable[[str], Scope]) -> frozenset[Scope] | None:
+    return None if stored is None else frozenset(map(read, stored))
 
 
 # --- How often ------------------------------------------------------------------------------------

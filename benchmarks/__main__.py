@@ -1,4 +1,4 @@
-"""All benchmarks: python -m benchmarks [--small] [core|endpoints|creation|listings|...]...
+"""All benchmarks: python -m benchmarks [--small] [PART]..., by the names of `PARTS`.
 
 load: ten minutes of 32 clients; runs only when it is named.
 --small: all of them in some minutes, with a tenth of the rows and fewer rounds.
@@ -8,57 +8,19 @@ run. Nothing is asserted: a busy machine is not a failure.
 
 import os
 import platform
-import re
 import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import (
-    booking_creation,
-    booking_page,
-    completions,
-    core,
-    cpu_per_request,
-    dearest_requests,
-    deliveries,
-    endpoints,
-    listings,
-    load_run,
-    many_apps,
-    many_resources,
-    memory,
-    office,
-    public_limits,
-    startup,
-)
+from benchmarks import booking_creation, core, deliveries, endpoints, listings, load_run
 from benchmarks.stage import Goal
 
-
-def core_goals() -> list[Goal]:
-    found = []
-    for name, target, value, note in core.measure():
-        bound = float(re.search(r"[<>]= (\d+)x", target)[1])
-        reached = value >= bound if ">=" in target else value <= bound
-        found.append(Goal(name, target, value, note, reached))
-    return found
-
-
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
-    "core": core_goals,
-    "cpu": cpu_per_request.measure,
+    "core": core.measure,
     "endpoints": endpoints.measure,
-    "many_resources": many_resources.measure,
     "listings": listings.measure,
     "creation": booking_creation.measure,
-    "public_limits": public_limits.measure,
     "deliveries": deliveries.measure,
-    "completions": completions.measure,
-    "office": office.measure,
-    "dearest_requests": dearest_requests.measure,
-    "many_apps": many_apps.measure,
-    "booking_page": booking_page.measure,
-    "startup": startup.measure,
-    "memory": memory.measure,
     "load": load_run.measure,
 }
 ALONE = frozenset({"load"})  # only when it is named

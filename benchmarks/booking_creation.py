@@ -1,8 +1,7 @@
 """Booking creation: the service function against bare INSERTs, and over HTTP (P6).
 
-Also: four concurrent clients against one (P14), and a series against one booking and its own
-changes (P23). The in-process half is benchmarks.create_booking_vs_inserts, run in the service's
-environment.
+Also: bookings with webhooks (N1), and a series against one booking and its own changes (P23). The
+in-process half is benchmarks.create_booking_vs_inserts, run in the service's environment.
 """
 
 import contextlib
@@ -117,27 +116,6 @@ def _other_bookings(
         thread.join()
 
 
-def rate_of_clients(stage: Stage, key: str, resources: list[str], numbers: Any) -> float:
-    """Return bookings per second of as many clients as resources, each with its own."""
-    made = [0] * len(resources)
-    until = time.perf_counter() + 3
-
-    def work(position: int) -> None:
-        client = stage.client(key)
-        while time.perf_counter() < until:
-            body = body_of(resources[position], next(numbers))
-            client.call("POST", "/bookings", body, status=201)
-            made[position] += 1
-
-    start = time.perf_counter()
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(len(resources))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return sum(made) / (time.perf_counter() - start)
-
-
 WEBHOOK_TARGETS = {1: 1.15, 100: 1.5}
 
 
@@ -191,7 +169,6 @@ def measure_database(url: str, folder: Path, name: str, target: float) -> list[G
 
 
 def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]:
-    numbers = count(100_000)
     key, resources = rates["key"], rates["resources"]
     posted = rates["http"]
     of_service, of_inserts = rates["service"] / posted, rates["bare"] / posted
@@ -243,25 +220,6 @@ def measure_served(stage: Stage, rates: dict[str, Any], name: str) -> list[Goal]
             long["wait"] <= 1,
         )
     )
-    if name == "PostgreSQL":
-        pairs = [
-            (
-                rate_of_clients(stage, key, resources[:1], numbers),
-                rate_of_clients(stage, key, resources[:4], numbers),
-            )
-            for _ in range(3)
-        ]
-        gain = median(four / one for one, four in pairs)
-        one, four = pairs[-1]
-        found.append(
-            Goal(
-                "P14 4 clients creating in one app",
-                "at least 1.5x one client",
-                gain,
-                f"{four:.0f} against {one:.0f} bookings a second",
-                gain >= 1.5,
-            )
-        )
     return found
 
 

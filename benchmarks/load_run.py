@@ -8,7 +8,8 @@ import contextlib
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import cycle
 from pathlib import Path
 from statistics import quantiles
@@ -17,12 +18,42 @@ import psutil
 
 from benchmarks.deliveries import sink
 from benchmarks.endpoints import WEEKS
-from benchmarks.many_resources import Call, make_booker
 from benchmarks.stage import Goal, HttpClient, Stage, is_small, million, milliseconds, own_postgres
 
 CLIENTS = 32
 CUSTOMERS = 50  # of each client
 DAYS = 1000  # no client runs out of free times
+LENGTH = timedelta(minutes=15)
+
+Call = Callable[[HttpClient], bytes]
+
+
+def starts() -> Iterator[datetime]:
+    """Starts from Monday to Friday, 13:00 to 16:45 Berlin time in summer and winter, in turn."""
+    first = datetime.now(UTC).replace(hour=13, minute=0, second=0, microsecond=0)
+    for quarter in range(8):
+        for day in range(2, DAYS):
+            start = first + timedelta(days=day) + LENGTH * quarter
+            if start.weekday() < 5:
+                yield start
+
+
+def make_booker(resource_id: str, emails: Sequence[str]) -> Call:
+    """Return a function that books the resource's next time, for these customers in turn."""
+    times, addresses = starts(), cycle(emails)
+
+    def book(client: HttpClient) -> bytes:
+        start = next(times)
+        body = {
+            "resource_id": resource_id,
+            "start": start.isoformat(),
+            "end": (start + LENGTH).isoformat(),
+            "what": "Meeting",
+            "customer": {"name": "Marty McFly", "email": next(addresses)},
+        }
+        return client.call("POST", "/bookings", body, status=201)
+
+    return book
 
 
 def calls_of(resource_id: str) -> dict[str, Call]:
@@ -33,7 +64,7 @@ def calls_of(resource_id: str) -> dict[str, Call]:
     emails = [f"{number}.{resource_id}@example.com" for number in range(CUSTOMERS)]
     return {
         "POST /availability": lambda client: client.call("POST", "/availability", search),
-        "POST /bookings": make_booker(resource_id=resource_id, emails=emails, days=DAYS),
+        "POST /bookings": make_booker(resource_id, emails),
         "GET /bookings": lambda client: client.call("GET", "/bookings?limit=20"),
         "GET /customers": lambda client: client.call("GET", "/customers?limit=20"),
     }

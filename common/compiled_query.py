@@ -5,8 +5,7 @@ answer it (docs/benchmarks.md).
 """
 
 import uuid
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Callable
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -15,46 +14,55 @@ from django.db import connection
 from django.db.models import Model, QuerySet
 from django.db.models.query import ModelIterable
 
-from common.sql import datetime_param, id_param
+from common.sql import id_param
 
 
 class FixedQuery:
     """`FixedQuery(lambda app, booking: Booking.objects.filter(app=app, id=booking))(app_id, id)`.
 
-    `build` returns a queryset of whole rows from ids, which may be parameters of its SQL only, each
-    once. Relations that the queryset prefetches are not read.
+    `build` returns a queryset of whole rows from ids and texts, which may be parameters of its SQL
+    only, each once. Relations that the queryset prefetches are not read.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Any]]) -> None:
         self.build = build
         self._statements: dict[str, _Statement] = {}
 
-    def __call__(self, *ids: uuid.UUID) -> list[Any]:
+    def __call__(self, *values: uuid.UUID | str) -> list[Any]:
         vendor = connection.vendor
         statement = self._statements.get(vendor)
         if statement is None:
-            marks = [uuid.uuid4() for _ in ids]
+            marks = [_mark_like(value) for value in values]
             statement = self._statements[vendor] = _Statement(self.build(*marks), marks)
-        return statement.fetch(ids)
+        return statement.fetch(values)
+
+
+def _mark_like(value: uuid.UUID | str) -> uuid.UUID | str:
+    """Return a value that no other parameter of a statement has, in the place of `value`."""
+    return uuid.uuid4().hex if isinstance(value, str) else uuid.uuid4()
+
+
+def _param(value: uuid.UUID | str) -> Any:
+    return value if isinstance(value, str) else id_param(value)
 
 
 class _Statement:
     """The compiled SQL of a queryset; in place of its query, it gives Django the rows."""
 
-    def __init__(self, queryset: QuerySet[Any], marks: list[uuid.UUID]) -> None:
+    def __init__(self, queryset: QuerySet[Any], marks: list[uuid.UUID | str]) -> None:
         compiler = queryset.query.get_compiler(connection.alias)
         self.sql, params = compiler.as_sql()
         self.params = list(params)
-        self.places = [self.params.index(id_param(mark)) for mark in marks]
+        self.places = [self.params.index(_param(mark)) for mark in marks]
         self.compiler = compiler
         self.select, self.klass_info = compiler.select, compiler.klass_info
         self.annotation_col_map = compiler.annotation_col_map
         self.model = queryset.model
 
-    def fetch(self, ids: tuple[uuid.UUID, ...]) -> list[Any]:
+    def fetch(self, values: tuple[uuid.UUID | str, ...]) -> list[Any]:
         params = self.params.copy()
-        for place, identifier in zip(self.places, ids, strict=True):
-            params[place] = id_param(identifier)
+        for place, value in zip(self.places, values, strict=True):
+            params[place] = _param(value)
         with connection.cursor() as cursor:
             cursor.execute(self.sql, params)
             rows = cursor.fetchall()
@@ -76,35 +84,6 @@ class _Results:
 
     def execute_sql(self, **_: Any) -> list[list[Any]]:
         return [self.rows]
-
-
-class FixedValues:
-    """`FixedValues(lambda keys, now: Row.objects.filter(pk__in=keys, at__lte=now).values_list())`.
-
-    `build` returns a queryset of tuples from keys and a time, which may be parameters of its SQL
-    only. There is one statement per number of keys.
-    """
-
-    def __init__(self, build: Callable[[Sequence[int], datetime], QuerySet[Any, Any]]) -> None:
-        self.build = build
-        self._compiled: dict[tuple[str, int], tuple[Any, str, list[Any]]] = {}
-
-    def __call__(self, keys: Sequence[int], now: datetime) -> list[tuple[Any, ...]]:
-        marks = [-place for place in range(1, len(keys) + 1)]
-        shape = (connection.vendor, len(keys))
-        if shape not in self._compiled:
-            compiler = self.build(marks, _NEVER).query.get_compiler(connection.alias)
-            sql, params = compiler.as_sql()
-            self._compiled[shape] = (compiler, sql, list(params))
-        compiler, sql, params = self._compiled[shape]
-        values = dict(zip(marks, keys, strict=True)) | {datetime_param(_NEVER): datetime_param(now)}
-        with connection.cursor() as cursor:
-            cursor.execute(sql, [values.get(param, param) for param in params])
-            rows = cursor.fetchall()
-        return list(compiler.results_iter([rows], tuple_expected=True))
-
-
-_NEVER = datetime.min.replace(tzinfo=UTC)  # in the place of a time
 
 
 def prefetch_relation(row: Model, name: str) -> None:

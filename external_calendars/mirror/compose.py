@@ -10,7 +10,7 @@ from icalendar import Calendar, Component, Event, vCalAddress
 
 from common.email_address import canonical_address
 from common.ical.occurrences import UnreadableCalendar, attendee_address
-from notifications.mail.invitations import PRODUCT, Guest, ical_address, ical_time
+from common.ical.writing import Guest, ical_address, ical_time, new_calendar
 
 # Properties that make the event recur, or that end it otherwise than DTEND.
 REPETITION = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
@@ -55,10 +55,7 @@ class RemoteEvent(NamedTuple):
 
 def compose_event(entry: MirroredEvent) -> str:
     """Return a new iCalendar object with CRLF line ends."""
-    calendar = Calendar()
-    calendar.add("PRODID", PRODUCT)
-    calendar.add("VERSION", "2.0")
-    calendar.add("CALSCALE", "GREGORIAN")
+    calendar = new_calendar()
     event = Event()
     event.add("UID", entry.uid)
     event.add("SEQUENCE", entry.sequence)

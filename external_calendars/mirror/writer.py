@@ -24,6 +24,7 @@ from bookings.models import Booking, Customer, StateChange
 from bookings.trusted_texts import customer_name, trusted_text
 from common.email_address import canonical_address, is_address
 from common.ical.occurrences import UnreadableCalendar
+from common.ical.writing import Guest
 from common.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
@@ -50,7 +51,6 @@ from external_calendars.providers.base import (
     RemoteObject,
 )
 from notifications.mail.compose import contact_lines
-from notifications.mail.invitations import Guest
 from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mails_and_calls import check_app_is_open
 from notifications.models import Delivery

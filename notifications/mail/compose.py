@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import quote
 
 from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.translation import get_language_bidi, gettext
@@ -51,6 +52,7 @@ from bookings.services import customer_may_move
 from bookings.trusted_texts import customer_name, trusted_text
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.email_address import is_address
+from common.ical.writing import Guest
 from common.instants import find_zone, local_date
 from notifications.mail.calendar_links import (
     CalendarEntry,
@@ -78,8 +80,7 @@ from notifications.mail.html_layout import (
     logo_html,
     quote_block,
 )
-from notifications.mail.invitations import Guest, Invitation, InvitationEntry, render_invitations
-from notifications.mail.mime import Mail
+from notifications.mail.invitations import Invitation, InvitationEntry, render_invitations
 from notifications.models import EmailTemplate
 
 logger = logging.getLogger(__name__)
@@ -247,7 +248,7 @@ class Letter:
         return days_words(first, last, self.zone)
 
 
-def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> Mail:
+def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> EmailMultiAlternatives:
     """Return the unsent message in the recipient's language and zone.
 
     others: letters of the same kind to the same recipient, about further bookings, which the same
@@ -661,7 +662,9 @@ def _sequence_of(letter: Letter) -> int:
     return int(letter.facts.get("sequence") or 0)
 
 
-def attach_entries(message: Mail, letters: Sequence[Letter], sender: Sender) -> None:
+def attach_entries(
+    message: EmailMultiAlternatives, letters: Sequence[Letter], sender: Sender
+) -> None:
     """Attach the entries of the letters, each of which has one or is about a series.
 
     One of them is an alternative of the text too, which programs offer to accept. Several are only

@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
 
 from apps_config.models import App
 from bookings.formatting import to_one_line
 from common.email_address import ascii_address, canonical_address, is_address
-from notifications.mail.mime import Mail
 
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
 
@@ -86,7 +86,7 @@ def without_encoded_words(text: str) -> str:
 
 def new_message(
     words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
-) -> Mail:
+) -> EmailMultiAlternatives:
     """Return a message to exactly these recipients. Raises ValueError if one is not an address.
 
     All attempts have the same Message-ID and X-Delivery-Id, so a recipient can recognise a mail
@@ -94,7 +94,7 @@ def new_message(
     """
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged
-    message = Mail(
+    message = EmailMultiAlternatives(
         subject=without_encoded_words(words.subject),
         body=words.text,
         from_email=formataddr((without_encoded_words(sender.name), sender.address)),

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
@@ -29,7 +30,6 @@ from notifications.mail.html_layout import (
     links_html,
     mail_page,
 )
-from notifications.mail.mime import Mail
 from notifications.security_mails import NEW_DEVICE, NEW_KEY, NEW_OWNER
 from notifications.webhooks.disabling_reasons import ANSWERED_GONE, NEVER_SUCCEEDED
 
@@ -41,7 +41,7 @@ def compose_webhook_notice(
     to: Sequence[str],
     url: str,
     reason: str,
-) -> Mail:
+) -> EmailMultiAlternatives:
     """That the webhook at `url` was disabled, and why, to the owners of an app.
 
     Raises ValueError at a recipient that is no address.
@@ -64,7 +64,9 @@ def compose_webhook_notice(
     return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
 
 
-def compose_password_mail(*, app: App, delivery_id: uuid.UUID, to: Sequence[str], url: str) -> Mail:
+def compose_password_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], url: str
+) -> EmailMultiAlternatives:
     """The link by which a resource chooses a password. Raises ValueError as above."""
     with activate_language_of(app) as language:
         closing = _("If you did not request this e-mail, ignore it. Your password does not change.")
@@ -82,7 +84,7 @@ def compose_password_mail(*, app: App, delivery_id: uuid.UUID, to: Sequence[str]
 
 def compose_invitation_mail(
     *, app: App, delivery_id: uuid.UUID, to: Sequence[str], role: str, url: str
-) -> Mail:
+) -> EmailMultiAlternatives:
     """The link by which a person joins an app. Raises ValueError as above."""
     with activate_language_of(app) as language:
         name = to_one_line(app.name)
@@ -110,7 +112,7 @@ def compose_code_mail(
     code: str,
     url: str,
     languages: Sequence[Any],
-) -> Mail:
+) -> EmailMultiAlternatives:
     """The code that verifies a customer's address, in fixed words. Raises ValueError as above."""
     with activate_language_of(app, *languages) as language:
         closing = _("If you did not ask for a booking, ignore this e-mail: nothing is booked.")
@@ -135,7 +137,7 @@ def compose_own_bookings_mail(
     to: Sequence[str],
     url: str,
     languages: Sequence[Any],
-) -> Mail:
+) -> EmailMultiAlternatives:
     """The link to a customer's own bookings, in fixed words. Raises ValueError as above."""
     with activate_language_of(app, *languages) as language:
         closing = _("If you did not request this e-mail, ignore it: nothing changes.")
@@ -156,7 +158,7 @@ def compose_own_bookings_mail(
 
 def compose_security_mail(
     *, app: App, delivery_id: uuid.UUID, to: Sequence[str], kind: str, facts: Mapping[str, str]
-) -> Mail:
+) -> EmailMultiAlternatives:
     """What a security event says. facts: `actor`, `network`, and the values of the kind.
 
     Raises ValueError as above.

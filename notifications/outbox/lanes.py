@@ -9,7 +9,6 @@ import json
 from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from functools import lru_cache
 from operator import itemgetter
 from typing import Any, NamedTuple, TypeVar
 from uuid import UUID
@@ -20,7 +19,6 @@ from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
-from common.compiled_query import FixedValues
 from common.sql import to_uuid, update_rows
 from notifications.models import ChangeCalls, Delivery, LaneCheck
 
@@ -138,21 +136,14 @@ def due_ids(
     lanes: Sequence[LaneCheck], due: Due, quota: int, now: datetime
 ) -> dict[int, list[UUID]]:
     """Return, by check, the ids of the first `quota` rows of `due` in its lane."""
-    query = _due_ids_query(lanes[0].type, due, quota)
+    waiting = in_lane_of_outer_query(due(lanes[0].type, now))
+    ids = waiting.order_by("next_at", "id").values("id")[:quota]
+    array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
+    rows = _rows_of(lanes).annotate(ids=array).values_list("pk", "ids")
     return {
-        pk: [to_uuid(each) for each in (json.loads(ids) if isinstance(ids, str) else ids)]
-        for pk, ids in query([check.pk for check in lanes], now)
+        pk: [to_uuid(each) for each in (json.loads(found) if isinstance(found, str) else found)]
+        for pk, found in rows
     }
-
-
-@lru_cache(maxsize=256)
-def _due_ids_query(kind: str, due: Due, quota: int) -> FixedValues:
-    def build(keys: Sequence[int], now: datetime) -> QuerySet[Any, Any]:
-        ids = in_lane_of_outer_query(due(kind, now)).order_by("next_at", "id").values("id")[:quota]
-        array = ArraySubquery(ids) if connection.vendor == "postgresql" else _IdArray(ids)
-        return _rows_of(keys).annotate(ids=array).values_list("pk", "ids")
-
-    return FixedValues(build)
 
 
 def app_caps(lanes: Sequence[LaneCheck]) -> dict[UUID, int]:
@@ -172,33 +163,27 @@ def read_states(lanes: Sequence[LaneCheck], free: Due, now: datetime) -> Iterato
 
     free: due deliveries that no rule of order holds back.
     """
-    query = _states_query(lanes[0].type, free)
-    by_pk = {row[0]: row[1:] for row in query([check.pk for check in lanes], now)}
+    kind = lanes[0].type
+    waiting = Delivery.objects.filter(type=kind, next_at__lte=now)
+    later = Delivery.objects.filter(type=kind, next_at__gt=now)
+    others = LaneCheck.objects.filter(
+        type=kind, app=OuterRef("app"), endpoint=OuterRef("endpoint")
+    ).exclude(pk=OuterRef("pk"))
+    rows = _rows_of(lanes).annotate(
+        waiting=Subquery(_earliest_next_at(in_lane_of_outer_query(waiting))),
+        free=Subquery(_earliest_next_at(in_lane_of_outer_query(free(kind, now)))),
+        later=Subquery(_earliest_next_at(in_lane_of_outer_query(later))),
+        other=Subquery(_earliest_next_at(others)),
+    )
+    by_pk = {
+        pk: times for pk, *times in rows.values_list("pk", "waiting", "free", "later", "other")
+    }
     for check in lanes:
         yield LaneState(check, *by_pk[check.pk])
 
 
-@lru_cache
-def _states_query(kind: str, free: Due) -> FixedValues:
-    def build(keys: Sequence[int], now: datetime) -> QuerySet[Any, Any]:
-        waiting = Delivery.objects.filter(type=kind, next_at__lte=now)
-        later = Delivery.objects.filter(type=kind, next_at__gt=now)
-        others = LaneCheck.objects.filter(
-            type=kind, app=OuterRef("app"), endpoint=OuterRef("endpoint")
-        ).exclude(pk=OuterRef("pk"))
-        rows = _rows_of(keys).annotate(
-            waiting=Subquery(_earliest_next_at(in_lane_of_outer_query(waiting))),
-            free=Subquery(_earliest_next_at(in_lane_of_outer_query(free(kind, now)))),
-            later=Subquery(_earliest_next_at(in_lane_of_outer_query(later))),
-            other=Subquery(_earliest_next_at(others)),
-        )
-        return rows.values_list("pk", "waiting", "free", "later", "other")
-
-    return FixedValues(build)
-
-
-def _rows_of(keys: Sequence[int]) -> QuerySet[LaneCheck]:
-    return LaneCheck.objects.filter(pk__in=keys).order_by()
+def _rows_of(lanes: Sequence[LaneCheck]) -> QuerySet[LaneCheck]:
+    return LaneCheck.objects.filter(pk__in=[check.pk for check in lanes]).order_by()
 
 
 def _earliest_next_at(rows: Any) -> Any:

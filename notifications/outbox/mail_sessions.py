@@ -11,14 +11,13 @@ from functools import partial
 from typing import Any
 
 from django.conf import settings
-from django.core.mail import get_connection
+from django.core.mail import EmailMessage, get_connection
 from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App
 from common.email_address import ascii_address
 from common.net.deadline_watchdog import interrupt_at_deadline
 from notifications.mail.envelope import without_addresses
-from notifications.mail.mime import Mail
 from notifications.mail.smtp_backend import Conversation
 from notifications.mail.suppressions import is_address_failure, suppress_bounced
 from notifications.outbox.results import SendResult
@@ -79,7 +78,7 @@ class MailSession:
         found = getattr(self.backend, "connection", None)
         return found if isinstance(found, Conversation) else None
 
-    def send(self, message: Mail) -> Refusals:
+    def send(self, message: EmailMessage) -> Refusals:
         """Send the mail; return the answers about refused recipients if others are accepted."""
         if self.backend is _of_thread.backend and not self._still_answers():
             _close_kept_session()
@@ -119,7 +118,7 @@ class MailSession:
                 conversation.sock.shutdown(socket.SHUT_RDWR)
 
 
-def send_mail(message: Mail, app: App) -> SendResult:
+def send_mail(message: EmailMessage, app: App) -> SendResult:
     """Send one mail, in the thread's kept session or in one of its own (`kept_mail_session`)."""
     began = time.monotonic()
     session = MailSession(began + settings.EMAIL_DEADLINE)
@@ -134,7 +133,7 @@ def send_mail(message: Mail, app: App) -> SendResult:
     return result
 
 
-def _try_to_send(message: Mail, app: App, session: MailSession) -> SendResult:
+def _try_to_send(message: EmailMessage, app: App, session: MailSession) -> SendResult:
     try:
         refusals = session.send(message)
     except smtplib.SMTPRecipientsRefused as refused:
@@ -165,7 +164,7 @@ def _result_of_answer(answer: smtplib.SMTPResponseException) -> SendResult:
     )
 
 
-def _result_of_refusals(message: Mail, app: App, refusals: Refusals) -> SendResult:
+def _result_of_refusals(message: EmailMessage, app: App, refusals: Refusals) -> SendResult:
     """Return the result of a mail that all recipients get but those of `refusals`."""
     if not refusals:
         return SendResult(ok=True)

@@ -18,6 +18,8 @@ from tests.world import NOW, Answer, Caller, Tenant, at, basic, hours
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 KINDS = ("server", "widget", "access", "resource")
+# Those of a check: a second one reads the memberships of an access token's account.
+QUERIES = {"server": 1, "widget": 1, "access": 2, "resource": 1}
 OWNER = "owner@example.com"
 DESK = "desk@example.com"
 REFUSED = {"error": "Valid credentials are required.", "code": "unauthenticated"}
@@ -302,7 +304,7 @@ def test_a_check_is_one_query(tenant: Tenant, kind: str) -> None:
     ) as queries:
         caller = authenticate(key.header, None, now=NOW)
 
-    assert len(queries) == 1
+    assert len(queries) == QUERIES[kind]
     assert (caller.kind, caller.app, caller.credential_id) == (
         kind,
         tenant.app,
@@ -312,7 +314,7 @@ def test_a_check_is_one_query(tenant: Tenant, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_last_use_is_noted_to_the_minute(tenant: Tenant, kind: str) -> None:
-    key = Key(tenant, kind)
+    key, check = Key(tenant, kind), QUERIES[kind]
     seen = []
 
     for instant in ("09:30:59", "09:30:10", "09:31:00", "09:31:59", "10:00:30"):
@@ -322,11 +324,11 @@ def test_last_use_is_noted_to_the_minute(tenant: Tenant, kind: str) -> None:
         seen.append((row.last_used_at, len(queries)))
 
     assert seen == [
-        (at("2026-11-20 09:30"), 2),
-        (at("2026-11-20 09:30"), 1),
-        (at("2026-11-20 09:31"), 2),
-        (at("2026-11-20 09:31"), 1),
-        (at("2026-11-20 10:00"), 2),
+        (at("2026-11-20 09:30"), check + 1),
+        (at("2026-11-20 09:30"), check),
+        (at("2026-11-20 09:31"), check + 1),
+        (at("2026-11-20 09:31"), check),
+        (at("2026-11-20 10:00"), check + 1),
     ]
 
 
@@ -338,8 +340,23 @@ def test_refused_keys_note_no_use(tenant: Tenant) -> None:
     assert Credential.objects.get(id=key.credential.id).last_used_at is None
 
 
+@pytest.mark.parametrize("apps", [1, 3])
+def test_an_access_token_takes_two_queries_however_many_apps(
+    tenant: Tenant, make_tenant: Callable[..., Tenant], apps: int
+) -> None:
+    key = Key(tenant, "access")
+    for _ in range(apps - 1):
+        Membership.objects.create(account=key.credential.account, app=make_tenant().app)
+    authenticate(key.header, None, now=NOW)
+
+    with CaptureQueriesContext(connection) as queries:
+        caller = authenticate(key.header, None, now=NOW)
+
+    assert (len(caller.memberships), len(queries)) == (apps, 2)
+
+
 def test_the_app_that_was_read_is_the_row(tenant: Tenant) -> None:
-    """The app of a caller is put together by hand from the look-up: nothing is missing."""
+    """The look-up's statement is compiled once, and its rows are those of the ORM."""
     App.objects.filter(id=tenant.app.id).update(settings={"a": [1, {"b": "ä"}]})
     caller = authenticate(basic(tenant.key), None, now=NOW)
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from common.ical.occurrences import UnreadableCalendar
+from common.ical.writing import Guest
 from external_calendars.mirror.compose import (
     ForeignObject,
     MirroredEvent,
@@ -17,7 +18,6 @@ from external_calendars.mirror.compose import (
     replace_event_keeping_sequence,
     update_event,
 )
-from notifications.mail.invitations import Guest
 from tests.external_calendars.mirrored import change, shown
 from tests.world import at
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from aiosmtpd.smtp import SMTP
+from django.core.mail import EmailMessage
 
 from apps_config.models import App
-from notifications.mail.mime import Mail
 from notifications.outbox.mail_sessions import MAILS_PER_SESSION, kept_mail_session, send_mail
 from tests.sinks import MailSink
 
@@ -44,7 +44,11 @@ def sink(settings: Any) -> Iterator[SessionSink]:
 
 
 def send(number: int, to: str = "marty@example.com") -> tuple[bool, str]:
-    mail = Mail(f"Mail {number}", "Text", "app@example.com", [to])
+    return send_with_subject(f"Mail {number}", to)
+
+
+def send_with_subject(subject: str, to: str = "marty@example.com") -> tuple[bool, str]:
+    mail = EmailMessage(subject, "Text", "app@example.com", [to])
     result = send_mail(mail, App())
     return result.ok, result.error
 
@@ -115,3 +119,19 @@ def test_a_server_that_is_gone_and_comes_back(sink: SessionSink) -> None:
     assert (before, after) == ((True, ""), (True, ""))
     assert away == (False, "The mail server could not be reached (ConnectionRefusedError).")
     assert (subjects(sink), subjects(back)) == (["Mail 0"], ["Mail 2"])
+
+
+def test_a_header_with_a_line_break_is_not_sent_and_ends_no_other_mail(sink: SessionSink) -> None:
+    with kept_mail_session():
+        results = [
+            send(0),
+            send_with_subject("Mail\nBcc: x@example.com"),
+            send(1),
+        ]
+
+    assert results == [
+        (True, ""),
+        (False, "The e-mail can't be encoded (BadHeaderError)."),
+        (True, ""),
+    ]
+    assert subjects(sink) == ["Mail 0", "Mail 1"]

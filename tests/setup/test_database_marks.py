@@ -12,7 +12,6 @@ OURS = (
 )
 # A module that writes SQL, or asks which database it is on -> the modules that test it on both.
 SQL_BY_HAND = {
-    "apps_config/authentication.py": ("apps_config/test_authentication",),
     "apps_config/idempotency.py": (
         "apps_config/test_idempotency",
         "bookings/test_idempotency_races",
@@ -48,7 +47,10 @@ SQL_BY_HAND = {
     "common/last_writes.py": (),
     "common/read_replica.py": (),
     "common/concurrent_index.py": ("bookings/test_list",),
-    "common/compiled_query.py": ("bookings/test_find_booking", "notifications/test_lanes"),
+    "common/compiled_query.py": (
+        "bookings/test_find_booking",
+        "apps_config/test_authentication",
+    ),
     "common/migration_sql.py": ("setup/test_app_columns",),
     "common/sql.py": (
         "common/test_sql",
