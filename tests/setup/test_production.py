@@ -14,6 +14,7 @@ import pytest
 import redis
 import yaml
 
+from ops.management.commands.write_settings_table import with_settings_table
 from tests.services import FORK_SERVER, ROOT, end_with_parent, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -373,6 +374,11 @@ def documented_settings() -> set[str]:
     """The first column of the table of docs/operations.md, "Settings"."""
     section = OPERATIONS.split("\n## Settings\n")[1].split("\n## ")[0]
     return set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
+
+
+def test_settings_table_is_that_of_the_settings():
+    """Otherwise run `manage.py write_settings_table`."""
+    assert with_settings_table(OPERATIONS) == OPERATIONS
 
 
 def test_docs_settings_and_compose_name_the_same_variables():
