@@ -829,6 +829,9 @@ STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve(
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folder that is missing
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+#: the documentation's site, as `scripts/docs` builds it; web has it at `/docs/guide/`
+#: Default: `VAR_DIR/docs`
+DOCS_ROOT = Path(os.environ.get("DOCS_ROOT") or VAR_DIR / "docs").resolve()
 
 #: `DEBUG`, `INFO`, `WARNING` or `ERROR`
 LOG_LEVEL = env_choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")

@@ -118,7 +118,8 @@ def pinned(listing: Path) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize(
-    "name", ["requirements", "requirements-dev", "requirements-bench", ".ci/uv"]
+    "name",
+    ["requirements", "requirements-docs", "requirements-dev", "requirements-bench", ".ci/uv"],
 )
 def test_every_package_has_a_version_and_hashes_and_no_index(name: str) -> None:
     """scripts/lock_requirements.sh makes the lists from the `.in` files."""

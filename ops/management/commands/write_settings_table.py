@@ -9,7 +9,7 @@ SOURCE = settings.BASE_DIR / "scheduling" / "settings.py"
 DOCUMENT = settings.BASE_DIR / "docs" / "operations.md"
 TABLE = re.compile(r"(<!-- settings -->\n).*(<!-- end of settings -->\n)", re.DOTALL)
 DESCRIPTION = re.compile(r"(?:^ *#: .*\n)+", re.MULTILINE)
-DESCRIBED = re.compile(r"(?:([A-Z_]+): )?(.*?)(?: Default: (.*))?")
+NAMED = re.compile(r"[A-Z_]+")
 
 
 class Command(BaseCommand):
@@ -31,11 +31,15 @@ def settings_table() -> str:
     rows = ["| variable | default | meaning |", "|---|---|---|"]
     for block in DESCRIPTION.finditer(source):
         lines = [line.strip().removeprefix("#: ") for line in block[0].splitlines()]
-        name, meaning, default = DESCRIBED.fullmatch(" ".join(lines)).groups()
-        if name is None:
+        meaning, _, default = " ".join(lines).partition(" Default: ")
+        name, _, rest = meaning.partition(": ")
+        if NAMED.fullmatch(name):
+            meaning = rest
+        else:
             end = source.count("\n", 0, block.end())
             call = next(call for call in readings if call.lineno > end)
-            name, default = call.args[0].value, default_of(call, default)
+            name = ast.literal_eval(call.args[0])
+            default = default or default_of(call)
             meaning += bounds_of(call)
         rows.append(f"| `{name}` | {default} | {meaning} |")
     return "\n".join(rows) + "\n"
@@ -55,10 +59,8 @@ def read_variables(source: str) -> list[ast.Call]:
     )
 
 
-def default_of(call: ast.Call, described: str | None) -> str:
-    """Return the described default, else that of the call's last argument."""
-    if described is not None:
-        return described
+def default_of(call: ast.Call) -> str:
+    """Return the call's last argument; "none" if it has only the variable's name."""
     if len(call.args) == 1:
         return "none"
     default = ast.literal_eval(call.args[-1])
