@@ -1,9 +1,18 @@
 # One image for web, worker, beat and migrations; docker-compose.yml sets their commands.
 # Images are pinned by digest, for all platforms: sh scripts/pin_images.sh
+FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6 AS docs
+
+WORKDIR /srv/app
+COPY requirements-docs.txt .
+RUN pip install --no-cache-dir --require-hashes --requirement requirements-docs.txt
+COPY mkdocs.yml ./
+COPY docs docs
+RUN NO_MKDOCS_2_WARNING=1 mkdocs build --strict --site-dir /srv/docs
+
 FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6
 
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
-    VAR_DIR=/var/lib/scheduling STATIC_ROOT=/srv/static METRICS_DIR=/dev/shm/metrics
+    VAR_DIR=/var/lib/scheduling STATIC_ROOT=/srv/static DOCS_ROOT=/srv/docs METRICS_DIR=/dev/shm/metrics
 
 WORKDIR /srv/app
 COPY requirements.txt .
@@ -22,6 +31,7 @@ COPY access access
 COPY booking_pages booking_pages
 COPY office office
 COPY ops ops
+COPY --from=docs /srv/docs /srv/docs
 
 # The code belongs to root: the service can write only to its data folder.
 # Files that the settings create during the build (such as a secret key) are deleted again.

@@ -1,6 +1,9 @@
 """All settings in one file. Helpers read environment variables and refuse invalid values.
 
 Without any variable the service runs on SQLite and a file broker under `var/`.
+
+A comment `#:` describes the variable that is read below it, or the one that it names; `Default:`
+says what the code does not. `manage.py write_settings_table` copies them to docs/operations.md.
 """
 
 import hashlib
@@ -40,6 +43,10 @@ def env_secret(name: str) -> str:
         return Path(file).read_text("utf-8").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise ImproperlyConfigured(f"{name}_FILE can't be read: {error}") from None
+
+
+def env_text(name: str, default: str = "") -> str:
+    return os.environ.get(name, "").strip() or default
 
 
 def env_choice(name: str, choices: Collection[str], default: str) -> str:
@@ -179,16 +186,26 @@ def local_secret(path: Path) -> str:
     return path.read_text().strip()
 
 
+#: folder for all files that the service writes
+#: Default: `var`
 VAR_DIR = Path(os.environ.get("VAR_DIR") or BASE_DIR / "var").resolve()
 VAR_DIR.mkdir(parents=True, exist_ok=True)
 
+#: never enable it in production
 DEBUG = env_flag("DEBUG", False)
-PUBLIC_URL = (os.environ.get("PUBLIC_URL") or "http://127.0.0.1:8000").rstrip("/")
+#: the public address of the service; `https://` enables secure cookies, redirects and HSTS
+#: Default: `http://127.0.0.1:8000`; `./run`: its own address
+PUBLIC_URL = env_text("PUBLIC_URL", "http://127.0.0.1:8000").rstrip("/")
+#: the hosts that requests may name in `Host`, comma-separated; `.example.com` includes subdomains,
+#: `*` is any. Another host gets 400. `/healthz`, `/readyz` and `/metrics` answer to any host
+#: Default: the host of `PUBLIC_URL`, `localhost`, `127.0.0.1`, `[::1]`; `./run` adds its own
+#: address
 ALLOWED_HOSTS = env_list("ALLOWED_HOSTS", hosts_of(PUBLIC_URL))
 CSRF_TRUSTED_ORIGINS = [PUBLIC_URL] if PUBLIC_URL.startswith("https://") else []
 
 # Behind HTTPS (by PUBLIC_URL), cookies and redirects are strict.
 HTTPS = PUBLIC_URL.startswith("https://")
+#: trust `X-Forwarded-Proto`
 SECURE_PROXY_SSL_HEADER = (
     ("HTTP_X_FORWARDED_PROTO", "https") if env_flag("TRUST_PROXY", False) else None
 )
@@ -197,12 +214,16 @@ SECURE_SSL_REDIRECT = HTTPS
 PROBE_PATHS = ["/healthz", "/readyz", "/metrics"]
 SECURE_REDIRECT_EXEMPT = [f"^{path.removeprefix('/')}$" for path in PROBE_PATHS]
 SECURE_HSTS_SECONDS = 31_536_000 if HTTPS else 0
-# They bind other services of the domain, and preloading can hardly be undone.
+#: with `https://`: browsers refuse plain http for all subdomains of the host too, for a year. Set
+#: it only if each of them has https
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env_flag("SECURE_HSTS_INCLUDE_SUBDOMAINS", False)
+#: with `https://`: allows browsers to ship the domain in their list of https-only domains. Removal
+#: from the list takes months
 SECURE_HSTS_PRELOAD = env_flag("SECURE_HSTS_PRELOAD", False)
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
-# Seconds from the log-in, and from the last request, until a session of the back office ends.
-SESSION_COOKIE_AGE = 8 * 3600
+SESSION_COOKIE_AGE = 8 * 3600  # from the log-in
+#: seconds after the last request until a session of the back office ends, 600 to 28,800; every
+#: session ends after eight hours
 SESSION_IDLE = env_int("SESSION_IDLE", 7200, least=600, most=SESSION_COOKIE_AGE)
 X_FRAME_OPTIONS = "DENY"
 
@@ -283,24 +304,49 @@ TEMPLATES = [
 ]
 
 # --- Monitoring -----------------------------------------------------------------------------------
-METRICS_TOKEN = env_secret("METRICS_TOKEN")  # required for /metrics if set
+#: `/metrics` requires `Authorization: Bearer <token>`
+#: Default: none: open to all
+METRICS_TOKEN = env_secret("METRICS_TOKEN")
+#: `host:port` on which a worker serves its own `/metrics`: `0.0.0.0:9100`
 WORKER_METRICS_ADDRESS = env_address("WORKER_METRICS_ADDRESS")
 # Each process counts in a file of its own here; /metrics adds up the folder. prometheus_client
 # reads the variable when it is imported, which is later.
+#: folder in which processes count requests and tasks; processes that share it are counted together.
+#: Best in memory (`/dev/shm`)
+#: Default: `VAR_DIR/metrics`
 METRICS_DIR = Path(os.environ.get("METRICS_DIR") or VAR_DIR / "metrics").resolve()
 os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(METRICS_DIR)
 # OpenTelemetry reads its own variables. Without an endpoint it is not even imported.
+#: OTEL_EXPORTER_OTLP_ENDPOINT: the OpenTelemetry collector (OTLP over HTTP):
+#: `http://collector:4318`. OpenTelemetry's other variables apply too
+#: Default: none: no traces
+
+#: OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: the collector for traces only, as a complete URL with path
+#: Default: none
+
+#: OTEL_SERVICE_NAME: name in traces
+#: Default: `scheduling`
+
+#: no traces
 TRACING = not env_flag("OTEL_SDK_DISABLED", False) and any(
     os.environ.get(name, "").strip()
     for name in ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
 )
+#: SENTRY_ENVIRONMENT: name of this installation in Sentry
+#: Default: `production`
+
+#: report errors to Sentry
+#: Default: none: no reports
 SENTRY_DSN = env_secret("SENTRY_DSN")  # without it, sentry_sdk is not imported
 
 # --- Web, read by gunicorn.conf.py ----------------------------------------------------------------
+#: processes of one web node; one or two per core
 WEB_PROCESSES = env_int("WEB_PROCESSES", 2, least=1, most=256)
-WEB_THREADS = env_int("WEB_THREADS", 8, least=1, most=256)  # of each process
-# Seconds that an idle connection stays open. A proxy that closes first never sends a request on a
-# connection that is just being closed here.
+#: threads of each process; each uses a database connection
+#: Default: 8; `./run`: 4
+WEB_THREADS = env_int("WEB_THREADS", 8, least=1, most=256)
+# A proxy that closes first never sends a request on a connection that is just being closed here.
+#: seconds that an idle connection stays open; must be more than the idle timeout of the proxy
 WEB_KEEPALIVE = env_int("WEB_KEEPALIVE", 75, most=3600)
 
 # --- Database -------------------------------------------------------------------------------------
@@ -312,6 +358,8 @@ POSTGRESQL_PARAMETERS = {
     "idle_in_transaction_session_timeout": "30s",
     "jit": "off",
 }
+#: `DATABASE_URL` is the address of a pooler in transaction mode
+#: ([Connection pooler](#connection-pooler))
 DB_POOLED = env_flag("DB_POOLED", False)
 
 
@@ -324,6 +372,9 @@ def parse_database(name: str, url: str) -> dict[str, Any]:
     kinds = {POSTGRESQL: "postgres://"} | ({SQLITE: "sqlite://"} if name == "DATABASE_URL" else {})
     if database["ENGINE"] not in kinds:
         raise ImproperlyConfigured(f"{name} must be a {' or '.join(kinds.values())} address")
+    #: the password for `DATABASE_URL`, `DATABASE_DIRECT_URL` and `DATABASE_REPLICA_URL`; any
+    #: characters
+    #: Default: the password in each URL
     if password := env_secret("DATABASE_PASSWORD"):  # need not be quoted for a URL
         database["PASSWORD"] = password
     return database
@@ -357,12 +408,16 @@ def with_postgresql_options(database: dict[str, Any], *, pooled: bool) -> dict[s
     return defaults | database | {"ENGINE": "common.postgresql", "OPTIONS": options}
 
 
+#: `postgres://user:password@host:5432/name`, `sqlite:///path`
+#: Default: SQLite in `VAR_DIR`
 DATABASE = parse_database(
     "DATABASE_URL", env_secret("DATABASE_URL") or f"sqlite:///{VAR_DIR / 'db.sqlite3'}"
 )
 IS_POSTGRESQL = DATABASE["ENGINE"] == POSTGRESQL
 if IS_POSTGRESQL:
     DATABASES = {"default": with_postgresql_options(DATABASE, pooled=DB_POOLED)}
+    #: PostgreSQL itself, for `migrate` and long jobs; required with `DB_POOLED`
+    #: Default: `DATABASE_URL`
     if url := env_secret("DATABASE_DIRECT_URL"):
         direct = parse_database("DATABASE_DIRECT_URL", url)
         DATABASES["direct"] = with_postgresql_options(direct, pooled=False)
@@ -370,6 +425,7 @@ if IS_POSTGRESQL:
         raise ImproperlyConfigured(
             "DB_POOLED needs DATABASE_DIRECT_URL: migrations and long jobs do not use the pooler"
         )
+    #: a standby that answers reads ([Read replica](#read-replica))
     if url := env_secret("DATABASE_REPLICA_URL"):
         replica = parse_database("DATABASE_REPLICA_URL", url)
         # The primary can answer instead: no request waits long for a replica.
@@ -396,13 +452,17 @@ SILENCED_SYSTEM_CHECKS = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.
+#: the number of this database in new ids and keys ([Homes](#homes))
 HOME_NUMBER = env_int("HOME_NUMBER", 0, most=255)
 
 # --- Secrets --------------------------------------------------------------------------------------
+#: 32 characters or more, the same for all processes
+#: Default: SQLite: created once in `VAR_DIR`; PostgreSQL: required
 SECRET_KEY = env_secret("SECRET_KEY")
 if not SECRET_KEY:
     # There is no default key. Processes on one machine share a random one in var/; processes that
     # share no folder must be given one.
+    #: require `SECRET_KEY` with SQLite too (compose sets this)
     if env_flag("REQUIRE_SECRET_KEY", False):
         raise ImproperlyConfigured("SECRET_KEY must be set")
     if IS_POSTGRESQL:
@@ -413,11 +473,14 @@ if not SECRET_KEY:
     SECRET_KEY = local_secret(VAR_DIR / "secret_key")
 if len(SECRET_KEY) < 32:
     raise ImproperlyConfigured("SECRET_KEY must have at least 32 characters")
-# Earlier keys: what was signed with them stays valid.
+#: earlier values of `SECRET_KEY`, 32 characters or more each, comma-separated: what was signed with
+#: them stays valid ([Rotating SECRET_KEY](#rotating-secret_key))
 SECRET_KEY_FALLBACKS = split_list(env_secret("SECRET_KEY_FALLBACKS"))
 if any(len(key) < 32 for key in SECRET_KEY_FALLBACKS):
     raise ImproperlyConfigured("SECRET_KEY_FALLBACKS must have at least 32 characters each")
-# The keys of encrypted columns: the first one encrypts, all decrypt.
+#: encrypt the secrets of webhooks and the addresses and passwords of connected calendars; 32
+#: characters or more each, comma-separated; the first key encrypts, all keys decrypt
+#: Default: `SECRET_KEY`, `SECRET_KEY_FALLBACKS`
 ENCRYPTION_KEYS = split_list(env_secret("ENCRYPTION_KEYS")) or [SECRET_KEY, *SECRET_KEY_FALLBACKS]
 if any(len(key) < 32 for key in ENCRYPTION_KEYS):
     raise ImproperlyConfigured("ENCRYPTION_KEYS must have at least 32 characters each")
@@ -436,18 +499,30 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 
 # --- Log-in of staff ------------------------------------------------------------------------------
-FAILED_PASSWORDS_PER_HOUR = env_int("FAILED_PASSWORDS_PER_HOUR", 30)  # 0 = off
+#: wrong passwords per network and hour ([Wrong passwords](#wrong-passwords)); 0 = no limits of
+#: wrong passwords at all
+FAILED_PASSWORDS_PER_HOUR = env_int("FAILED_PASSWORDS_PER_HOUR", 30)
+#: false: accounts log in with the provider or a passkey only; needs `OIDC_ISSUER`
 PASSWORD_LOGIN = env_flag("PASSWORD_LOGIN", True)
+#: who must have a second factor: `off`, `staff` (platform staff) or `owners` (staff and owners of
+#: an app)
 REQUIRE_SECOND_FACTOR = env_choice("REQUIRE_SECOND_FACTOR", ("off", "staff", "owners"), "off")
-# OpenID Connect: off without OIDC_ISSUER.
+#: address of an OpenID Connect provider, https; none = off ([log-in of staff](#log-in-of-staff))
 OIDC_ISSUER = env_issuer("OIDC_ISSUER")
-OIDC_NAME = os.environ.get("OIDC_NAME", "").strip() or "single sign-on"
-OIDC_CLIENT_ID = os.environ.get("OIDC_CLIENT_ID", "").strip()
+#: the button reads "Log in with ..."
+OIDC_NAME = env_text("OIDC_NAME", "single sign-on")
+#: name of this service at the provider; required with `OIDC_ISSUER`
+OIDC_CLIENT_ID = env_text("OIDC_CLIENT_ID")
+#: the secret of `OIDC_CLIENT_ID`; none for a public client
 OIDC_CLIENT_SECRET = env_secret("OIDC_CLIENT_SECRET")
-OIDC_GROUPS_CLAIM = os.environ.get("OIDC_GROUPS_CLAIM", "").strip() or "groups"
+#: claim with the person's groups; `realm_access.roles` reads a nested one
+OIDC_GROUPS_CLAIM = env_text("OIDC_GROUPS_CLAIM", "groups")
+#: the role of each group: `dentists=harbour:editor; operators=superuser`
 OIDC_ROLES = env_group_roles("OIDC_ROLES")
-# For providers without the claim `email_verified`, whose addresses are all verified.
+#: accept addresses without the claim `email_verified`, for providers that never send it and have
+#: verified all addresses
 OIDC_TRUST_EMAIL = env_flag("OIDC_TRUST_EMAIL", False)
+#: requested scopes
 OIDC_SCOPES = env_list("OIDC_SCOPES", "openid,profile,email")
 if OIDC_ISSUER and not OIDC_CLIENT_ID:
     raise ImproperlyConfigured("OIDC_ISSUER also needs OIDC_CLIENT_ID")
@@ -526,10 +601,17 @@ UNFOLD = {
 
 # --- The API --------------------------------------------------------------------------------------
 # Service-App also works as Timekit-App: existing clients of that API need no change.
+#: prefixes of the API's own headers
 API_HEADER_PREFIXES = env_list("API_HEADER_PREFIXES", "Service,Timekit")
-RATE_LIMIT_PER_MINUTE = env_int("RATE_LIMIT_PER_MINUTE", 6000)  # 0 = off
-FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)  # wrong keys; 0 = off
-TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)  # hops of X-Forwarded-For to believe
+#: requests per key and minute; for a widget key and without a key, per client address; 0 = off.
+#: With `REDIS_URL` over all web processes, else per process ([Rates](#rates))
+RATE_LIMIT_PER_MINUTE = env_int("RATE_LIMIT_PER_MINUTE", 6000)
+#: requests with a wrong key per network (an IPv6 client's /64) and minute, over all processes;
+#: above this number, they get 429; requests with a valid key still work; 0 = off
+FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)
+#: number of trusted hops in `X-Forwarded-For`, for rate limits, wrong passwords and the limits of
+#: public pages ([Proxies](#proxies))
+TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [],
@@ -563,11 +645,15 @@ CORS_EXPOSE_HEADERS = [
 
 # --- Celery ---------------------------------------------------------------------------------------
 # Counters and positions of all processes; the broker too, unless MESSAGE_BROKER_URL names another.
+#: `redis://host:6379/0`, `rediss://host:6380/0`
+#: ([Redis and other brokers](#redis-and-other-brokers))
 REDIS_URL = env_secret("REDIS_URL")
 if REDIS_URL:
     REDIS_URL = parse_redis_url("REDIS_URL", REDIS_URL)
 if "BROKER_URL" in os.environ:  # the workers would use it unchecked, and web would not
     raise ImproperlyConfigured("Set MESSAGE_BROKER_URL instead of BROKER_URL, a variable of Celery")
+#: the broker of wake-ups and tasks, if it is not the Redis of `REDIS_URL`
+#: Default: `REDIS_URL`; without it, files in `VAR_DIR`
 MESSAGE_BROKER_URL = env_secret("MESSAGE_BROKER_URL") or REDIS_URL
 if MESSAGE_BROKER_URL:
     broker = parse_broker_url("MESSAGE_BROKER_URL", MESSAGE_BROKER_URL)
@@ -653,29 +739,37 @@ PERIODIC_TASKS = {
 }
 
 # --- Deliveries -----------------------------------------------------------------------------------
-# Concurrent e-mails or calls of one dispatcher.
+#: e-mails or calls that one task sends at once
 DELIVERY_THREADS = env_int("DELIVERY_THREADS", 16, least=1, most=512)
-# Across all dispatchers: concurrent calls to one server, and concurrent deliveries of one app.
+#: concurrent calls to one server (scheme, host, port), over all workers; 2 for a slow or failing
+#: server
+#: Default: half of the threads
 DELIVERY_ENDPOINT_CAP = env_int(
     "DELIVERY_ENDPOINT_CAP", max(1, DELIVERY_THREADS // 2), least=1, most=10_000
 )
+#: concurrent e-mails, and concurrent calls, of one app, over all workers
 DELIVERY_APP_CAP = env_int("DELIVERY_APP_CAP", 64, least=1, most=100_000)
-# The largest value of an app's own setting `delivery_cap`.
+#: the largest value of an app's own setting `delivery_cap`
+#: Default: `DELIVERY_APP_CAP`
 DELIVERY_APP_CAP_MAX = env_int(
     "DELIVERY_APP_CAP_MAX", DELIVERY_APP_CAP, least=DELIVERY_APP_CAP, most=100_000
 )
-# Deliveries finished longer ago are deleted with their attempts.
+#: finished deliveries are deleted with their attempts after this many days; deliveries of bookings
+#: that have not yet taken place stay
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
 
 # --- Payments -------------------------------------------------------------------------------------
-# Seconds until an unpaid booking times out.
+#: seconds until a booking without payment becomes `unpaid`; checked every 5 seconds
 PAYMENT_TIMEOUT = env_int("PAYMENT_TIMEOUT", 300, least=1, most=31_536_000)
 
 # --- People's data --------------------------------------------------------------------------------
-# Customers' data of bookings that ended longer ago is erased; 0 = never.
+#: customers' data is erased this many days after the end of their bookings; the bookings stay
+#: Default: 0: never
 PEOPLE_RETENTION_DAYS = env_int("PEOPLE_RETENTION_DAYS", 0, most=36_500)
 
 # --- E-mail ---------------------------------------------------------------------------------------
+#: `smtp+tls://user:password@host:587`
+#: Default: e-mails as files in `VAR_DIR/outbox`
 EMAIL_URL = env_secret("EMAIL_URL")
 if EMAIL_URL:
     globals().update(env.email_url_config(EMAIL_URL))
@@ -688,21 +782,32 @@ if EMAIL_BACKEND == "django.core.mail.backends.smtp.EmailBackend":
 # them together. RFC 5321, 4.5.3.2.
 EMAIL_TIMEOUT, EMAIL_COMMAND_TIMEOUT, EMAIL_MESSAGE_TIMEOUT = 10, 30, 120
 EMAIL_DEADLINE = 60 + EMAIL_MESSAGE_TIMEOUT
-DEFAULT_FROM_EMAIL = os.environ.get("DEFAULT_FROM_EMAIL") or "bookings@localhost"
-# Apps may send from addresses of these domains, not of their subdomains; `*`: from any address.
+#: sender for apps without their own; the domain must authorise the mail server (SPF, DKIM)
+DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "bookings@localhost")
+#: domains, without their subdomains, from whose addresses apps may send, such as
+#: `example.com,example.org`; `*`: any
+#: ([Senders](#senders))
+#: Default: the domain of `DEFAULT_FROM_EMAIL`
 SENDER_DOMAINS = env_domains("SENDER_DOMAINS", parseaddr(DEFAULT_FROM_EMAIL)[1].rpartition("@")[2])
 
 # --- Outbound calls -------------------------------------------------------------------------------
-# Webhooks may call public addresses, and these networks on any port.
+#: private networks in which webhooks and connected calendars are allowed, on any port:
+#: `10.0.0.0/8,fd00::/8`
+#: Default: none; `./run`: this machine
 WEBHOOK_ALLOWED_NETWORKS = env_networks("WEBHOOK_ALLOWED_NETWORKS")
+#: ports allowed for webhooks and connected calendars on public servers
 WEBHOOK_PORTS = env_ports("WEBHOOK_PORTS", "80,443,8443")
+#: refuse webhooks and calendars over plain http
+#: Default: true if `PUBLIC_URL` is https
 WEBHOOK_HTTPS_ONLY = env_flag("WEBHOOK_HTTPS_ONLY", HTTPS)
 
 # --- External calendars ---------------------------------------------------------------------------
-# Seconds between syncs, and seconds without a sync after which a calendar is stale.
+#: seconds between syncs of each connected calendar
 CALENDAR_SYNC_SECONDS = env_int("CALENDAR_SYNC_SECONDS", 300, least=10, most=86_400)
+#: seconds without a sync after which a calendar is reported as stale; more than
+#: `CALENDAR_SYNC_SECONDS`
 CALENDAR_STALE_SECONDS = env_int("CALENDAR_STALE_SECONDS", 3600, least=60, most=31_536_000)
-# Concurrent syncs of one worker.
+#: calendars that one worker syncs at once; each uses a database connection
 CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 
 # --- Time, language, files, logs ------------------------------------------------------------------
@@ -718,12 +823,19 @@ TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
+#: static files after `collectstatic`
+#: Default: `VAR_DIR/static`
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folder that is missing
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
+#: the documentation's site, as `scripts/docs` builds it; web has it at `/docs/guide/`
+#: Default: `VAR_DIR/docs`
+DOCS_ROOT = Path(os.environ.get("DOCS_ROOT") or VAR_DIR / "docs").resolve()
 
+#: `DEBUG`, `INFO`, `WARNING` or `ERROR`
 LOG_LEVEL = env_choice("LOG_LEVEL", ("DEBUG", "INFO", "WARNING", "ERROR"), "INFO")
+#: `plain` or `json` ([Logs](#logs))
 LOG_FORMAT = env_choice("LOG_FORMAT", log_format.FORMATS, "plain")
 LOGGING = log_format.logging_settings(LOG_LEVEL, LOG_FORMAT)
 

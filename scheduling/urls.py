@@ -11,6 +11,7 @@ import bookings.urls
 import external_calendars.urls
 import notifications.urls
 from booking_pages.views.service_home_page import show_home
+from common.documentation_site import show_documentation
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
 from office.access import account_pages
@@ -38,4 +39,5 @@ urlpatterns = [
     path("v2/openapi.json", DocumentView.as_view(), name="openapi"),
     path("book/", include(booking_pages.urls)),
     path("docs", show_docs, name="docs"),
+    path("docs/<path:path>", show_documentation, name="documentation"),
 ]

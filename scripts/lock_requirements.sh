@@ -4,7 +4,7 @@
 # Versions that fit stay. Needs uv (.ci/uv.txt).
 set -eu
 cd -- "$(dirname -- "$0")/.."
-for list in requirements requirements-dev .ci/uv; do
+for list in requirements requirements-docs requirements-dev .ci/uv; do
     uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate \
         --no-header "$list.in" --output-file "$list.txt" "$@"
 done

@@ -8,6 +8,7 @@ from django.views.decorators.http import require_safe
 from availability.models import Project
 from bookings.html_page_base import SOURCES, content_security_policy
 from bookings.management.commands.seed_demo import APP_SLUG
+from common.documentation_site import has_documentation
 
 
 @require_safe
@@ -18,6 +19,7 @@ def show_home(request: HttpRequest) -> HttpResponse:
         "language": "en",
         "direction": "ltr",
         "is_production": is_production,
+        "has_documentation": has_documentation(),
         "demo_slug": "" if is_production else find_demo_slug(),
     }
     response = render(request, "booking_pages/home.html", context)

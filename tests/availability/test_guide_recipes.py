@@ -1,4 +1,4 @@
-"""The recipes of docs/guide.md for opening hours and buffers, executed as they stand there."""
+"""The recipes of docs/guide for opening hours and buffers, executed as they stand there."""
 
 import re
 from collections import Counter
@@ -7,12 +7,11 @@ from typing import Any
 import pytest
 
 from tests.availability.queries import lines
+from tests.guide import GUIDE, block_of_guide
 from tests.services import ROOT
 from tests.world import BERLIN, Tenant
 
 pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
-
-GUIDE = (ROOT / "docs" / "guide.md").read_text()
 
 
 class Kitchen:
@@ -35,8 +34,7 @@ class Kitchen:
 
     def cook(self, *recipes: str) -> None:
         for name in recipes:
-            (code,) = re.findall(rf"^```python recipe-{name}\n(.*?)^```$", GUIDE, re.M | re.S)
-            exec(code, self.names)
+            exec(block_of_guide(f"python recipe-{name}"), self.names)
 
     def open_on(self, *days: str, resource: str = "") -> list[str]:
         """The open time of these local days."""

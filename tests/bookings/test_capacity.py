@@ -1,7 +1,6 @@
 """Resources that several bookings use at once: `capacity` of a resource."""
 
 import json
-import re
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, wait
@@ -15,7 +14,7 @@ from availability import capacity_units
 from availability.models import Event, Resource
 from bookings.services import resource_assignment, transitions
 from tests.bookings.race_tenant import count_overlaps
-from tests.services import ROOT
+from tests.guide import block_of_guide
 from tests.waiters import wait_for_a_waiter
 from tests.world import Answer, Tenant, at
 
@@ -526,11 +525,8 @@ def test_one_too_many_is_refused_without_the_check(
 
 
 # --- The recipe of the guide ----------------------------------------------------------------------
-RECIPE = re.compile(r"^```json pool\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
 def test_the_recipe_of_the_guide(tenant: Tenant) -> None:
-    (recipe,) = RECIPE.findall((ROOT / "docs" / "guide.md").read_text())
+    recipe = block_of_guide("json pool")
     known = {}
     for request in recipe.strip().split("\n\n"):
         line, _, body = request.partition("\n")

@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 
 from availability.models import Event, Hold
+from tests.guide import block_of_guide
 from tests.office.staff import superuser
 from tests.queries import Queries
-from tests.services import ROOT
 from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -460,11 +460,8 @@ def test_mails_and_the_back_office_name_all_resources(practice: Practice) -> Non
     ]
 
 
-RECIPE = re.compile(r"^```json requires\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-
-
 def test_the_recipe_of_the_guide(tenant: Tenant) -> None:
-    (recipe,) = RECIPE.findall((ROOT / "docs" / "guide.md").read_text())
+    recipe = block_of_guide("json requires")
     known = {}
     for tag in ("dentist", "room", "x-ray"):
         known[tag] = tenant.make_resource(tag.title(), tags=[tag])["id"]

@@ -1,4 +1,4 @@
-"""The code of docs/guide.md, but for its client: test_run.py runs that one."""
+"""The chapters of docs/guide, and their code but for the client: test_run.py runs that one."""
 
 import re
 import time
@@ -6,26 +6,17 @@ import time
 import pytest
 
 from notifications.webhooks.signing import new_secret, signature_headers
+from tests.guide import CHAPTERS, block_of_guide
 from tests.services import ROOT
-
-GUIDE = (ROOT / "docs" / "guide.md").read_text()
-
-
-def block_of_guide(name: str) -> str:
-    (code,) = re.findall(rf"^```{name}\n(.*?)^```$", GUIDE, re.DOTALL | re.MULTILINE)
-    return code
 
 
 def test_the_guides_contents_are_its_headings() -> None:
-    headings = re.findall(r"^## (.+)$", GUIDE, re.MULTILINE)
-    listed = re.findall(
-        r"^- \[(.+)\]\(#([\w-]+)\)$", GUIDE.partition("## A client")[0], re.MULTILINE
-    )
+    listed = re.findall(r"^\| \[(.+)\]\((.+)\.md\) \|", CHAPTERS["index"], re.MULTILINE)
+    headings = {name: re.match("# (.+)", text)[1] for name, text in CHAPTERS.items()}
+    order = re.findall(r"^ +- guide/([\w-]+)\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
 
-    assert [title for title, _ in listed] == [title for title in headings if title != "Contents"]
-    assert [re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title, _ in listed] == [
-        anchor for _, anchor in listed
-    ]
+    assert listed == [(headings[name], name) for name in order if name != "index"]
+    assert sorted(order) == sorted(CHAPTERS)
 
 
 @pytest.mark.parametrize(

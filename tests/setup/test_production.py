@@ -14,6 +14,7 @@ import pytest
 import redis
 import yaml
 
+from ops.management.commands.write_settings_table import with_settings_table
 from tests.services import FORK_SERVER, ROOT, end_with_parent, free_port
 
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
@@ -41,7 +42,7 @@ THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
 BARE = {"PATH": os.environ["PATH"], "VAR_DIR": os.environ["VAR_DIR"]}
 # Of the image, of one container, or not for production.
 NOT_IN_THE_EXAMPLE = {
-    *("VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
+    *("VAR_DIR", "STATIC_ROOT", "DOCS_ROOT", "METRICS_DIR", "DEBUG", "REQUIRE_SECRET_KEY"),
     *("DATABASE_URL", "DATABASE_PASSWORD", "REDIS_URL", "SECRET_KEY", "ENCRYPTION_KEYS"),
     *(
         "SECRET_KEY_FALLBACKS",
@@ -375,6 +376,11 @@ def documented_settings() -> set[str]:
     return set(re.findall(r"^\| `([A-Z_]+)` \|", section, re.MULTILINE))
 
 
+def test_settings_table_is_that_of_the_settings():
+    """Otherwise run `manage.py write_settings_table`."""
+    assert with_settings_table(OPERATIONS) == OPERATIONS
+
+
 def test_docs_settings_and_compose_name_the_same_variables():
     of_service = SERVICES["web"]["environment"]
     passed = {*EXAMPLE, *(name.removesuffix("_FILE") for name in of_service)}
@@ -382,7 +388,9 @@ def test_docs_settings_and_compose_name_the_same_variables():
     assert documented_settings() == read_settings() | OF_PACKAGES
     assert set(EXAMPLE) - NOT_OF_THE_SETTINGS - documented_settings() == set()
     assert documented_settings() - set(EXAMPLE) - OF_PACKAGES == NOT_IN_THE_EXAMPLE
-    assert NOT_IN_THE_EXAMPLE - passed == {"VAR_DIR", "STATIC_ROOT", "METRICS_DIR", "DEBUG"}
+    assert NOT_IN_THE_EXAMPLE - passed == {
+        *("VAR_DIR", "STATIC_ROOT", "DOCS_ROOT", "METRICS_DIR", "DEBUG")
+    }
     for name in ("web", "beat", "migrate", *WORKERS):
         service = SERVICES[name]
         assert (name, service["env_file"], service["environment"]) == (name, ".env", of_service)
@@ -405,7 +413,7 @@ def test_every_variable_of_compose_stands_in_the_example():
 
 
 def test_dockerfile_copies_what_is_there_and_drops_root():
-    copied = re.findall(r"^COPY (\S+)", DOCKERFILE, re.MULTILINE)
+    copied = re.findall(r"^COPY (\w\S*)", DOCKERFILE, re.MULTILINE)
     let_in = re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     user = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
 

@@ -24,8 +24,8 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from ops.management.commands.up import bound_socket, served_hosts
+from tests.guide import block_of_guide
 from tests.services import ROOT, free_port
-from tests.setup.test_guide import block_of_guide
 
 BLOCK = re.compile(r"^```sh ([\w-]+)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 PROCESSES = 8  # of a whole ./run, at least

@@ -117,7 +117,10 @@ def pinned(listing: Path) -> dict[str, list[str]]:
     return {first: [word for word in rest if word.startswith("--hash=")] for first, *rest in words}
 
 
-@pytest.mark.parametrize("name", ["requirements", "requirements-dev", ".ci/uv"])
+@pytest.mark.parametrize(
+    "name",
+    ["requirements", "requirements-docs", "requirements-dev", ".ci/uv"],
+)
 def test_every_package_has_a_version_and_hashes_and_no_index(name: str) -> None:
     """scripts/lock_requirements.sh makes the lists from the `.in` files."""
     wanted = re.findall(r"^([\w.-]+)(?:\[.*\])?(==\S+)?", source_of(name), re.MULTILINE)
