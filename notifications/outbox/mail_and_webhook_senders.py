@@ -577,7 +577,7 @@ def send_call(
     content = b"" if method == "get" else body.encode()
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": "scheduling-webhooks/2",
+        "User-Agent": f"scheduling-webhooks/{settings.VERSION}",
         "Service-Event": event,
         **signature_headers(
             message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets
