@@ -1,6 +1,8 @@
 """scripts/release in a clone with a history of its own."""
 
+import json
 import os
+import re
 import subprocess
 import sys
 from datetime import UTC, datetime
@@ -116,3 +118,32 @@ def test_release_refuses_what_is_not_ready(clone: Path) -> None:
     assert unclean == "there are changes that are not committed.\n"
     assert tagged == f"the tag {TAG} exists.\n"
     assert option == "the only option is --dry-run.\n"
+
+
+def test_release_needs_a_fresh_document_and_its_changes_in_the_changelog(clone: Path) -> None:
+    document = clone / "docs" / "openapi.json"
+    described = json.loads(document.read_text())
+    del described["paths"]["/v2/app"]
+    document.write_text(json.dumps(described))
+    commit(clone)
+    git(clone, "tag", "v8.0.0")
+    old = release(clone)
+    document.write_bytes(git(clone, "show", "HEAD~:docs/openapi.json").encode())
+    commit(clone)
+    unlisted = release(clone)
+    lines = re.findall(r"^- API.*", unlisted[2], re.MULTILINE)
+    changelog = clone / "CHANGELOG.md"
+    listed = changelog.read_text().replace("All is new.", "\n".join(lines))
+    changelog.write_text(listed)
+    commit(clone)
+    ready = release(clone, "--dry-run")
+
+    assert old == (1, "", "No release: docs/openapi.json is old: run manage.py write_openapi.\n")
+    assert unlisted == (
+        1,
+        "",
+        "CHANGELOG.md lacks these changes since v8.0.0:\n- API: added GET /v2/app\n"
+        "- API: added PUT /v2/app\n"
+        "No release: CHANGELOG.md must list the changes of the API.\n",
+    )
+    assert ready == (0, f"CHANGELOG.md lists every change of the API since v8.0.0.\n{READY}", "")
