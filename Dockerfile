@@ -18,6 +18,7 @@ WORKDIR /srv/app
 COPY requirements.txt .
 RUN pip install --require-hashes --requirement requirements.txt
 
+COPY pyproject.toml ./
 COPY manage.py ./
 COPY gunicorn.conf.py ./
 COPY scheduling scheduling

@@ -7,6 +7,7 @@ connection and never answers blocks nothing.
 import contextlib
 import math
 import os
+import platform
 import shutil
 import smtplib
 import stat
@@ -118,6 +119,10 @@ def first_line(error: Exception) -> str:
 
 
 # --- Database -------------------------------------------------------------------------------------
+def check_version() -> Finding:
+    return Finding(OK, f"{settings.VERSION} on Python {platform.python_version()}")
+
+
 def check_database() -> Finding:
     if not accepts_writes():
         fix = "Free disk space, or set DATABASE_URL to the primary."
@@ -495,6 +500,7 @@ def readable_age(seconds: float) -> str:
 
 
 CHECKS = (
+    Check("version", check_version, "Install the service again.", needs_database=False),
     Check(
         "database",
         check_database,

@@ -9,6 +9,7 @@ says what the code does not. `manage.py write_settings_table` copies them to doc
 import hashlib
 import os
 import re
+import tomllib
 from collections.abc import Collection
 from email.utils import parseaddr
 from ipaddress import IPv4Network, IPv6Network, ip_network
@@ -25,6 +26,7 @@ from common.email_address import ascii_domain
 from common.observability import log_format
 
 BASE_DIR = Path(__file__).resolve().parent.parent
+VERSION = tomllib.loads((BASE_DIR / "pyproject.toml").read_text("utf-8"))["project"]["version"]
 env = environ.Env()
 
 
@@ -842,7 +844,7 @@ LOGGING = log_format.logging_settings(LOG_LEVEL, LOG_FORMAT)
 SPECTACULAR_SETTINGS = {
     "TITLE": "Scheduling and booking service",
     "DESCRIPTION": (BASE_DIR / "common" / "openapi" / "description.md").read_text("utf-8"),
-    "VERSION": "2.0.0",
+    "VERSION": VERSION,
     "LICENSE": {"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"},
     "CONTACT": {"name": "Scheduling and booking service"},
     # The first is the one that the API reference calls, on whichever origin it is open.

@@ -5,6 +5,7 @@ import threading
 from functools import cache
 
 import orjson
+from django.conf import settings
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
@@ -47,7 +48,9 @@ class DocumentView(ApiView):
         description="OpenAPI 3.1. The response has an ETag: a request with If-None-Match gets 304"
         " without changes.",
         response=register_component("schemas", "Description", FREE),
-        examples={"its head": {"openapi": "3.1.1", "info": {"title": "…", "version": "2.0.0"}}},
+        examples={
+            "its head": {"openapi": "3.1.1", "info": {"title": "…", "version": settings.VERSION}}
+        },
         headers={"ETag": TEXT, "Cache-Control": TEXT},
         others={304: OpenApiResponse(description="Not changed.")},
     )

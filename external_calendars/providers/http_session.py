@@ -11,6 +11,8 @@ import base64
 import time
 from collections.abc import Callable, Mapping
 
+from django.conf import settings
+
 from common.net import safe_http
 from common.net.safe_http import FetchResult
 from external_calendars.providers import webdav_xml
@@ -18,7 +20,7 @@ from external_calendars.providers.base import CalendarAccess, ProviderError
 from external_calendars.providers.urls import join_url, origin_of
 from external_calendars.providers.webdav_xml import Multistatus
 
-USER_AGENT = "scheduling-calendars/1"
+USER_AGENT = f"scheduling-calendars/{settings.VERSION}"
 MAX_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
 ANSWER_BYTES = 20 << 20  # 60,000 objects with their etags, or a feed with as many events

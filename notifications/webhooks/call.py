@@ -4,6 +4,8 @@ import time
 from collections.abc import Sequence
 from uuid import UUID
 
+from django.conf import settings
+
 from common.net import safe_http
 from common.observability.tracing import trace_headers
 from notifications.outbox.results import SendResult
@@ -25,7 +27,7 @@ def send_call(
     content = b"" if method == "get" else body.encode()
     headers = {
         "Content-Type": "application/json",
-        "User-Agent": "scheduling-webhooks/2",
+        "User-Agent": f"scheduling-webhooks/{settings.VERSION}",
         "Service-Event": event,
         **signature_headers(
             message_id=str(delivery_id), timestamp=int(time.time()), body=content, secrets=secrets

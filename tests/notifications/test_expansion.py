@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
@@ -115,6 +116,16 @@ def test_change_without_a_webhook_writes_no_row(tenant: Tenant, hooks: HookSink)
 
     assert not ChangeCalls.objects.exists()
     assert not expand_changes()
+
+
+def test_call_names_the_service_and_its_version(tenant: Tenant, hooks: HookSink) -> None:
+    hook(tenant, hooks)
+    book(tenant)
+
+    run_dispatcher("webhook")
+
+    (call,) = hooks.calls
+    assert call.headers["user-agent"] == f"scheduling-webhooks/{settings.VERSION}"
 
 
 def test_call_carries_the_booking_as_it_was_at_the_change(tenant: Tenant, hooks: HookSink) -> None:

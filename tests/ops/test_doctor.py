@@ -29,6 +29,7 @@ from tests.world import Tenant
 pytestmark = pytest.mark.both_databases
 
 NAMES = [
+    "version",
     "database",
     "migrations",
     "clocks",
