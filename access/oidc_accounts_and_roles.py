@@ -51,14 +51,14 @@ def read_groups(claims: Mapping[str, Any], name: str) -> Collection[str]:
     >>> read_groups({"realm_access": {"roles": ["dentists"]}}, "realm_access.roles")
     ['dentists']
     """
-    found: Any = claims.get(name)
-    if found is None:
-        found = claims
+    groups: Any = claims.get(name)
+    if groups is None:
+        groups = claims
         for part in name.split("."):
-            found = found.get(part) if isinstance(found, Mapping) else None
-    if isinstance(found, str):
-        return [found]
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+            groups = groups.get(part) if isinstance(groups, Mapping) else None
+    if isinstance(groups, str):
+        return [groups]
+    return [each for each in groups if isinstance(each, str)] if isinstance(groups, list) else []
 
 
 def admit(account: Account | None, claims: Claims, *, provider: str) -> Account:
@@ -93,11 +93,11 @@ def find_or_create_account(claims: Claims, provider: str) -> Account:
 
 def granted_roles(groups: Collection[str]) -> dict[str, str]:
     """Return app slug -> the highest role that the groups give (OIDC_ROLES)."""
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for group, slug, role in settings.OIDC_ROLES:
         if group in groups and slug:
-            found[slug] = max(found.get(slug, role), role, key=Membership.ROLES.index)
-    return found
+            roles[slug] = max(roles.get(slug, role), role, key=Membership.ROLES.index)
+    return roles
 
 
 def is_platform_staff(groups: Collection[str]) -> bool:

@@ -24,7 +24,7 @@ def request_password_reset(*, app: App, email: str, now: datetime) -> None:
     with transaction.atomic():
         rows = with_email(Resource.objects.for_app(app), email).select_for_update(no_key=True)
         resource = rows.first()
-        if resource is None or _has_had_its_links(resource, now):
+        if resource is None or _has_reached_mail_limit(resource, now):
             return
         queue_delivery(
             app=app,
@@ -37,8 +37,10 @@ def request_password_reset(*, app: App, email: str, now: datetime) -> None:
         )
 
 
-def _has_had_its_links(resource: Resource, now: datetime) -> bool:
+def _has_reached_mail_limit(resource: Resource, now: datetime) -> bool:
     since = now - timedelta(hours=1)
-    lately = Delivery.objects.filter(app=resource.app_id, id__gte=least_id(since), kind=RESET_MAIL)
-    mails = lately.filter(created_at__gt=since, content__resource_id=str(resource.id))
+    recent_mails = Delivery.objects.filter(
+        app=resource.app_id, id__gte=least_id(since), kind=RESET_MAIL
+    )
+    mails = recent_mails.filter(created_at__gt=since, content__resource_id=str(resource.id))
     return mails.count() >= MAX_PASSWORD_MAILS

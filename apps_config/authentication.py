@@ -117,7 +117,7 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     matches = hmac.compare_digest(expected, digest_secret(password[-SECRET_LENGTH:]))
     if not (credential and matches and _is_valid(credential, user, now)):
         raise Unauthenticated()
-    if _comes_from_a_refused_log_in(credential):
+    if _is_token_of_refused_log_in(credential):
         raise Unauthenticated()
     if _is_unpublished(credential):
         raise NotFound("Project")
@@ -156,7 +156,7 @@ def _is_unpublished(credential: Credential) -> bool:
     return page.deleted_at is not None or not app.publishes(page.settings)
 
 
-def _comes_from_a_refused_log_in(credential: Credential) -> bool:
+def _is_token_of_refused_log_in(credential: Credential) -> bool:
     """Whether the token was made with a password that would get no token today: after a change of
     PASSWORD_LOGIN, REQUIRE_SECOND_FACTOR or the account's rights.
     """

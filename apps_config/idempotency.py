@@ -125,12 +125,12 @@ def _claim(
     """Claim the key: None if it was free, else the record of the earlier request."""
     now = timezone.now()
     own_key = stored_key(key, app_id)
-    mine = IdempotencyRecord(credential_id=credential_id, key=own_key, created_at=now)
+    record = IdempotencyRecord(credential_id=credential_id, key=own_key, created_at=now)
     records = IdempotencyRecord.objects.filter(credential_id=credential_id, key=own_key)
     try:
         records.filter(created_at__lte=now - KEPT_FOR).delete()
         for _ in range(MAX_CLAIMS):
-            if _insert_unless_there(mine):
+            if _insert_unless_there(record):
                 return None
             if kept := records.first():
                 return kept
@@ -138,11 +138,11 @@ def _claim(
     except OperationalError as error:
         if sqlstate_of(error) != "55P03":  # lock_not_available
             raise
-        raise _in_progress() from error
-    raise _in_progress()
+        raise _in_progress_error() from error
+    raise _in_progress_error()
 
 
-def _in_progress() -> IdempotencyInProgress:
+def _in_progress_error() -> IdempotencyInProgress:
     return IdempotencyInProgress(
         "A request with this Idempotency-Key is still running.", headers={"Retry-After": "1"}
     )

@@ -112,7 +112,7 @@ def count_booking_attempt(app: App, *, network: str, now: datetime) -> None:
     count_subjects(app, [(PER_ADDRESS, network)], now)
 
 
-def count_made(app: App, *, now: datetime) -> None:
+def count_public_success(app: App, *, now: datetime) -> None:
     """Count a booking, a move or a hold that a public caller has made, after its commit."""
     with suppress(LimitReached), ignore_database_outage():
         count_subjects(app, [(PER_APP, "")], now)
@@ -123,32 +123,32 @@ def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime)
 
     In a transaction: the counted rows are locked until it ends, so no more than the limit commit.
     """
-    wanted = _keys_of(app, subjects, now)
-    _raise_if_known(wanted, now)
+    keys = _keys_of(app, subjects, now)
+    _raise_if_cached(keys, now)
     rows = [
         {"app": app.id, "kind": key.kind, "subject": key.subject, "expires_at": key.ends}
-        for key in wanted
+        for key in keys
     ]
     counts = count_up(RequestCount, rows, by="subject") if rows else {}
-    for key in wanted:
+    for key in keys:
         if counts[key.subject] > key.limit:
             raise _refusal(key, now)
 
 
 def check_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
     """Raise LimitReached if a (limit, subject) is used up; counts nothing. One query."""
-    wanted = _keys_of(app, subjects, now)
-    _raise_if_known(wanted, now)
-    kinds, found = {key.kind for key in wanted}, [key.subject for key in wanted]
+    keys = _keys_of(app, subjects, now)
+    _raise_if_cached(keys, now)
+    kinds, found = {key.kind for key in keys}, [key.subject for key in keys]
     rows = RequestCount.objects.filter(app=app, kind__in=kinds, subject__in=found)
     counts = dict(rows.filter(expires_at__gt=now).values_list("subject", "count"))
-    for key in wanted:
+    for key in keys:
         if counts.get(key.subject, 0) >= key.limit:
             raise _refusal(key, now)
 
 
-def _raise_if_known(wanted: Sequence["_Key"], now: datetime) -> None:
-    for key in wanted:
+def _raise_if_cached(keys: Sequence["_Key"], now: datetime) -> None:
+    for key in keys:
         left = refused_keys.seconds_left(key.memo, now.timestamp())
         if left:
             raise LimitReached(key.kind, left)
@@ -190,16 +190,16 @@ def count_first_use(app: App, kind: str, subject: str, expires_at: datetime) -> 
 
     expires_at: until when the subject can be used; the count is stored that long.
     """
-    row = _use_of(app, kind, subject, expires_at)
+    row = _count_values(app, kind, subject, expires_at)
     return count_up(RequestCount, [row], by="subject")[row["subject"]] == 1
 
 
 def was_used(app: App, kind: str, subject: str, expires_at: datetime) -> bool:
     """Whether a use was counted by `count_first_use`."""
-    return RequestCount.objects.filter(**_use_of(app, kind, subject, expires_at)).exists()
+    return RequestCount.objects.filter(**_count_values(app, kind, subject, expires_at)).exists()
 
 
-def _use_of(app: App, kind: str, subject: str, expires_at: datetime) -> dict[str, Any]:
+def _count_values(app: App, kind: str, subject: str, expires_at: datetime) -> dict[str, Any]:
     digest = digest_key(f"{app.id} {kind} {subject}")
     return {"app": app.id, "kind": kind, "subject": digest, "expires_at": expires_at}
 
@@ -246,13 +246,15 @@ def record_unknown_proxy(app: App, request: HttpRequest, *, now: datetime) -> No
     subject = peer + digest_key(f"{peer} {forwarded}")
     with ignore_database_outage():
         rows = RequestCount.objects.filter(app=app, kind=FORWARDED, expires_at__gt=now)
-        known = {*rows.filter(subject__startswith=peer).values_list("subject", flat=True)[:2]}
-        if len(known) < 2 and subject not in known:
+        known_subjects = {
+            *rows.filter(subject__startswith=peer).values_list("subject", flat=True)[:2]
+        }
+        if len(known_subjects) < 2 and subject not in known_subjects:
             ends = now + timedelta(seconds=HOUR)
             row = {"app": app.id, "kind": FORWARDED, "subject": subject, "expires_at": ends}
             count_up(RequestCount, [row], by="subject")
-            known.add(subject)
-        if len(known) > 1:
+            known_subjects.add(subject)
+        if len(known_subjects) > 1:
             _count_for_dashboard(app, UNKNOWN_PROXY, now)
 
 
@@ -268,11 +270,11 @@ def refusals_of_a_day(apps: Any, now: datetime) -> dict[str, int]:
     rows = RequestCount.objects.filter(
         apps, kind__in=[REFUSAL_PREFIX + reason for reason in REASONS], expires_at__gt=now
     )
-    found = dict(rows.order_by().values_list("kind").annotate(Sum("count")))
+    counts = dict(rows.order_by().values_list("kind").annotate(Sum("count")))
     return {
-        reason: found[REFUSAL_PREFIX + reason]
+        reason: counts[REFUSAL_PREFIX + reason]
         for reason in REASONS
-        if REFUSAL_PREFIX + reason in found
+        if REFUSAL_PREFIX + reason in counts
     }
 
 

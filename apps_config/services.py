@@ -249,7 +249,7 @@ def change_role(membership: Membership, role: str) -> None:
     with transaction.atomic():
         locked = _lock_members_and_read(membership)
         if role != Membership.OWNER:
-            _keep_an_owner(locked)
+            _check_last_owner(locked)
         before, locked.role = locked.role, role
         locked.save(update_fields=["role"])
         if role != before:
@@ -261,7 +261,7 @@ def remove_member(membership: Membership) -> None:
     """Remove a member; the account stays. Raises LastOwner, NotFound."""
     with transaction.atomic():
         locked = _lock_members_and_read(membership)
-        _keep_an_owner(locked)
+        _check_last_owner(locked)
         locked.delete()
         record_event(
             SecurityEvent.MEMBER_REMOVED,
@@ -283,7 +283,7 @@ def _lock_members_and_read(membership: Membership) -> Membership:
     return row
 
 
-def _keep_an_owner(leaving: Membership) -> None:
+def _check_last_owner(leaving: Membership) -> None:
     owners = Membership.objects.filter(app=leaving.app_id, role=Membership.OWNER)
     if leaving.role == Membership.OWNER and not owners.exclude(pk=leaving.pk).exists():
         raise LastOwner()

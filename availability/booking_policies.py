@@ -135,7 +135,7 @@ def first_own_calendars(resource_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, 
     """The oldest own calendar of each resource, with it: the default calendar of its bookings."""
     own = Calendar.objects.own().select_related("resource")
     calendars = own.filter(resource_id__in=resource_ids, deleted_at=None)
-    found: dict[uuid.UUID, Calendar] = {}
+    first_calendars: dict[uuid.UUID, Calendar] = {}
     for calendar in calendars.order_by("created_at", "id"):
-        found.setdefault(calendar.resource_id, calendar)
-    return found
+        first_calendars.setdefault(calendar.resource_id, calendar)
+    return first_calendars

@@ -30,17 +30,17 @@ def assign_units(events: Sequence[Event], capacities: Mapping[uuid.UUID, int]) -
     if not shared:
         return
     own = {event.id for event in events}
-    taken = _events_with_unit(
+    events_with_unit = _events_with_unit(
         {event.resource_id for event in shared}, *_time_range(shared), without=own
     )
     for resource_id in {event.resource_id for event in shared}:
         capacity = capacities[resource_id]
-        wanted = [event for event in shared if event.resource_id == resource_id]
-        others = [event for event in taken if event.resource_id == resource_id]
+        new_events = [event for event in shared if event.resource_id == resource_id]
+        others = [event for event in events_with_unit if event.resource_id == resource_id]
         if not _assign_free_units(
-            [*others, *wanted], capacity, keeps=lambda event: event.id not in own
+            [*others, *new_events], capacity, keeps=lambda event: event.id not in own
         ):
-            _reassign(wanted, capacity, without=own)
+            _reassign(new_events, capacity, without=own)
 
 
 def lower_units(resource_id: uuid.UUID, capacity: int, *, now: datetime) -> None:
@@ -86,7 +86,7 @@ def _assign_free_units(
     """
     kept = [event for event in events if keeps(event)]
     running: list[tuple[Event, int]] = []
-    found: list[tuple[Event, int]] = []
+    assigned: list[tuple[Event, int]] = []
     for event in sorted(events, key=lambda event: event.start):
         if keeps(event):
             continue
@@ -106,27 +106,29 @@ def _assign_free_units(
         if unit is None:
             return False
         running.append((event, unit))
-        found.append((event, unit))
-    for event, unit in found:
+        assigned.append((event, unit))
+    for event, unit in assigned:
         event.unit, event.exclusive = unit, unit == 0
     return True
 
 
-def _reassign(wanted: Sequence[Event], capacity: int, *, without: Collection[uuid.UUID]) -> None:
+def _reassign(
+    new_events: Sequence[Event], capacity: int, *, without: Collection[uuid.UUID]
+) -> None:
     """Give the events and all that overlap them, directly or through others, new units."""
-    start, end = _time_range(wanted)
-    resource_ids = {wanted[0].resource_id}
+    start, end = _time_range(new_events)
+    resource_ids = {new_events[0].resource_id}
     while True:
         others = list(_locked(_events_with_unit(resource_ids, start, end, without=without)))
-        chain = _connected(wanted, others)
-        lo, hi = _time_range([*wanted, *chain])
+        chain = _overlapping_group(new_events, others)
+        lo, hi = _time_range([*new_events, *chain])
         if start <= lo and hi <= end:
             break
         start, end = min(start, lo - (end - start)), max(end, hi + (end - start))
     before = {event.id: event.unit for event in chain}
     # An event may have a unit above a capacity that has been lowered since: it keeps it.
     if not _assign_free_units(
-        [*chain, *wanted], capacity, keeps=lambda event: event.unit >= capacity
+        [*chain, *new_events], capacity, keeps=lambda event: event.unit >= capacity
     ):
         raise IntegrityError("slot_taken: more events overlap than the capacity allows")
     # Events that move stand at their old times until they are written.
@@ -134,12 +136,12 @@ def _reassign(wanted: Sequence[Event], capacity: int, *, without: Collection[uui
     _save_units([event for event in chain if event.unit != before[event.id]])
 
 
-def _connected(wanted: Sequence[Event], others: Sequence[Event]) -> list[Event]:
+def _overlapping_group(new_events: Sequence[Event], others: Sequence[Event]) -> list[Event]:
     """Return those of the others that overlap a wanted event, directly or through others."""
-    ids = {event.id for event in wanted}
+    ids = {event.id for event in new_events}
     groups: list[list[Event]] = []
     until: datetime | None = None
-    for event in sorted([*wanted, *others], key=lambda event: event.start):
+    for event in sorted([*new_events, *others], key=lambda event: event.start):
         if until is None or event.start >= until:
             groups.append([])
             until = event.end

@@ -18,8 +18,8 @@ class DestinationCalendars:
         events = list(events)
         calendars = {event.calendar_id for event in events}
         resources = {event.resource_id for event in events}
-        asked = Q(id__in=calendars) | Q(resource__in=resources, provider_primary=True)
-        rows = writable_calendars().filter(asked) if events else ()
+        condition = Q(id__in=calendars) | Q(resource__in=resources, provider_primary=True)
+        rows = writable_calendars().filter(condition) if events else ()
         self._by_id = {calendar.id: calendar for calendar in rows}
         self._primary = {
             calendar.resource_id: calendar

@@ -167,14 +167,14 @@ def lock_resources_of_calendars(calendars: Collection[Calendar]) -> bool:
 _FIND_PROJECT = "SELECT 1 FROM availability_project WHERE id = %s AND deleted_at IS NULL"
 
 
-def lock_project(project_id: uuid.UUID, *, alone: bool = False) -> bool:
+def lock_project(project_id: uuid.UUID, *, exclusive: bool = False) -> bool:
     """Block a deletion of the project until the end of the transaction; False if it is deleted
     already.
 
     Take it before the locks on resources. The lock is shared, so that bookings do not wait for each
     other; alone: they do, for a choice that depends on the project's bookings.
     """
-    lock = " FOR NO KEY UPDATE" if alone else " FOR SHARE"
+    lock = " FOR NO KEY UPDATE" if exclusive else " FOR SHARE"
     lock = lock if connection.vendor == "postgresql" else ""
     with connection.cursor() as cursor:
         cursor.execute(_FIND_PROJECT + lock, [id_param(project_id)])
@@ -196,8 +196,8 @@ def find_conflicts(
         ignore_all_day=time_request.ignore_all_day,
         without=time_request.holds,
     )
-    taken = sorted(item.span for found in items.values() for item in fully_booked_items(found))
-    named = [(to_datetime(start), to_datetime(end)) for start, end in taken[:CONFLICTS_NAMED]]
+    conflicts = sorted(item.span for found in items.values() for item in fully_booked_items(found))
+    named = [(to_datetime(start), to_datetime(end)) for start, end in conflicts[:CONFLICTS_NAMED]]
     return named or _external_conflicts(time_request, resource_ids)
 
 
@@ -364,7 +364,7 @@ def find_alternatives(
         if time_request.rules
         else SlotParameters(ignore_all_day_events=time_request.ignore_all_day, ignores_buffers=True)
     )
-    wanted = replace(
+    alternatives_request = replace(
         terms,
         length=length if terms.permits_length(length) else terms.length,
         earliest=format_instant(earliest),
@@ -374,7 +374,9 @@ def find_alternatives(
         resources=resources
         if time_request.rules
         else [resource.without_rules() for resource in resources],
-        terms=wanted if time_request.rules else replace(wanted, length=length),
+        terms=alternatives_request
+        if time_request.rules
+        else replace(alternatives_request, length=length),
         now=now,
         project_id=time_request.rules.project_id if time_request.rules else None,
         bounds=time_request.rules.own if time_request.rules else None,

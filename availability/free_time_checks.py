@@ -177,9 +177,9 @@ def find_first_refusal(
             if refusal := checker.refusal_of(time_request):
                 return number, refusal
         if time_request.blocks:
-            taken = {resource.id for resource in query.resources}
+            resource_ids = {resource.id for resource in query.resources}
             for checker in all_checkers:
-                if checker.resource.id in taken:
+                if checker.resource.id in resource_ids:
                     checker.record_accepted(time_request, query.project_id)
     return None
 
@@ -189,10 +189,10 @@ def _request_kind(time_request: TimeRequest, query: AvailabilityQuery) -> tuple[
 
 
 def _resource_checkers(
-    alike: Sequence[tuple[TimeRequest, AvailabilityQuery]], without: Collection[uuid.UUID]
+    requests: Sequence[tuple[TimeRequest, AvailabilityQuery]], without: Collection[uuid.UUID]
 ) -> list["_ResourceChecker"]:
     """One checker per resource; none if the time requests have no rules and are not guarded."""
-    time_requests, query = [time_request for time_request, _ in alike], alike[0][1]
+    time_requests, query = [time_request for time_request, _ in requests], requests[0][1]
     if not time_requests[0].rules and not time_requests[0].is_guarded:
         return []
     whole = TimeSpan(
@@ -262,8 +262,8 @@ class _ResourceChecker:
         # An overlap without any other reason breaks no rule.
         if overlaps and all(reason.type in _TAKEN_REASONS for reason in reasons):
             # Conflicts with an id come before those of external calendars, which have none.
-            known = sorted(item.span for item in overlaps if item.id or item.type == "capacity")
-            named = known or normalise(item.span for item in overlaps)
+            conflicts = sorted(item.span for item in overlaps if item.id or item.type == "capacity")
+            named = conflicts or normalise(item.span for item in overlaps)
             named = named[:CONFLICTS_NAMED]
             return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
         return NotAvailable(reasons)

@@ -144,14 +144,14 @@ def extend_hold(
         locked = _lock_lasting(hold, now)
         if max_extensions is not None and locked.extensions >= max_extensions:
             raise ExtensionsUsed(max_extensions)
-        if conflicts := _taken_since(hold, resource_ids, now):
+        if conflicts := _blocking_spans_since(hold, resource_ids, now):
             raise SlotTaken(conflicts)
         hold.expires_at = now + timedelta(seconds=seconds)
         _rows_of(hold).update(expires_at=hold.expires_at, extensions=F("extensions") + 1)
     return hold
 
 
-def _taken_since(
+def _blocking_spans_since(
     hold: Hold, resource_ids: Collection[uuid.UUID], now: datetime
 ) -> list[tuple[datetime, datetime]]:
     """Spans that block the hold's time and were written since the hold was placed.
@@ -190,12 +190,12 @@ def _taken_since(
 def _blocked_since(items: Sequence[BusyItem], since: Collection[uuid.UUID | None]) -> list[Span]:
     new = [item for item in items if item.id in since]
     return [
-        taken.span
-        for taken in fully_booked_items(items)
-        if taken in new
+        busy_item.span
+        for busy_item in fully_booked_items(items)
+        if busy_item in new
         or (
-            taken.type == "capacity"
-            and any(item.start < taken.end and item.end > taken.start for item in new)
+            busy_item.type == "capacity"
+            and any(item.start < busy_item.end and item.end > busy_item.start for item in new)
         )
     ]
 
@@ -211,8 +211,8 @@ def release_holds_of_project(project: Project, *, now: datetime) -> None:
     """Release the lasting holds of a project that is being deleted; its row is locked, so that no
     hold is added meanwhile.
     """
-    lasting = Hold.objects.filter(project=project, used_at=None, expires_at__gt=now)
-    lasting.update(expires_at=F("created_at"))
+    open_holds = Hold.objects.filter(project=project, used_at=None, expires_at__gt=now)
+    open_holds.update(expires_at=F("created_at"))
 
 
 def use_hold(hold: Hold, *, now: datetime) -> None:

@@ -27,10 +27,10 @@ def fetch_live_busy(
     resource_ids: Collection[uuid.UUID], span: TimeSpan, *, ignore_all_day: bool = False
 ) -> ExternalBusy:
     """The busy time in external calendars by resource; resources that are free are omitted."""
-    found: dict[uuid.UUID, list[TimeSpan]] = {}
+    busy_times: dict[uuid.UUID, list[TimeSpan]] = {}
     for source in freebusy_sources:
         answer = source(resource_ids, span, ignore_all_day=ignore_all_day)
         for resource_id, spans in answer.items():
             if spans:
-                found.setdefault(resource_id, []).extend(spans)
-    return found
+                busy_times.setdefault(resource_id, []).extend(spans)
+    return busy_times

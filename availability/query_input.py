@@ -63,26 +63,26 @@ def parse_availability_query(
     if project is None:
         check_resources_are_in_no_project(caller, [resource.id for resource in resources])
     own = project_parameters(project) if project else None
-    asked = _read_parameters(own or SlotParameters(), given, resources, zone)
+    parameters = _read_parameters(own or SlotParameters(), given, resources, zone)
     query = AvailabilityQuery(
         resources=resources,
-        terms=asked,
+        terms=parameters,
         now=now,
         project_id=project.id if project else None,
         own=own,
         requirements=requirements,
         fixed=FixedChoice(anywhere=caller.resource_id),
     )
-    if requirements and asked.length is None:
+    if requirements and parameters.length is None:
         raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
         return with_fair_turns(query, project, drops_others=not for_explain)
     if own is None:
-        query = replace(query, terms=_limit_without_project(asked), bounds=PUBLIC_WINDOW)
+        query = replace(query, terms=_limit_without_project(parameters), bounds=PUBLIC_WINDOW)
         return with_fair_turns(query, None)
     # A widget key may narrow what the project offers, never extend it.
-    terms = restrict_to(own, asked, given=frozenset(given))
-    terms = replace(terms, earliest=asked.earliest, latest=asked.latest)
+    terms = restrict_to(own, parameters, given=frozenset(given))
+    terms = replace(terms, earliest=parameters.earliest, latest=parameters.latest)
     return with_fair_turns(replace(query, terms=terms, bounds=own), project)
 
 
@@ -94,20 +94,20 @@ def _find_requirements(
     """
     if "requires" in given and caller.is_widget:
         raise Forbidden("A widget key can't send `requires`.")
-    found = (
+    requirements = (
         load_requirements(app.id, given["requires"])
         if "requires" in given
         else project_requirements(project)
     )
-    if found and "resources" in given:
+    if requirements and "resources" in given:
         raise Invalid.at("resources", "Is derived from `requires`.")
-    return found
+    return requirements
 
 
-def _limit_without_project(asked: SlotParameters) -> SlotParameters:
-    if asked.length is not None and asked.length > MAX_LENGTH.total_seconds():
+def _limit_without_project(parameters: SlotParameters) -> SlotParameters:
+    if parameters.length is not None and parameters.length > MAX_LENGTH.total_seconds():
         raise Invalid.at("length", "Must be at most 24 hours.")
-    return replace(asked, include_past=False)
+    return replace(parameters, include_past=False)
 
 
 def _find_project(app: App, caller: Caller, given: Mapping[str, Any]) -> Project | None:
@@ -129,12 +129,12 @@ def _find_resources(
     elif ids is None and project is None:
         raise Invalid.at("resources", "Required without a project.")
     if project and (ids is None or caller.is_widget):
-        known = load_project_resources(app, project, now=now)
+        project_resources = load_project_resources(app, project, now=now)
     else:
-        known = load_resources(app, list(dict.fromkeys(ids or ())), now=now)
+        project_resources = load_resources(app, list(dict.fromkeys(ids or ())), now=now)
     if ids is None:
-        return known
-    by_id = {resource.id: resource for resource in known if only in (None, resource.id)}
+        return project_resources
+    by_id = {resource.id: resource for resource in project_resources if only in (None, resource.id)}
     errors = {
         f"resources.{position}": ["There is no such resource."]
         for position, identifier in enumerate(ids)
@@ -143,7 +143,7 @@ def _find_resources(
     if errors:
         raise Invalid(errors)
     if project and project.is_mutual and caller.is_widget:
-        return known  # fewer resources would be free more often
+        return project_resources  # fewer resources would be free more often
     return [by_id[identifier] for identifier in dict.fromkeys(ids)]
 
 

@@ -29,27 +29,29 @@ def load_requirements(
     Raises Invalid on `requires` for an unknown resource and for more than 500 resources; of stored
     requirements (not is_new) these are left out.
     """
-    wanted, tags = Q(pk__in=[]), set()
+    condition, tags = Q(pk__in=[]), set()
     for requirement in given:
         if isinstance(requirement["any_of"], Mapping):
             tags |= set(requirement["any_of"]["tags"])
         else:
-            wanted |= Q(id__in=requirement["any_of"])
+            condition |= Q(id__in=requirement["any_of"])
     for tag in tags:
-        wanted |= RESOURCE_SEARCH["tags"](SearchTerm("tags", tag, False, False))
-    rows = Resource.objects.for_app(app_id).filter(wanted).order_by("created_at", "id")
-    found = dict(rows.values_list("id", "tags")[: MAX_RESOURCES + is_new])
-    if len(found) > MAX_RESOURCES:
+        condition |= RESOURCE_SEARCH["tags"](SearchTerm("tags", tag, False, False))
+    rows = Resource.objects.for_app(app_id).filter(condition).order_by("created_at", "id")
+    tags_by_id = dict(rows.values_list("id", "tags")[: MAX_RESOURCES + is_new])
+    if len(tags_by_id) > MAX_RESOURCES:
         raise Invalid.at("requires", f"Must name at most {MAX_RESOURCES} resources.")
     requirements = []
     errors: dict[str, list[str]] = {}
     for number, requirement in enumerate(given):
-        ids = _resource_ids_of(requirement["any_of"], found)
+        ids = _resource_ids_of(requirement["any_of"], tags_by_id)
         for position, each in enumerate(ids):
-            if each not in found:
+            if each not in tags_by_id:
                 errors[f"requires.{number}.any_of.{position}"] = ["There is no such resource."]
-        known = tuple(each for each in dict.fromkeys(ids) if each in found)
-        requirements.append(Requirement(requirement["name"], known, requirement.get("count") or 1))
+        known_ids = tuple(each for each in dict.fromkeys(ids) if each in tags_by_id)
+        requirements.append(
+            Requirement(requirement["name"], known_ids, requirement.get("count") or 1)
+        )
     if errors and is_new:
         raise Invalid(errors)
     return tuple(requirements)

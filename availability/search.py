@@ -66,7 +66,7 @@ from common.instants import InstantError, format_instant
 class SearchResource:
     """A resource as the search needs it. Compares by identity, so that hashing is cheap.
 
-    out_of_step: its stale connected calendars. is_closed: these leave the resource no free time
+    stale_calendars: its stale connected calendars. is_closed: these leave the resource no free time
     (`App.stale_calendars` is BLOCK). capacity: so many bookings may overlap. longest_buffer: no
     booking of it was made with a longer one.
     """
@@ -75,7 +75,7 @@ class SearchResource:
     name: str
     zone: str
     rules: tuple[ConstraintRule, ...]
-    out_of_step: tuple[StaleCalendar, ...] = ()
+    stale_calendars: tuple[StaleCalendar, ...] = ()
     is_closed: bool = False
     capacity: int = 1
     longest_buffer: int = 0
@@ -119,8 +119,8 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
         row.name,
         row.zone,
         resource_rules(row.constraints, row.schedule),
-        row.out_of_step,
-        bool(row.out_of_step) and app.stale_calendars == App.BLOCK,
+        row.stale_calendars,
+        bool(row.stale_calendars) and app.stale_calendars == App.BLOCK,
         row.capacity,
         row.longest_buffer,
     )
@@ -170,14 +170,16 @@ class AvailabilityQuery:
     def _span(self, zone: str) -> TimeSpan:
         start, end = self._read_span(self.terms, zone)
         if self.bounds:
-            return self._narrowed(TimeSpan(start, end), self.bounds, zone)
+            return self._intersect_with_bounds(TimeSpan(start, end), self.bounds, zone)
         if end <= start:
             raise Invalid.at("to", "Must be after `from`.")
         if is_too_long(start, end, zone):
             raise Invalid.at("to", "Must be at most 366 days after `from`.")
         return TimeSpan(self.terms.rounded_range_start(start, end, zone), end)
 
-    def _narrowed(self, asked: TimeSpan, bounds: SlotParameters, zone: str) -> TimeSpan:
+    def _intersect_with_bounds(
+        self, asked: TimeSpan, bounds: SlotParameters, zone: str
+    ) -> TimeSpan:
         """Return the intersection of the requested range and that of `bounds`; it may be empty."""
         least, most = self._read_span(bounds, zone)
         least = bounds.rounded_range_start(least, most, zone)
@@ -467,7 +469,7 @@ def _first_of_each_day(runs: Sequence[Sequence[int]], days: DayPieces) -> dict[d
 
     A day is looked up in its run: there may be a hundred starts a day.
     """
-    found: dict[date, int] = {}
+    starts_by_day: dict[date, int] = {}
     runs = [run for run in runs if run]
     lasts = [run[-1] for run in runs]
     for day, begin, end in days:
@@ -476,17 +478,17 @@ def _first_of_each_day(runs: Sequence[Sequence[int]], days: DayPieces) -> dict[d
             run = runs[place]
             first = run[bisect_left(run, begin)]
             if first < end:
-                found.setdefault(day, first)
-    return found
+                starts_by_day.setdefault(day, first)
+    return starts_by_day
 
 
 def _resources_by_day(slots: Sequence[Slot], days: DayPieces) -> dict[date, list[SearchResource]]:
     starts = [start for start, _, _ in slots]
-    found: dict[date, dict[SearchResource, None]] = {}
+    resources_by_day: dict[date, dict[SearchResource, None]] = {}
     for day, begin, end in days:
         for _, _, resources in slots[bisect_left(starts, begin) : bisect_left(starts, end)]:
-            found.setdefault(day, {}).update(dict.fromkeys(resources))
-    return {day: list(resources) for day, resources in found.items()}
+            resources_by_day.setdefault(day, {}).update(dict.fromkeys(resources))
+    return {day: list(resources) for day, resources in resources_by_day.items()}
 
 
 FIRST_BATCH = 32
@@ -502,20 +504,20 @@ def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot
     if shuffled:
         random.shuffle(resources)
     whole = query.whole_span
-    found = FirstFreeSlots(_slot_request(query, whole))
-    first, size = 0, FIRST_BATCH if found.has_fixed_starts else len(resources)
+    slots = FirstFreeSlots(_slot_request(query, whole))
+    first, size = 0, FIRST_BATCH if slots.has_fixed_starts else len(resources)
     while first < len(resources):
         batch = [
             timeline
             for resource in resources[first : first + size]
-            if found.can_add(timeline := _timeline_without_busy(query, resource, whole))
+            if slots.can_add(timeline := _timeline_without_busy(query, resource, whole))
         ]
         if batch:
             for timeline, blocked in zip(batch, _with_busy(batch, query, whole), strict=True):
-                if found.can_add(timeline):
-                    found.add(blocked)
+                if slots.can_add(timeline):
+                    slots.add(blocked)
         first, size = first + size, 4 * size
-    return found.slots()
+    return slots.slots()
 
 
 def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
@@ -549,12 +551,12 @@ def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchR
     if not query.resources:
         return []
     prepared = prepare_search(query)
-    found = []
+    spans = []
     for timeline in prepared.timelines:
         free = free_intervals(timeline, prepared.slot_request)
-        taken = complement(free, *query.spans[timeline.zone])
-        found += [(start, end, timeline.key) for start, end in taken]
-    return sorted(found, key=lambda row: row[:2])
+        unavailable = complement(free, *query.spans[timeline.zone])
+        spans += [(start, end, timeline.key) for start, end in unavailable]
+    return sorted(spans, key=lambda row: row[:2])
 
 
 def free_seconds(query: AvailabilityQuery) -> int:
@@ -674,7 +676,7 @@ def explain_time(
         past_before=None if query.terms.include_past else int(query.now.timestamp()),
         notice_before=notice,
         horizon_after=horizon,
-        throughout=[_calendar_reason(calendar, resource) for calendar in resource.out_of_step]
+        throughout=[_calendar_reason(calendar, resource) for calendar in resource.stale_calendars]
         if resource.is_closed
         else [],
         limit=limit,

@@ -125,7 +125,7 @@ class ResourceRow(NamedTuple):
     longest_buffer: int
     constraints: str
     schedule: str | None
-    out_of_step: tuple[StaleCalendar, ...] = ()
+    stale_calendars: tuple[StaleCalendar, ...] = ()
 
 
 def fetch_resources(
@@ -140,8 +140,8 @@ def fetch_resources(
         joined="", late=STALE_AFTER, only=f"resource.id {sql}", order="resource.id"
     )
     params = [datetime_param(stale_before(now)), id_param(app_id), *params]
-    found = {row.id: row for row in _resource_rows(statement, params)}
-    return [found[identifier] for identifier in ids if identifier in found]
+    rows_by_id = {row.id: row for row in _resource_rows(statement, params)}
+    return [rows_by_id[identifier] for identifier in ids if identifier in rows_by_id]
 
 
 def fetch_project_resources(
@@ -166,16 +166,16 @@ def _resource_rows(statement: str, params: list) -> list[ResourceRow]:
     with connection.cursor() as cursor:
         cursor.execute(statement, params)
         rows = cursor.fetchall()
-    found: dict[object, tuple[list[Any], list[StaleCalendar]]] = {}
+    rows_by_id: dict[object, tuple[list[Any], list[StaleCalendar]]] = {}
     for resource_id, *columns, late_id, late_name, synced_at in rows:
-        _, late = found.setdefault(resource_id, (columns, []))
+        _, late = rows_by_id.setdefault(resource_id, (columns, []))
         if late_id is not None:
             late.append(
                 StaleCalendar(to_uuid(late_id), late_name, synced_at and to_aware(synced_at))
             )
     return [
         ResourceRow._make([to_uuid(resource_id), *columns, tuple(late)])
-        for resource_id, (columns, late) in found.items()
+        for resource_id, (columns, late) in rows_by_id.items()
     ]
 
 
@@ -233,17 +233,17 @@ def fetch_busy(
     with connection.cursor() as cursor:
         cursor.execute(statement if packs else _ROWS.format(taken=statement), params)
         rows = cursor.fetchall()
-    return _unpack_all(rows) if packs else _gather(rows)
+    return _unpack_all(rows) if packs else _group_by_resource(rows)
 
 
 def _unpack_all(rows: list[tuple[uuid.UUID, bytes]]) -> dict[uuid.UUID, Pairs]:
     """Unpack the rows; a resource may have two, one of events and one of holds."""
-    found: dict[uuid.UUID, Pairs] = {}
+    pairs_by_resource: dict[uuid.UUID, Pairs] = {}
     for resource_id, packed in rows:
-        found.setdefault(resource_id, []).extend(_unpack(packed))
-    for pairs in found.values():
+        pairs_by_resource.setdefault(resource_id, []).extend(_unpack(packed))
+    for pairs in pairs_by_resource.values():
         pairs.sort()
-    return found
+    return pairs_by_resource
 
 
 def _unpack(packed: bytes) -> Pairs:
@@ -255,7 +255,7 @@ def _unpack(packed: bytes) -> Pairs:
     return list(zip(instants, instants, strict=True))
 
 
-def _gather(rows: list[tuple[str, int, int]]) -> dict[uuid.UUID, Pairs]:
+def _group_by_resource(rows: list[tuple[str, int, int]]) -> dict[uuid.UUID, Pairs]:
     by_hex: dict[str, Pairs] = {}
     for resource_hex, start, end in rows:
         by_hex.setdefault(resource_hex, []).append((start, end))
@@ -293,15 +293,15 @@ def fetch_blocked_times(
     with connection.cursor() as cursor:
         cursor.execute(statement if packs else _ROWS_WITH_BUFFERS.format(taken=statement), params)
         rows = cursor.fetchall()
-    found: dict[uuid.UUID, Pairs] = {}
+    pairs_by_resource: dict[uuid.UUID, Pairs] = {}
     for resource_id, *values in rows:
         items = _unpack_with_buffers(values[0]) if packs else [values]
-        found.setdefault(to_uuid(resource_id), []).extend(
+        pairs_by_resource.setdefault(to_uuid(resource_id), []).extend(
             blocked_span(start, end, before, after, buffers) for start, end, before, after in items
         )
-    for pairs in found.values():
+    for pairs in pairs_by_resource.values():
         pairs.sort()
-    return found
+    return pairs_by_resource
 
 
 def _unpack_with_buffers(packed: bytes) -> Iterator[tuple[int, int, int | None, int | None]]:
@@ -345,22 +345,22 @@ def fetch_busy_events(
         longest = max((row[1] for row in rows), default=0)
         if longest > buffers.longest:
             rows = _fetch_named(resource_ids, widen_span(span, longest), **kept)
-    found: dict[uuid.UUID, list[BusyItem]] = {}
+    items_by_resource: dict[uuid.UUID, list[BusyItem]] = {}
     for resource_id, _, start, end, type_, identifier, capacity, before, after in rows:
         if start is None:
             continue
         busy = BusyItem(start, end, type_, to_uuid(identifier), capacity)
         if buffers is not None:
             busy = busy._replace(before=before, after=after)
-        found.setdefault(to_uuid(resource_id), []).append(busy)
-    return found
+        items_by_resource.setdefault(to_uuid(resource_id), []).append(busy)
+    return items_by_resource
 
 
 def has_more_busy_events(resource_ids: Collection[uuid.UUID], span: TimeSpan, *, than: int) -> bool:
     """Whether more than so many events block the resources in the span."""
     events = Event.objects.filter(resource_id__in=resource_ids, busy=True).order_by()
-    found = events.overlapping(to_datetime(span.start), to_datetime(span.end))
-    return found[: than + 1].count() > than
+    overlapping = events.overlapping(to_datetime(span.start), to_datetime(span.end))
+    return overlapping[: than + 1].count() > than
 
 
 def _fetch_named(

@@ -240,8 +240,8 @@ def _refuse_if_any(events: models.QuerySet, name: str) -> None:
 
 def _has_booking(**values: Any) -> Q:
     """Match events of a booking with these values, and their companions."""
-    mine = Q(**{f"bookings__{name}": value for name, value in values.items()})
-    return mine | Q(**{f"main__bookings__{name}": value for name, value in values.items()})
+    own_bookings = Q(**{f"bookings__{name}": value for name, value in values.items()})
+    return own_bookings | Q(**{f"main__bookings__{name}": value for name, value in values.items()})
 
 
 # --- Schedules ------------------------------------------------------------------------------------
@@ -364,7 +364,7 @@ def change_event(event: Event, given: Mapping[str, Any]) -> Event:
     """Apply a partial change. Raises InUse for an event of a booking or of a connected calendar,
     and NotFound for one that has been deleted.
     """
-    _refuse_to_touch(event)
+    _refuse_booked_event(event)
     with transaction.atomic():
         lock_resources([event.resource_id])
         # Read the row again: concurrent changes are kept, and a deleted event is not saved back.
@@ -389,11 +389,11 @@ def _set_event(event: Event, given: Mapping[str, Any]) -> None:
 
 def delete_event(event: Event) -> None:
     """Delete an event. Raises InUse for an event of a booking or of a connected calendar."""
-    _refuse_to_touch(event)
+    _refuse_booked_event(event)
     event.delete()
 
 
-def _refuse_to_touch(event: Event) -> None:
+def _refuse_booked_event(event: Event) -> None:
     owner = event.main or event
     booking = owner.bookings.filter(owner_booking=None).first()
     if booking:
@@ -504,12 +504,12 @@ def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -
     """
     _refuse_derived_resources(project, "resources")
     unique = list(dict.fromkeys(resource_ids))
-    known = Resource.objects.for_app(project.app_id).filter(id__in=unique)
-    found = set(known.values_list("id", flat=True))
+    rows = Resource.objects.for_app(project.app_id).filter(id__in=unique)
+    found_ids = set(rows.values_list("id", flat=True))
     errors = {
         f"resources.{position}": ["There is no such resource."]
         for position, resource_id in enumerate(resource_ids)
-        if resource_id not in found
+        if resource_id not in found_ids
     }
     if errors:
         raise Invalid(errors)

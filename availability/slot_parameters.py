@@ -230,19 +230,19 @@ def merge_parameters(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[
 
 
 def restrict_to(
-    project: SlotParameters, asked: SlotParameters, *, given: frozenset[str]
+    project: SlotParameters, requested: SlotParameters, *, given: frozenset[str]
 ) -> SlotParameters:
     """The parameters of a request with a widget key: the project's, narrowed by the request's.
 
     The requested length counts if the project permits it. The caller intersects the time ranges,
     since they depend on each resource's zone.
     """
-    chooses = "length" in given and (project.length is None or asked.length in project.lengths)
+    chooses = "length" in given and (project.length is None or requested.length in project.lengths)
     return replace(
         project,
-        length=asked.length if chooses else project.length,
-        buffers=Buffers(*map(max, project.buffers, asked.buffers)),
-        ignore_all_day_events=project.ignore_all_day_events and asked.ignore_all_day_events,
+        length=requested.length if chooses else project.length,
+        buffers=Buffers(*map(max, project.buffers, requested.buffers)),
+        ignore_all_day_events=project.ignore_all_day_events and requested.ignore_all_day_events,
         include_past=False,
-        extra=asked.extra,
+        extra=requested.extra,
     )

@@ -185,7 +185,7 @@ def warning_records(resources: Iterable[SearchResource], zone: str) -> list[Json
             "text": stale_calendar_text(calendar, zone),
         }
         for resource in resources
-        for calendar in resource.out_of_step
+        for calendar in resource.stale_calendars
     ]
 
 
@@ -261,16 +261,18 @@ def turn_text(turn: Turn) -> str:
 
 
 def requirement_times_records(
-    found: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
+    requirement_times: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
 ) -> list[Json]:
     """When enough resources of each requirement are free."""
-    texts = write_instants(span_bounds([span for _, spans in found for span in spans]), zone)
+    texts = write_instants(
+        span_bounds([span for _, spans in requirement_times for span in spans]), zone
+    )
     return [
         {
             "name": requirement.name,
             "free": [{"start": texts[start], "end": texts[end]} for start, end in spans],
         }
-        for requirement, spans in found
+        for requirement, spans in requirement_times
     ]
 
 

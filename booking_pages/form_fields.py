@@ -84,27 +84,27 @@ def ordered_questions(questions: Mapping[str, Any]) -> list[tuple[str, Mapping[s
     """Return key and question by `position`. Without one: name and contact data come first, others
     last, checkboxes after all (PostgreSQL does not keep the order of an object's keys).
     """
-    asked = [
+    extra_questions = [
         (key, question)
         for key, question in merge_keys(NEEDED, questions).items()
         if key not in NOT_ASKED and isinstance(question, Mapping)
     ]
-    return sorted(asked, key=lambda item: _place(*item))
+    return sorted(extra_questions, key=lambda item: _place(*item))
 
 
 def _place(key: str, question: Mapping[str, Any]) -> tuple[int, int, bool]:
-    known = FIRST.index(key) if key in FIRST else len(FIRST)
+    rank = FIRST.index(key) if key in FIRST else len(FIRST)
     is_checkbox = element_of(key, question)[0] == "checkbox"
     position = question.get("position")
     if type(position) is int:
-        return position, known, is_checkbox
-    return (-1 if key in FIRST else MAX_POSITION + 1), known, is_checkbox
+        return position, rank, is_checkbox
+    return (-1 if key in FIRST else MAX_POSITION + 1), rank, is_checkbox
 
 
 def element_of(key: str, question: Mapping[str, Any]) -> tuple[str, str]:
     """Return the HTML element of a question without choices, and its input type."""
-    wanted = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
-    return KINDS.get(wanted, ("input", "text"))
+    question_format = str(question.get("format") or USUAL_FORMATS.get(key, "string")).lower()
+    return KINDS.get(question_format, ("input", "text"))
 
 
 def title_of(key: str, question: Mapping[str, Any]) -> str:

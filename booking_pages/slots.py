@@ -56,9 +56,9 @@ def find_slots_to_offer(
     began = int(since.timestamp())
     start = max(began, earliest)
     last = min(horizon, start + public_days(len(rules.resources)) * DAY)
-    nothing = OfferedSlots([], max(began, last), horizon, began, earliest)
+    no_slots = OfferedSlots([], max(began, last), horizon, began, earliest)
     if began >= last:
-        return nothing
+        return no_slots
 
     def end_of_slots(until: int) -> int:
         """A slot may end after the window; a free interval without a length anywhere."""
@@ -69,7 +69,7 @@ def find_slots_to_offer(
     if not slots and searched < last:
         slots = _find_first(rules, since, last, count=1)
     if not slots:
-        return nothing
+        return no_slots
     until = min(_end_of_window(slots[0][0], zone_name), horizon)
     end = end_of_slots(until)
     until = min(until, end)
@@ -77,7 +77,7 @@ def find_slots_to_offer(
         slots = _find_first(rules, since, end, count=MAX_SLOTS)
     if len(slots) == MAX_SLOTS:
         until = min(until, slots[-1][0])
-    return nothing._replace(
+    return no_slots._replace(
         slots=[(start, end) for start, end, _ in slots if start < until], until=until
     )
 

@@ -164,8 +164,8 @@ def _find_calendar(
     only = caller.resource_id
     if calendar_id:
         name, calendar = "calendar", _find_app_calendar(app, calendar_id)
-    elif wanted := resource_id or only:
-        name, calendar = "resource", target_calendar(app, wanted)
+    elif wanted_id := resource_id or only:
+        name, calendar = "resource", target_calendar(app, wanted_id)
     else:
         return None
     if calendar is None or only not in (None, calendar.resource_id):
@@ -238,17 +238,17 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         return
     held = {row.resource_id for row in booking_target.holds}
     if booking_target.calendar:
-        fits = booking_target.calendar.resource_id in held
+        is_held_resource = booking_target.calendar.resource_id in held
     else:
         bookable = set(booking_target.project_resource_ids)
         if booking_target.requirements:
             chosen = booking_target.choose(held)
-            fits = chosen is not None and set(chosen) == held
+            is_held_resource = chosen is not None and set(chosen) == held
         elif booking_target.mode == "mutual":
-            fits = held == bookable
+            is_held_resource = held == bookable
         else:
-            fits = set(booking_target.held_resource_ids) <= bookable
-    if not fits:
+            is_held_resource = set(booking_target.held_resource_ids) <= bookable
+    if not is_held_resource:
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another resource.")
     hold = booking_target.holds[0]
     if given["start"] < hold.start or given["end"] > hold.end:
@@ -457,8 +457,8 @@ def _read_graph(target: Mapping[str, Any], project: Project | None, caller: Call
     a customer. Raises Invalid.
     """
     own = project.booking.get("graph") if project else None
-    asked = None if project and caller.is_widget else target.get("graph")
-    name = asked or own or DEFAULT_GRAPH
+    requested = None if project and caller.is_widget else target.get("graph")
+    name = requested or own or DEFAULT_GRAPH
     graph = GRAPHS.get(name) if isinstance(name, str) else None
     if graph is None:
         raise Invalid.at("graph", f"Must be one of {', '.join(GRAPHS)}.")
@@ -482,11 +482,11 @@ def parse_settings(
 
     With a widget key the request's settings are ignored and rules are always enforced.
     """
-    asked = {} if caller.is_widget else given.get("settings") or {}
+    requested = {} if caller.is_widget else given.get("settings") or {}
     own = project.settings if project else {}
 
     def setting(name: str, default: bool) -> bool:
-        value = asked.get(name)
+        value = requested.get(name)
         return bool(own.get(name, default) if value is None else value)
 
     enforced = setting("enforce_availability", project is not None)

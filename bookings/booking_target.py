@@ -212,7 +212,7 @@ class BookingTarget:
         return bool(self.project and self.project.settings.get("pending_blocks"))
 
     @property
-    def asks_outside(self) -> bool:
+    def checks_external(self) -> bool:
         """Whether the project wants a live check of connected calendars before time is reserved."""
         return bool(self.project and self.project.settings.get("check_external"))
 
@@ -253,12 +253,12 @@ class BookingTarget:
         """
         if buffers is None or rules.terms.ignores_buffers or rules.terms.buffers == buffers:
             return rules
-        for known, found in self._buffered:
-            if known is rules and found.terms.buffers == buffers:
-                return found
-        found = replace(rules, terms=replace(rules.terms, buffers=buffers))
-        self._buffered.append((rules, found))
-        return found
+        for known_rules, buffered in self._buffered:
+            if known_rules is rules and buffered.terms.buffers == buffers:
+                return buffered
+        buffered = replace(rules, terms=replace(rules.terms, buffers=buffers))
+        self._buffered.append((rules, buffered))
+        return buffered
 
     def time_request(
         self,

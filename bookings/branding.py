@@ -60,14 +60,14 @@ class Branding(NamedTuple):
 
 def branding_of(app: App) -> Branding:
     """Return the app's branding. Values that bypassed the services count only if they are valid."""
-    found = {name: value for name, value in app.settings.items() if isinstance(value, str)}
-    links = [found.get(name, "") for name in ("imprint_url", "privacy_url")]
+    texts = {name: value for name, value in app.settings.items() if isinstance(value, str)}
+    links = [texts.get(name, "") for name in ("imprint_url", "privacy_url")]
     imprint, privacy = (link if is_web_address(link) else "" for link in links)
-    accent, digest = found.get("accent_color", "").lower(), found.get("logo", "")
+    accent, digest = texts.get("accent_color", "").lower(), texts.get("logo", "")
     return Branding(
         accent=accent if COLOR.fullmatch(accent) else "",
-        cover=clean_lines(found.get("cover_text", ""), 1000),
-        address="\n".join(map(to_one_line, found.get("address", "").splitlines()[:8])),
+        cover=clean_lines(texts.get("cover_text", ""), 1000),
+        address="\n".join(map(to_one_line, texts.get("address", "").splitlines()[:8])),
         imprint=imprint,
         privacy=privacy,
         logo=f"/book/logos/{app.slug}/{digest}" if DIGEST.fullmatch(digest) else "",

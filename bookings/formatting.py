@@ -58,10 +58,10 @@ def language_of(app: App | None, *preferred: Any) -> str:
 
     A regional variant without a translation falls back to its main language.
     """
-    for wanted in (*preferred, app.settings.get("language") if app else None):
-        is_code = isinstance(wanted, str) and LANGUAGE.fullmatch(wanted)
-        if is_code and (found := closest_shipped(wanted)):
-            return found
+    for code in (*preferred, app.settings.get("language") if app else None):
+        is_code = isinstance(code, str) and LANGUAGE.fullmatch(code)
+        if is_code and (language := closest_shipped(code)):
+            return language
     return SOURCE_LANGUAGE
 
 

@@ -46,9 +46,9 @@ class Graph:
 
     def next_state(self, state: str, action: str) -> str | None:
         """Return the state after `action`; None: the action is not allowed."""
-        return self.steps.get((state, self.own_action(state, action)))
+        return self.steps.get((state, self.canonical_action(state, action)))
 
-    def own_action(self, state: str, action: str) -> str:
+    def canonical_action(self, state: str, action: str) -> str:
         """Return the name that the action has in the graph."""
         return action if (state, action) in self.steps else self.aliases.get(action, action)
 

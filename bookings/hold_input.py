@@ -73,15 +73,15 @@ def parse_new_hold(
     `zone` is the zone of wall times if no single resource is named. Raises Invalid.
     """
     _refuse_keys_of_bookings(body)
-    flat = FlatBody(_known(body, caller))
-    wanted = flat.read(TargetSerializer)
-    project, calendar = find_booking_target(flat, app, caller, wanted)
+    flat = FlatBody(_known_fields(body, caller))
+    target_fields = flat.read(TargetSerializer)
+    project, calendar = find_booking_target(flat, app, caller, target_fields)
     target = BookingTarget(
         app=app,
         project=project,
         now=now,
         is_public=caller.is_widget,
-        **target_resources(project, calendar, wanted),
+        **target_resources(project, calendar, target_fields),
     )
     check_named_resources(target)
     given = flat.read(NewHoldSerializer, zone=wall_time_zone(target, zone))
@@ -106,7 +106,7 @@ def _refuse_keys_of_bookings(body: Any) -> None:
         raise Invalid({name: ["Not supported here."] for name in names})
 
 
-def _known(body: Any, caller: Caller) -> Any:
+def _known_fields(body: Any, caller: Caller) -> Any:
     body = array_as_object(body)
     if not isinstance(body, Mapping):
         return body
@@ -117,7 +117,7 @@ def _known(body: Any, caller: Caller) -> Any:
 def parse_hold_seconds(given: Mapping[str, Any], project: Project | None, caller: Caller) -> int:
     """Return the hold's length in seconds. Raises Invalid if a widget key exceeds the default."""
     usual = hold_seconds(project)
-    asked = given.get("reservation_time") or usual
-    if caller.is_widget and asked > usual:
+    requested = given.get("reservation_time") or usual
+    if caller.is_widget and requested > usual:
         raise Invalid.at("reservation_time", f"Must be at most {usual}.")
-    return asked
+    return requested

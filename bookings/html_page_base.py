@@ -130,12 +130,12 @@ class PageView(ApiView, ABC):
 
 def other_language(page_language: str, app: App | None, languages: Sequence[Any]) -> str:
     """Return the language set by `languages` or the app; "" if it is the page's, or none is set."""
-    found = text_language(app, *languages) if app else ""
-    return "" if found == page_language else found
+    language = text_language(app, *languages) if app else ""
+    return "" if language == page_language else language
 
 
 def content_security_policy(sources: Mapping[str, str], redirect: str = "") -> str:
     """Return the Content-Security-Policy header; the origin of `redirect` is a form-action too."""
     origin = ORIGIN.match(redirect)
-    wanted = {**sources, "form-action": " ".join(["'self'", *([origin[0]] if origin else [])])}
-    return "; ".join(f"{kind} {target}" for kind, target in wanted.items())
+    directives = {**sources, "form-action": " ".join(["'self'", *([origin[0]] if origin else [])])}
+    return "; ".join(f"{kind} {target}" for kind, target in directives.items())

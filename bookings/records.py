@@ -498,15 +498,15 @@ def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) ->
 
 def find_booking(app: App, booking_id: UUID, includes: Collection[Include]) -> Booking | None:
     """The app's booking that is not deleted, with what the includes need."""
-    found = _booking_query(tuple(includes))(app.id, booking_id)
-    if not found:
+    bookings = _booking_query(tuple(includes))(app.id, booking_id)
+    if not bookings:
         return None
     lookups = dict.fromkeys(lookup for include in includes for lookup in include.prefetches)
     for name in lookups:
         if isinstance(name, str):
-            prefetch_relation(found[0], name)
-    prefetch_related_objects(found, *[each for each in lookups if not isinstance(each, str)])
-    return found[0]
+            prefetch_relation(bookings[0], name)
+    prefetch_related_objects(bookings, *[each for each in lookups if not isinstance(each, str)])
+    return bookings[0]
 
 
 @lru_cache(maxsize=128)

@@ -26,7 +26,7 @@ def complete_ended_bookings() -> None:
     """Complete bookings; if many are due, ask another worker to share them."""
     services.complete_ended(
         now=database_now(),
-        on_full_batch=partial(_ask_another_worker, complete_ended_bookings, expires=30),
+        on_full_batch=partial(_request_another_task, complete_ended_bookings, expires=30),
     )
 
 
@@ -35,10 +35,10 @@ def time_out_payments() -> None:
     """Time out unpaid bookings; if many are due, ask another worker to share them."""
     services.expire_bookings(
         now=database_now(),
-        on_full_batch=partial(_ask_another_worker, time_out_payments, expires=5),
+        on_full_batch=partial(_request_another_task, time_out_payments, expires=5),
     )
 
 
-def _ask_another_worker(task: Task, *, expires: float) -> None:
+def _request_another_task(task: Task, *, expires: float) -> None:
     with suppress(OperationalError):  # the broker is down: this worker goes on alone
         task.apply_async(expires=expires, retry=False)

@@ -15,10 +15,10 @@ from common.updated_at import transaction_start
 def iterate_batches(rows: QuerySet, size: int) -> Iterator[list[Any]]:
     """Yield the rows in the order of their keys, up to `size` at a time. One query per batch."""
     rows = rows.order_by("pk")
-    found = list(rows[:size])
-    while found:
-        yield found
-        found = list(rows.filter(pk__gt=found[-1].pk)[:size]) if len(found) == size else []
+    batch = list(rows[:size])
+    while batch:
+        yield batch
+        batch = list(rows.filter(pk__gt=batch[-1].pk)[:size]) if len(batch) == size else []
 
 
 def key_batches(keys: Collection[Any], size: int) -> Iterator[list[Any]]:
@@ -39,14 +39,14 @@ def delete_in_batches(
     ORM's own deletion takes one statement per hundred rows.
     """
     rows = rows.order_by(order)
-    while found := list(rows.values_list("pk", order)[:size]):
-        keys = [pk for pk, _ in found]
+    while keys_and_order := list(rows.values_list("pk", order)[:size]):
+        keys = [pk for pk, _ in keys_and_order]
         with transaction.atomic():
             for column in dict.fromkeys([referring, "pk"]):
-                gone = rows.model._default_manager.filter(**{f"{column}__in": keys})
-                gone._raw_delete(using=rows.db)
-        yield len(found)
-        rows = rows.filter(**{f"{order}__gte": found[-1][1]})
+                batch_rows = rows.model._default_manager.filter(**{f"{column}__in": keys})
+                batch_rows._raw_delete(using=rows.db)
+        yield len(keys_and_order)
+        rows = rows.filter(**{f"{order}__gte": keys_and_order[-1][1]})
 
 
 def finish_within(seconds: float, work: Iterator[Any]) -> bool:
@@ -61,11 +61,15 @@ def update_json_columns(model: type[Model], changes: Mapping[Any, Mapping[str, A
     One statement per distinct value: `bulk_update` would build a CASE branch per row, even if many
     rows get the same few values.
     """
-    alike = defaultdict(list)
+    rows_by_columns = defaultdict(list)
     for key, values in changes.items():
         for column, value in values.items():
-            alike[column, json.dumps(value)].append(key)
-    stamp = {"updated_at": transaction_start()} if alike and hasattr(model, "updated_at") else {}
-    for (column, text), keys in alike.items():
+            rows_by_columns[column, json.dumps(value)].append(key)
+    stamp = (
+        {"updated_at": transaction_start()}
+        if rows_by_columns and hasattr(model, "updated_at")
+        else {}
+    )
+    for (column, text), keys in rows_by_columns.items():
         rows = model._default_manager.filter(pk__in=keys)
         rows.update(**{column: json.loads(text)}, **stamp)

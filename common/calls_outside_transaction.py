@@ -62,7 +62,7 @@ def with_calls_outside_transaction(run: Callable[Params, Result]) -> Callable[Pa
     """
 
     @wraps(run)
-    def asking(*args: Params.args, **kwargs: Params.kwargs) -> Result:
+    def wrapper(*args: Params.args, **kwargs: Params.kwargs) -> Result:
         if _known.get() is not None:
             return run(*args, **kwargs)
         known: dict[tuple[Ask, Hashable], Any] = {}
@@ -79,7 +79,7 @@ def with_calls_outside_transaction(run: Callable[Params, Result]) -> Callable[Pa
         finally:
             _known.reset(token)
 
-    return asking
+    return wrapper
 
 
 def merge_questions(several: Collection[NeedsAnswer]) -> NeedsAnswer:

@@ -48,7 +48,7 @@ def parse_instant(text: str, zone_name: str) -> datetime:
     if match is None:
         raise InstantError("Must be a date and time such as 2026-11-20T10:30:00+01:00.")
     *parts, z, sign, hours, minutes = match.groups()
-    wall = parse_wall_time(*(int(part or 0) for part in parts))
+    wall = make_wall_time(*(int(part or 0) for part in parts))
     if z:
         return check_year(wall.replace(tzinfo=UTC))
     if sign:
@@ -56,7 +56,7 @@ def parse_instant(text: str, zone_name: str) -> datetime:
     return check_year(wall_to_utc(wall, zone_name))
 
 
-def parse_wall_time(
+def make_wall_time(
     year: int, month: int, day: int, hour: int, minute: int, second: int
 ) -> datetime:
     # The year in UTC is checked later; this check only prevents overflows.
@@ -148,7 +148,7 @@ def parse_date(text: str) -> date:
         raise InstantError("Must be a date such as 2026-11-20.")
     year, month, day = (int(part) for part in text.split("-"))
     check_bounds(year)
-    return parse_wall_time(year, month, day, 0, 0, 0).date()
+    return make_wall_time(year, month, day, 0, 0, 0).date()
 
 
 def format_instant(instant: datetime, zone_name: str = "UTC") -> str:

@@ -107,7 +107,7 @@ class TrailingSlashMiddleware:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not is_decodable_path(request):
             return json_error(request, NotFound("Page"))
-        if has_needless_slash(request):
+        if has_trailing_slash(request):
             request.path_info = request.path_info.removesuffix("/")
             request.path = request.path.removesuffix("/")
         return self.get_response(request)
@@ -116,7 +116,7 @@ class TrailingSlashMiddleware:
 PAGES = "/book/"  # prefix of the public pages
 
 
-def has_needless_slash(request: HttpRequest) -> bool:
+def has_trailing_slash(request: HttpRequest) -> bool:
     is_ours = is_api_path(request) or request.path_info.startswith(PAGES)
     return is_ours and request.path_info.endswith("/")
 

@@ -14,10 +14,10 @@ def current_zone_name(name: str) -> str:
     current one is returned as it is.
     """
     current, links = _current_names(), _renamed_zones()
-    found = name
-    while found not in current and found in links:
-        found = links[found]
-    return found if found in current and found in ZONES else name
+    zone = name
+    while zone not in current and zone in links:
+        zone = links[zone]
+    return zone if zone in current and zone in ZONES else name
 
 
 @cache

@@ -64,15 +64,17 @@ def fetch_calendar_busy(
     Mirrored events are left out. At most four queries. A calendar with an unknown event is synced
     soon.
     """
-    found = _without_own(_ask_all(list(_askable(resource_ids)), span, ignore_all_day))
-    _request_sync_of_new_events(found, span)
+    busy_times = _without_own(
+        _query_calendars(list(_freebusy_requests(resource_ids)), span, ignore_all_day)
+    )
+    _request_sync_of_new_events(busy_times, span)
     answers: dict[uuid.UUID, list[TimeSpan]] = {}
-    for busy in found:
+    for busy in busy_times:
         answers.setdefault(busy.resource_id, []).append(busy.span)
     return answers
 
 
-def _askable(resource_ids: Collection[uuid.UUID]) -> Iterable[FreebusyRequest]:
+def _freebusy_requests(resource_ids: Collection[uuid.UUID]) -> Iterable[FreebusyRequest]:
     now = time.monotonic()
     connections = Connection.objects.filter(
         calendar__resource__in=resource_ids,
@@ -97,88 +99,90 @@ def _askable(resource_ids: Collection[uuid.UUID]) -> Iterable[FreebusyRequest]:
         )
 
 
-def _ask_all(
-    asked: Sequence[FreebusyRequest], span: TimeSpan, ignore_all_day: bool
+def _query_calendars(
+    requests: Sequence[FreebusyRequest], span: TimeSpan, ignore_all_day: bool
 ) -> list[CalendarBusy]:
     """Return the busy times of the calendars that answer in time; abandon threads that hang."""
-    if not asked:
+    if not requests:
         return []
     ends = time.monotonic() + SECONDS
-    threads = ThreadPoolExecutor(min(len(asked), MAX_CONCURRENT), "ask-calendars")
+    threads = ThreadPoolExecutor(min(len(requests), MAX_CONCURRENT), "ask-calendars")
     questions = {
-        threads.submit(_ask, request, span, ignore_all_day, ends): request for request in asked
+        threads.submit(_query_calendar, request, span, ignore_all_day, ends): request
+        for request in requests
     }
     wait(questions, SECONDS)
     threads.shutdown(wait=False, cancel_futures=True)
-    found: list[CalendarBusy] = []
+    busy_times: list[CalendarBusy] = []
     for question, each_question in questions.items():
         answer = _answer_of(question, each_question)
         if answer is None:
-            _mark_silent(each_question.calendar_id)
+            _pause_calendar(each_question.calendar_id)
         else:
-            found += answer
-    return found
+            busy_times += answer
+    return busy_times
 
 
-def _ask(
-    asked: FreebusyRequest, span: TimeSpan, ignore_all_day: bool, ends: float
+def _query_calendar(
+    request: FreebusyRequest, span: TimeSpan, ignore_all_day: bool, ends: float
 ) -> list[CalendarBusy]:
     """Query one calendar. Raises ProviderError, UnreadableCalendar."""
     window = to_datetime(span.start), to_datetime(span.end)
-    objects = asked.provider.objects_between(
-        asked.access, *window, deadline=max(0.0, ends - time.monotonic())
+    objects = request.provider.objects_between(
+        request.access, *window, deadline=max(0.0, ends - time.monotonic())
     )
     return [
         CalendarBusy(
-            asked.calendar_id,
-            asked.resource_id,
+            request.calendar_id,
+            request.resource_id,
             occurrence.uid,
             TimeSpan(int(occurrence.start.timestamp()), int(occurrence.end.timestamp())),
         )
         for remote_object in objects
         for occurrence in read_occurrences(
-            remote_object.text, zone=asked.zone, window=window, address=asked.address
+            remote_object.text, zone=request.zone, window=window, address=request.address
         )
         if occurrence.busy and not (ignore_all_day and occurrence.all_day)
     ]
 
 
 def _answer_of(
-    question: "Future[list[CalendarBusy]]", asked: FreebusyRequest
+    question: "Future[list[CalendarBusy]]", request: FreebusyRequest
 ) -> list[CalendarBusy] | None:
     if not question.done() or question.cancelled():
-        logger.info("calendar %s did not answer in time", asked.calendar_id)
+        logger.info("calendar %s did not answer in time", request.calendar_id)
         return None
     try:
         return question.result()
     except (ProviderError, UnreadableCalendar) as error:
-        logger.info("calendar %s could not be asked: %s", asked.calendar_id, error)
+        logger.info("calendar %s could not be asked: %s", request.calendar_id, error)
     except Exception:
-        logger.exception("calendar %s could not be asked", asked.calendar_id)
+        logger.exception("calendar %s could not be asked", request.calendar_id)
     return None
 
 
-def _mark_silent(calendar_id: uuid.UUID) -> None:
+def _pause_calendar(calendar_id: uuid.UUID) -> None:
     now = time.monotonic()
-    for known, until in list(_silent_until.items()):
+    for other_calendar_id, until in list(_silent_until.items()):
         if until <= now:
-            _silent_until.pop(known, None)
+            _silent_until.pop(other_calendar_id, None)
     _silent_until[calendar_id] = now + PAUSE
 
 
-def _without_own(found: Sequence[CalendarBusy]) -> list[CalendarBusy]:
+def _without_own(busy_times: Sequence[CalendarBusy]) -> list[CalendarBusy]:
     """Leave out mirrored events: their bookings are known here.
 
     The mirrored event of a cancelled booking may exist for a little longer.
     """
-    if not found:
+    if not busy_times:
         return []
     own = set(
         WrittenEvent.objects.filter(
-            calendar__in={busy.calendar_id for busy in found}, uid__in={busy.uid for busy in found}
+            calendar__in={busy.calendar_id for busy in busy_times},
+            uid__in={busy.uid for busy in busy_times},
         ).values_list("calendar_id", "uid")
     )
-    return [busy for busy in found if (busy.calendar_id, busy.uid) not in own]
+    return [busy for busy in busy_times if (busy.calendar_id, busy.uid) not in own]
 
 
 def _request_sync_of_new_events(live_busy: Sequence[CalendarBusy], span: TimeSpan) -> None:

@@ -29,13 +29,13 @@ def erase_mirrored_people(erasure: Erasure) -> None:
         connection__in={row.calendar_id for row in rows}, uid__in={row.uid for row in rows}
     )
     objects.update(text="", problem="")  # the problem may quote the text
-    known = {row.id for row in rows}
-    found = reconcile_copies({row.event.main_id or row.event_id for row in rows})
+    row_ids = {row.id for row in rows}
+    copies_by_event = reconcile_copies({row.event.main_id or row.event_id for row in rows})
     copies = [
         copy
-        for of_booking in found.values()
+        for of_booking in copies_by_event.values()
         for copy in of_booking
-        if copy.is_wanted and copy.row.id in known
+        if copy.is_wanted and copy.row.id in row_ids
     ]
     plan_copy_writes(copies, now=erasure.now, afresh=True)
 

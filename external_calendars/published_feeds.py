@@ -187,11 +187,11 @@ def read_contacts(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[tupl
     """
     rows = Customer.objects.filter(booking__event__in=event_ids, booking__deleted_at=None)
     rows = rows.exclude(booking__state__in=LEFT_OUT).select_related("booking")
-    found: dict[uuid.UUID, list[tuple[str, str]]] = defaultdict(list)
+    contacts: dict[uuid.UUID, list[tuple[str, str]]] = defaultdict(list)
     for customer in rows.order_by("booking__created_at", "position", "id"):
         if lines := contact_lines(customer):
-            found[customer.booking.event_id].append((to_one_line(customer.name), lines))
-    return found
+            contacts[customer.booking.event_id].append((to_one_line(customer.name), lines))
+    return contacts
 
 
 def with_contacts(entry: FeedEvent, people: Sequence[tuple[str, str]]) -> FeedEvent:

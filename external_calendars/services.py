@@ -101,10 +101,10 @@ def connect_calendar(
     whether the resource's bookings are written to the calendar; None: true for the first writable
     one. Raises NotConnectable, AlreadyExists, and Invalid above MAX_CONNECTED.
     """
-    found = find_single_calendar(provider, access)
-    _check_primary(found, is_primary)
+    discovered = find_single_calendar(provider, access)
+    _check_primary(discovered, is_primary)
     calendar = Calendar(
-        app_id=resource.app_id, resource=resource, provider=provider, name=_name_of(found)
+        app_id=resource.app_id, resource=resource, provider=provider, name=_name_of(discovered)
     )
     set_fields(calendar, given, CALENDAR_TEXTS)
     connection = Connection(calendar=calendar, created_at=now)
@@ -116,12 +116,12 @@ def connect_calendar(
             raise Invalid.at(
                 "resource_id", f"A resource has at most {MAX_CONNECTED} connected calendars."
             )
-        _refuse_twice(others, found)
+        _refuse_connected(others, discovered)
         if is_primary is None:
-            is_primary = found.may_write and not any(
+            is_primary = discovered.may_write and not any(
                 other.calendar.provider_primary for other in others
             )
-        _set_found(calendar, connection, found, access)
+        _set_discovered(calendar, connection, discovered, access)
         if is_primary:
             _unset_primary(resource, now)
         calendar.provider_primary = is_primary
@@ -152,33 +152,33 @@ def reconnect_calendar(
     if sends_password_to_new_host(calendar, given):
         raise Invalid.at("password", TYPE_AGAIN)
     access = _changed_access(connection, given)
-    found = find_single_calendar(calendar.provider, access)
-    _check_primary(found, is_primary)
+    discovered = find_single_calendar(calendar.provider, access)
+    _check_primary(discovered, is_primary)
     with transaction.atomic():
         calendar = _lock(calendar)
         connection, was_writable = connection_of(calendar), calendar.is_writable
-        _refuse_twice(_connections(calendar.resource).exclude(calendar=calendar), found)
-        if _address_of(connection) != found.address:
-            _forget_what_was_there(calendar)
+        _refuse_connected(_connections(calendar.resource).exclude(calendar=calendar), discovered)
+        if _address_of(connection) != discovered.address:
+            _delete_provider_events(calendar)
             connection.mark = {}
             connection.last_write_succeeded = connection.last_write_invited = False
             calendar.synced_at = None
         if calendar.synced_at is None:
             connection.created_at = now  # the first sync starts now
-        _set_found(calendar, connection, found, access)
+        _set_discovered(calendar, connection, discovered, access)
         set_fields(calendar, texts or {}, CALENDAR_TEXTS)
         if is_primary:
             _unset_primary(calendar.resource, now)
-        wanted = calendar.provider_primary if is_primary is None else is_primary
-        calendar.provider_primary = wanted and found.may_write
+        be_primary = calendar.provider_primary if is_primary is None else is_primary
+        calendar.provider_primary = be_primary and discovered.may_write
         calendar.save()
         _clear_failures_and_lease(connection)
         connection.save()
         if calendar.is_writable or was_writable:
             backfill(calendar, now=now)
         # After the commit, since it takes locks that calendar writes take before the connection's.
-        going_on = partial(retry_now, connection, address=found.address, now=now)
-        transaction.on_commit(going_on, robust=True)
+        retry_calendar = partial(retry_now, connection, address=discovered.address, now=now)
+        transaction.on_commit(retry_calendar, robust=True)
         wake_up_after_commit(SYNC_WAKEUP)
     return calendar
 
@@ -201,13 +201,13 @@ def choose_primary(calendar: Calendar, is_primary: bool, *, now: datetime) -> Ca
     return calendar
 
 
-def _name_of(found: DiscoveredCalendar) -> str:
-    name = _NOT_IN_NAME.sub(" ", found.name).strip()[:200].strip()
-    return name or urlsplit(found.address).hostname or "Calendar"
+def _name_of(discovered: DiscoveredCalendar) -> str:
+    name = _NOT_IN_NAME.sub(" ", discovered.name).strip()[:200].strip()
+    return name or urlsplit(discovered.address).hostname or "Calendar"
 
 
-def _check_primary(found: DiscoveredCalendar, is_primary: bool | None) -> None:
-    if is_primary and not found.may_write:
+def _check_primary(discovered: DiscoveredCalendar, is_primary: bool | None) -> None:
+    if is_primary and not discovered.may_write:
         raise NotConnectable(ProviderError("no_write_access"))
 
 
@@ -216,12 +216,12 @@ def _connections(resource: Resource) -> QuerySet[Connection]:
     return rows.select_related("calendar")
 
 
-def _refuse_twice(
-    others: Sequence[Connection] | QuerySet[Connection], found: DiscoveredCalendar
+def _refuse_connected(
+    others: Sequence[Connection] | QuerySet[Connection], discovered: DiscoveredCalendar
 ) -> None:
     """Raise AlreadyExists if the resource has already connected the collection or feed."""
     for connection in others:
-        if _address_of(connection) == found.address:
+        if _address_of(connection) == discovered.address:
             name = connection.calendar.name
             raise AlreadyExists(f"This calendar is already connected as “{name}”.")
 
@@ -263,17 +263,20 @@ def _changed_access(connection: Connection, given: Mapping[str, Any]) -> Calenda
     return access._replace(**{name: value or "" for name, value in given.items()})
 
 
-def _set_found(
-    calendar: Calendar, connection: Connection, found: DiscoveredCalendar, access: CalendarAccess
+def _set_discovered(
+    calendar: Calendar,
+    connection: Connection,
+    discovered: DiscoveredCalendar,
+    access: CalendarAccess,
 ) -> None:
     is_feed = not PROVIDERS[calendar.provider].can_write
-    calendar.provider_id = scheme_and_host(found.address) if is_feed else found.address
-    calendar.provider_access = Calendar.WRITER if found.may_write else Calendar.READER
-    calendar.provider_invites = found.invites
+    calendar.provider_id = scheme_and_host(discovered.address) if is_feed else discovered.address
+    calendar.provider_access = Calendar.WRITER if discovered.may_write else Calendar.READER
+    calendar.provider_invites = discovered.invites
     connection.user_addresses = [
-        address for address in found.user_addresses if is_address(address)
+        address for address in discovered.user_addresses if is_address(address)
     ][:MAX_USER_ADDRESSES]
-    store_credentials(connection, access._replace(address=found.address))
+    store_credentials(connection, access._replace(address=discovered.address))
 
 
 def _unset_primary(resource: Resource, now: datetime) -> None:
@@ -288,7 +291,7 @@ def _clear_failures_and_lease(connection: Connection) -> None:
     connection.next_at, connection.lease_token = transaction_start(), None
 
 
-def _forget_what_was_there(calendar: Calendar) -> None:
+def _delete_provider_events(calendar: Calendar) -> None:
     """Delete the events and objects read from the provider; bookings and mirrored events stay."""
     # No row references them, so the database need not check that for each of thousands.
     Event.objects.filter(id__in=events_of_provider(calendar).values("id"))._raw_delete(
@@ -326,13 +329,13 @@ def test_connection(calendar: Calendar) -> ConnectionTest:
     connection = connection_of(calendar)
     begun = time.monotonic()
     try:
-        found = PROVIDERS[calendar.provider].find_calendar(
+        discovered = PROVIDERS[calendar.provider].find_calendar(
             credentials_of(connection), deadline=FIND_SECONDS
         )
     except ProviderError as provider_error:
         return ConnectionTest(provider_error.code, "", time.monotonic() - begun)
-    access = Calendar.WRITER if found.may_write else Calendar.READER
-    lost = calendar.is_writable and not found.may_write
+    access = Calendar.WRITER if discovered.may_write else Calendar.READER
+    lost = calendar.is_writable and not discovered.may_write
     return ConnectionTest("no_write_access" if lost else "", access, time.monotonic() - begun)
 
 
@@ -388,6 +391,6 @@ def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
 
 
 def _drop_connection(calendar: Calendar) -> None:
-    _forget_what_was_there(calendar)
+    _delete_provider_events(calendar)
     Connection.objects.filter(calendar=calendar).delete()
     Feed.objects.filter(calendar=calendar).delete()

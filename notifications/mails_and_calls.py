@@ -122,9 +122,9 @@ class MailsAndCalls:
     def _read_bodies_of_changes(self, rows: Sequence[Delivery]) -> None:
         """Give the calls of changes their common bodies. An erased one is rendered again."""
         calls = [row for row in rows if row.type == Delivery.WEBHOOK and row.webhook_id]
-        wanted = {row.change_id for row in calls if not row.body} - {None}
-        found = ChangeCalls.objects.filter(change__in=wanted).values_list("change", "body")
-        bodies: dict[UUID | None, str] = dict(_if_any(found, wanted))
+        change_ids = {row.change_id for row in calls if not row.body} - {None}
+        found = ChangeCalls.objects.filter(change__in=change_ids).values_list("change", "body")
+        bodies: dict[UUID | None, str] = dict(_if_any(found, change_ids))
         for row in calls:
             row.body = row.body or bodies.get(row.change_id, "")
 
@@ -153,9 +153,9 @@ class MailsAndCalls:
             for name in ("resource_id", "new_resource_id")
             if row.recipient == OWNER and name in row.content
         }
-        known = {booking.resource_id: booking.resource for booking in self.bookings.values()}
-        missing = ids - known.keys()
-        return known | dict(Resource.objects.in_bulk(missing)) if missing else known
+        resources = {booking.resource_id: booking.resource for booking in self.bookings.values()}
+        missing = ids - resources.keys()
+        return resources | dict(Resource.objects.in_bulk(missing)) if missing else resources
 
     def _as_mailed(self, rows: Sequence[Delivery]) -> Mapping[UUID, Booking]:
         """Return, by e-mail to an owner, the booking with the main resource that it had at the
@@ -177,30 +177,30 @@ class MailsAndCalls:
 
     def _read_unverified(self, rows: Sequence[Delivery]) -> Mapping[str, UnverifiedBooking]:
         """Return the bookings whose address a code verifies, by id, if they still wait for it."""
-        wanted = [row for row in rows if row.kind == VERIFICATION_CODE]
-        ids = {row.content.get("reservation_id") for row in wanted} - {None}
+        code_mails = [row for row in rows if row.kind == VERIFICATION_CODE]
+        ids = {row.content.get("reservation_id") for row in code_mails} - {None}
         found = UnverifiedBooking.objects.filter(id__in=ids, ended_at=None)
         return {str(row.id): row for row in _if_any(found.select_related("project"), ids)}
 
     def _read_invitations(self, rows: Sequence[Delivery]) -> Mapping[str, Invitation]:
         """Return the open invitations that are mailed, by id."""
-        wanted = [row for row in rows if row.kind == INVITATION_MAIL]
-        ids = {row.content.get("invitation_id") for row in wanted} - {None}
+        invitation_mails = [row for row in rows if row.kind == INVITATION_MAIL]
+        ids = {row.content.get("invitation_id") for row in invitation_mails} - {None}
         found = Invitation.objects.open().filter(id__in=ids)
         return {str(invitation.id): invitation for invitation in _if_any(found, ids)}
 
     def _possible_recipients(self, app_ids: Collection[UUID]) -> set[str]:
         """Return all addresses that the batch's e-mails can go to."""
-        found = {row.email for row in self.unverified.values()}
-        found |= {resource.email or "" for resource in self.resources.values()}
-        found |= {invitation.email for invitation in self.invitations.values()}
-        found |= self.persons
+        addresses = {row.email for row in self.unverified.values()}
+        addresses |= {resource.email or "" for resource in self.resources.values()}
+        addresses |= {invitation.email for invitation in self.invitations.values()}
+        addresses |= self.persons
         for app_id in app_ids:
-            found.update(self.addressees.owners(self.apps[app_id]))
+            addresses.update(self.addressees.owners(self.apps[app_id]))
         for booking in (*self.bookings.values(), *self.as_mailed.values()):
-            found |= {customer.email for customer in booking.customers.all()}
-            found.update(self.addressees.of_owner(booking.app, booking.resource))
-        return found
+            addresses |= {customer.email for customer in booking.customers.all()}
+            addresses.update(self.addressees.of_owner(booking.app, booking.resource))
+        return addresses
 
     def _read_sequences(self, rows: Sequence[Delivery]) -> Mapping[tuple[UUID, UUID | None], int]:
         """Return (entry, change) -> SEQUENCE: the number of earlier changes of the calendar entry.
@@ -285,7 +285,7 @@ class MailsAndCalls:
         if row.kind in SECURITY_MAILS:
             return self._security_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
-            to = self._fit_addresses(app, self.addressees.owners(app))
+            to = self._usable_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
             return partial(send_mail, notice, app)
         if app.settings.get("disable_emails"):
@@ -297,7 +297,7 @@ class MailsAndCalls:
         if row.kind == UNASSIGNED:
             to = self._without_new_owner(row, app, to)
         is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
-        to = self._fit_addresses(app, to, is_reminder=is_reminder)
+        to = self._usable_addresses(app, to, is_reminder=is_reminder)
         if "others" in row.content:
             first, *others = self._current_letters(row, own, to)
             message = compose_mail(first, others)
@@ -374,7 +374,7 @@ class MailsAndCalls:
         message = compose_password_mail(
             app=app,
             delivery_id=row.id,
-            to=self._fit_addresses(app, [resource.email or ""]),
+            to=self._usable_addresses(app, [resource.email or ""]),
             url=password_url(resource, row.due_at + LINK_LASTS),
         )
         return partial(send_mail, message, app)
@@ -389,7 +389,7 @@ class MailsAndCalls:
         message = compose_code_mail(
             app=app,
             delivery_id=row.id,
-            to=self._fit_addresses(app, [unverified.email]),
+            to=self._usable_addresses(app, [unverified.email]),
             code=code_of(unverified.id, unverified.code_number),
             url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
             languages=[unverified.language, project.settings.get("language")],
@@ -412,7 +412,7 @@ class MailsAndCalls:
         message = compose_security_mail(
             app=app,
             delivery_id=row.id,
-            to=self._fit_addresses(app, [person] if person else self.addressees.owners(app)),
+            to=self._usable_addresses(app, [person] if person else self.addressees.owners(app)),
             kind=row.kind,
             facts=row.content,
         )
@@ -427,20 +427,20 @@ class MailsAndCalls:
         message = compose_own_bookings_mail(
             app=app,
             delivery_id=row.id,
-            to=self._fit_addresses(app, [customer.email]),
+            to=self._usable_addresses(app, [customer.email]),
             url=own_bookings_url(app, customer.email, nonce=row.id, expires_at=row.expires_at),
             languages=languages_of(booking, customer),
         )
         return partial(send_mail, message, app)
 
-    def _fit_addresses(
+    def _usable_addresses(
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
     ) -> list[str]:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
-        found = [address for address in addresses if address]
-        if not found:
+        present = [address for address in addresses if address]
+        if not present:
             raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
-        allowed = self.addressees.allowed(app, found)
+        allowed = self.addressees.allowed(app, present)
         if not allowed:
             raise SkipDelivery(Delivery.SKIPPED, "A test app sends e-mails only to its members.")
         return self._without_suppressed(app, allowed, is_reminder=is_reminder)

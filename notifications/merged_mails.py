@@ -39,18 +39,18 @@ class MergedMails:
         self.carriers: dict[Hashable, Delivery] = {}
         self.stored: list[Delivery] = []
 
-    def keep(self, mails: Iterable[Delivery], transition: Transition) -> Iterator[Delivery]:
+    def merge(self, mails: Iterable[Delivery], transition: Transition) -> Iterator[Delivery]:
         """Yield the e-mails that no earlier one carries."""
         for mail in mails:
             key = self._key(mail, transition) if self.is_needed else None
             if key is None:
                 yield mail
-            elif carrier := self._carrier(key):
+            elif carrier := self._find_open_mail(key):
                 if _is_about(carrier, mail):
                     yield mail  # two customers of a booking with one address
                 else:
                     # A new dict: the e-mails to several customers share theirs.
-                    others = [*carrier.content.get("others", ()), _carried(mail)]
+                    others = [*carrier.content.get("others", ()), _facts_of_mail(mail)]
                     carrier.content = carrier.content | {"others": others}
             else:
                 self.carriers[key] = mail
@@ -76,9 +76,9 @@ class MergedMails:
         message = mail.content["message"]
         return mail.app_id, mail.kind, mail.recipient, canonical_address(address), message
 
-    def _carrier(self, key: Hashable) -> Delivery | None:
+    def _find_open_mail(self, key: Hashable) -> Delivery | None:
         if key not in self.carriers and self.request and key in self.request.open_mails:
-            carrier = _held([self.request.open_mails[key]]).first()
+            carrier = _unsent_mails([self.request.open_mails[key]]).first()
             if carrier:  # else its booking was rolled back, or it is being sent
                 self.carriers[key] = carrier
                 self.stored.append(carrier)
@@ -91,7 +91,7 @@ def _is_about(carrier: Delivery, mail: Delivery) -> bool:
     return str(mail.booking_id) in ids
 
 
-def _carried(mail: Delivery) -> dict[str, Any]:
+def _facts_of_mail(mail: Delivery) -> dict[str, Any]:
     facts = {name: mail.content[name] for name in CARRIED_FACTS if name in mail.content}
     return facts | {
         "booking_id": str(mail.booking_id),
@@ -100,7 +100,7 @@ def _carried(mail: Delivery) -> dict[str, Any]:
     }
 
 
-def _held(ids: Iterable[UUID]) -> QuerySet[Delivery]:
+def _unsent_mails(ids: Iterable[UUID]) -> QuerySet[Delivery]:
     """Return those of the e-mails that no worker has taken, locked."""
     rows = Delivery.objects.filter(id__in=ids, state=Delivery.SCHEDULED, tries=0)
     return rows.select_for_update(of=("self",), no_key=True).order_by("id")
@@ -112,7 +112,7 @@ def release_mails(request: BulkRequest) -> None:
     if not request.open_mails:
         return
     with transaction.atomic():
-        mails = list(_held(request.open_mails.values()))
+        mails = list(_unsent_mails(request.open_mails.values()))
         for mail in mails:
             mail.due_at = mail.next_at = transaction_start()
         Delivery.objects.bulk_update(mails, ["due_at", "next_at"])

@@ -36,8 +36,8 @@ def start_overdue_periodic_tasks(now: datetime) -> list[str]:
     """Publish the tasks of PERIODIC_TASKS that have not ended well since they were due, unless one
     was just started; return their names. Concurrent calls start each task once.
     """
-    known = set(TaskRun.objects.values_list("task", flat=True))
-    missing = [TaskRun(task=name) for name in settings.PERIODIC_TASKS if name not in known]
+    known_tasks = set(TaskRun.objects.values_list("task", flat=True))
+    missing = [TaskRun(task=name) for name in settings.PERIODIC_TASKS if name not in known_tasks]
     TaskRun.objects.bulk_create(missing, ignore_conflicts=True)
     started = []
     for name, (at, queue) in settings.PERIODIC_TASKS.items():

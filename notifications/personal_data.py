@@ -30,8 +30,8 @@ def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Ite
     for ids in key_batches(booking_ids, SLICE):
         theirs = person.customers().filter(booking__in=ids).values("id")
         rows = Delivery.objects.filter(Q(customer=None) | Q(customer__in=theirs), booking__in=ids)
-        for found in iterate_batches(with_detail_rows(rows), SLICE):
-            yield from (_export_record(person, row) for row in found)
+        for batch in iterate_batches(with_detail_rows(rows), SLICE):
+            yield from (_export_record(person, row) for row in batch)
 
 
 def _export_record(person: Person, row: Delivery) -> Json:
@@ -68,7 +68,7 @@ def erase_deliveries(erasure: Erasure) -> int:
     answered = Attempt.objects.filter(delivery=OuterRef("id")).exclude(excerpt="")
     shown = rows.defer("body")
     shown = shown.annotate(length=Length(CALL_BODY), was_answered=Exists(answered))
-    return sum(_erase_contents(found, erasure) for found in iterate_batches(shown, SLICE))
+    return sum(_erase_contents(batch, erasure) for batch in iterate_batches(shown, SLICE))
 
 
 def _erase_contents(rows: Sequence[Any], erasure: Erasure) -> int:
@@ -138,7 +138,7 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
         # Without texts: the bookings that the e-mail also told of.
         row.content = {key: value for key, value in before.items() if key == "others"}
         return row.content != before
-    gone = {
+    removed = {
         *(_written_facts(row, erasure) if is_bare else ()),
         *(["former"] if row.is_final else ()),
     }
@@ -146,7 +146,7 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
     row.content = {
         key: marks.cut(value) if key in TEXTS else value
         for key, value in before.items()
-        if not (value and key in gone)
+        if not (value and key in removed)
     }
     return row.content != before
 

@@ -86,7 +86,7 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
         event = event_of(transition)
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
-            *merged.keep(_state_mails(transition, event, mailed_together), transition),
+            *merged.merge(_state_mails(transition, event, mailed_together), transition),
             *_reminders(transition),
         ]
         own += [row for planned in further for row in planned.get(transition, ())]
@@ -147,14 +147,14 @@ def _transitions_per_mail(transitions: Sequence[Transition]) -> dict[UUID, list[
 
     The first booking has all of them, the others have an empty list and send none.
     """
-    alike: dict[tuple[UUID, str], list[Transition]] = {}
+    groups: dict[tuple[UUID, str], list[Transition]] = {}
     for transition in transitions:
         if transition.booking.series_id:
-            alike.setdefault((transition.booking.series_id, event_of(transition)), []).append(
+            groups.setdefault((transition.booking.series_id, event_of(transition)), []).append(
                 transition
             )
     per_mail: dict[UUID, list[Transition]] = {}
-    for mailed_together in alike.values():
+    for mailed_together in groups.values():
         per_mail |= {transition.booking.id: [] for transition in mailed_together}
         per_mail[mailed_together[0].booking.id] = mailed_together
     return per_mail
@@ -223,13 +223,13 @@ def _kind_of_move(mailed_together: Sequence[Transition]) -> str:
 
 def _mails_to_former_resources(mailed_together: Sequence[Transition]) -> Iterator[Delivery]:
     """Yield a mail to each main resource that lost bookings to another one: it takes them back."""
-    taken: dict[tuple[Resource, Resource], list[Transition]] = {}
+    transitions_by_resources: dict[tuple[Resource, Resource], list[Transition]] = {}
     for transition in mailed_together:
         reassigned = transition.reassigned
         if reassigned and reassigned.before[0] in reassigned.left:
             pair = reassigned.before[0], reassigned.after[0]
-            taken.setdefault(pair, []).append(transition)
-    for (former, new), transitions in taken.items():
+            transitions_by_resources.setdefault(pair, []).append(transition)
+    for (former, new), transitions in transitions_by_resources.items():
         content = _facts(transitions[0], transitions, UNASSIGNED)
         addressed = {"resource_id": str(former.id), "new_resource_id": str(new.id)}
         yield _new_mail(transitions[0], UNASSIGNED, OWNER, content=content | addressed)
@@ -347,7 +347,7 @@ class _Subscription(NamedTuple):
     states: str
     kinds: str
 
-    def wants(self, booking: Booking, event: str) -> bool:
+    def is_called_for(self, booking: Booking, event: str) -> bool:
         """Return whether it is called for this change.
 
         A move is told to those who want the state that the booking is in, and to those who want
@@ -367,16 +367,18 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
     One row for all webhooks: this transaction holds the lock of the resource.
     """
     subscriptions = _subscriptions(transitions[0].booking.app_id)
-    wanted = {
+    webhook_events = {
         transition: [
             str(to_uuid(subscription.id))
             for subscription in subscriptions
-            if subscription.wants(transition.booking, event_of(transition))
+            if subscription.is_called_for(transition.booking, event_of(transition))
         ]
         for transition in (transitions if subscriptions else ())
     }
-    wanted = {transition: webhooks for transition, webhooks in wanted.items() if webhooks}
-    bodies = bodies_of_changes({each: f"booking.{event_of(each)}" for each in wanted})
+    webhook_events = {
+        transition: webhooks for transition, webhooks in webhook_events.items() if webhooks
+    }
+    bodies = bodies_of_changes({each: f"booking.{event_of(each)}" for each in webhook_events})
     return {
         transition: ChangeCalls(
             change=transition.change,
@@ -386,7 +388,7 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
             body=bodies[transition],
             waiting_since=transaction_start(),
         )
-        for transition, webhooks in wanted.items()
+        for transition, webhooks in webhook_events.items()
     }
 
 

@@ -81,9 +81,9 @@ def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterato
     try:
         matching = Q(id=uuid.UUID(term))
     except ValueError:
-        found = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
-        yield _customers(request, found)
-        matching = Q(id__in=[row.booking_id for row in found])
+        customers = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
+        yield _customers(request, customers)
+        matching = Q(id__in=[row.booking_id for row in customers])
     yield _bookings(request, matching)
 
 
@@ -93,10 +93,10 @@ def _customer_rows(request: HttpRequest, term: str) -> QuerySet[Customer]:
     return rows.only("name", "email", "address", "app", "booking")[:MAX_MATCHES]
 
 
-def _customers(request: HttpRequest, found: list[Customer]) -> Iterator[SearchResult]:
-    if not found or not _may_see(request, AppCustomer):
+def _customers(request: HttpRequest, customers: list[Customer]) -> Iterator[SearchResult]:
+    if not customers or not _may_see(request, AppCustomer):
         return
-    names = {(row.app_id, row.address): row for row in found}
+    names = {(row.app_id, row.address): row for row in customers}
     rows = AppCustomer.objects.filter(
         app__in={app for app, _ in names}, address__in={address for _, address in names}
     )

@@ -139,7 +139,7 @@ def _calendars_part(today: Today) -> Part:
     rows = Calendar.objects.filter(today.scope.rows("app"))
     in_need = need_attention(rows, today.now)
     return {
-        "figures": [_in_need(in_need)],
+        "figures": [_calendars_figure(in_need)],
         "calendars": _calendar_lines(in_need),
         "first_syncs": _first_syncs(calendars_in_first_sync(rows, today.now)),
     }
@@ -186,13 +186,13 @@ def _bookings_today_figure(bookings: Bookings, today: Today) -> Figure:
     return Figure(_("bookings today"), _count(rows), link)
 
 
-def _asked(bookings: Bookings) -> Bookings:
+def _open_requests(bookings: Bookings) -> Bookings:
     """Return the requests that an owner has to answer."""
     return bookings.filter(state="tentative", graph="confirm_decline")
 
 
 def _waiting(bookings: Bookings) -> Figure:
-    number = _count(_asked(bookings))
+    number = _count(_open_requests(bookings))
     link = _list(BOOKINGS, state="tentative", graph="confirm_decline")
     return Figure(_("pending requests"), number, link)
 
@@ -234,7 +234,7 @@ def _disabled(scope: Scope) -> Figure:
     )
 
 
-def _in_need(calendars: QuerySet[Calendar]) -> Figure:
+def _calendars_figure(calendars: QuerySet[Calendar]) -> Figure:
     number = _count(calendars)
     link = _list(CALENDARS, state=NEEDS_ATTENTION)
     return Figure(_("calendars need attention"), number, link, number != "0")
@@ -256,9 +256,9 @@ REFUSAL_WORDS = {
 
 def _refusals(scope: Scope, now: datetime) -> list[tuple[int, str]]:
     """Return the refused public requests of 24 hours by reason, the most frequent first."""
-    found = refusals_of_a_day(scope.rows("app"), now)
+    counts = refusals_of_a_day(scope.rows("app"), now)
     return sorted(
-        ((count, str(REFUSAL_WORDS[reason])) for reason, count in found.items()), reverse=True
+        ((count, str(REFUSAL_WORDS[reason])) for reason, count in counts.items()), reverse=True
     )
 
 
@@ -266,10 +266,10 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars that need attention, the least recently synced first."""
     rows = calendars.select_related("resource", "connection")
     rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:MAX_LISTED]
-    found = []
+    lines = []
     for row in rows:
         since = moment_words(row.synced_at)
-        found.append(
+        lines.append(
             _calendar_line(row)
             | {
                 "since": _("last synced %(moment)s") % {"moment": since}
@@ -278,7 +278,7 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
                 "problem": problem_words(row.connection),
             }
         )
-    return found
+    return lines
 
 
 def _first_syncs(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
@@ -307,7 +307,7 @@ def _next(bookings: Bookings, now: datetime, end: datetime) -> list[dict[str, An
 
 
 def _pending_request_lines(bookings: Bookings) -> list[dict[str, Any]]:
-    return _lines(_asked(bookings).order_by("-created_at", "-id"))
+    return _lines(_open_requests(bookings).order_by("-created_at", "-id"))
 
 
 def _lines(bookings: Bookings) -> list[dict[str, Any]]:

@@ -97,20 +97,22 @@ def run_all_checks() -> Iterator[tuple[str, Finding]]:
 
 def run_check(check: Check) -> Finding:
     """Return the check's finding; an error or a timeout also gives one."""
-    found: list[Finding] = []
+    findings: list[Finding] = []
 
     def run() -> None:
         try:
-            found.append(check.run())
+            findings.append(check.run())
         except Exception as error:
-            found.append(Finding(FAIL, first_line(error), check.fix))
+            findings.append(Finding(FAIL, first_line(error), check.fix))
         finally:
             connections.close_all()
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join(check.seconds)
-    return found[0] if found else Finding(FAIL, f"no answer in {check.seconds:g} s", check.fix)
+    return (
+        findings[0] if findings else Finding(FAIL, f"no answer in {check.seconds:g} s", check.fix)
+    )
 
 
 def first_line(error: Exception) -> str:
@@ -184,15 +186,15 @@ def check_timeouts() -> Finding:
         return Finding(OK, "SQLite waits 20 s for its lock")
     with connection.cursor() as cursor:
         cursor.execute(_TIMEOUTS)
-        found = dict(cursor.fetchall())  # in milliseconds
-    missing = [name for name, milliseconds in found.items() if not milliseconds]
+        timeouts = dict(cursor.fetchall())  # in milliseconds
+    missing = [name for name, milliseconds in timeouts.items() if not milliseconds]
     if missing and settings.DB_POOLED:
         fix = "Run manage.py migrate, then RECONNECT in the pooler's console."
         return Finding(FAIL, f"off: {', '.join(missing)}", fix)
     if missing:
         fix = "Remove them from the options of DATABASE_URL, or set DB_POOLED behind a pooler."
         return Finding(FAIL, f"off: {', '.join(missing)}", fix)
-    named = (f"{name} {milliseconds / 1000:g} s" for name, milliseconds in found.items())
+    named = (f"{name} {milliseconds / 1000:g} s" for name, milliseconds in timeouts.items())
     return Finding(OK, ", ".join(named))
 
 
@@ -295,16 +297,16 @@ def check_workers() -> Finding:
 def check_deliveries(kind: str) -> Finding:
     now = database_now()
     fix = f"Check that workers process the queue {kind}. If all are busy, start more."
-    return _late(oldest_overdue(kind, now), now, fix)
+    return _overdue_finding(oldest_overdue(kind, now), now, fix)
 
 
 def check_completions() -> Finding:
     now = database_now()
     fix = "Check that beat and a worker run, and read the worker's log."
-    return _late(oldest_uncompleted(now), now, fix)
+    return _overdue_finding(oldest_uncompleted(now), now, fix)
 
 
-def _late(since: datetime | None, now: datetime, fix: str) -> Finding:
+def _overdue_finding(since: datetime | None, now: datetime, fix: str) -> Finding:
     age = seconds_since(since, now)
     if age <= LATE:
         return Finding(

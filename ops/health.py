@@ -68,10 +68,10 @@ class ReadinessView(ApiView):
         },
     )
     def get(self, request: ApiRequest) -> Response:
-        found = readiness_report()
-        ready = found["database"] == found["migrations"] == "ok"
+        report = readiness_report()
+        ready = report["database"] == report["migrations"] == "ok"
         return Response(
-            {"status": "ok" if ready else "unavailable", **found},
+            {"status": "ok" if ready else "unavailable", **report},
             status=200 if ready else 503,
             headers={} if ready else retry_header(5),
         )

@@ -52,14 +52,14 @@ class DatabaseCollector:
     def collect(self) -> Iterator[Metric]:
         """Return the gauges, or only database_up 0: requests are to be seen in an outage too."""
         try:
-            found = [*read_gauges(database_now())]
+            gauges = [*read_gauges(database_now())]
         except (DatabaseError, InterfaceError) as error:
             if not is_outage(error):
                 raise
             discard_connection(error)
-            found = []
-        up = _single("database_up", "1 if the database answers.", bool(found))
-        return iter([up, *found])
+            gauges = []
+        up = _single("database_up", "1 if the database answers.", bool(gauges))
+        return iter([up, *gauges])
 
 
 def read_gauges(now: datetime) -> Iterator[Metric]:
@@ -126,12 +126,12 @@ def _waiting(now: datetime) -> Iterator[Metric]:
     """
     is_due = Q(next_at__lte=now)
     counts = Delivery.objects.open().order_by().values_list("type")
-    found = {
+    counts_by_label = {
         kind: (opened, due)
         for kind, opened, due in counts.annotate(opened=Count("id"), due=Count("id", filter=is_due))
     }
-    opened = {kind: found.get(kind, (0, 0))[0] for kind in Delivery.TYPES}
-    due = {kind: found.get(kind, (0, 0))[1] for kind in Delivery.TYPES}
+    opened = {kind: counts_by_label.get(kind, (0, 0))[0] for kind in Delivery.TYPES}
+    due = {kind: counts_by_label.get(kind, (0, 0))[1] for kind in Delivery.TYPES}
     pending = ChangeCalls.objects.pending().count()
     opened[Delivery.WEBHOOK] += pending
     due[Delivery.WEBHOOK] += pending
@@ -163,10 +163,10 @@ def _attempts(now: datetime) -> Iterator[Sample]:
         _result=Case(failures, default="outcome", output_field=CharField())
     )
     counts = rows.order_by().values_list("delivery__type", "_result").annotate(Count("id"))
-    found = {(kind, result): count for kind, result, count in counts}
-    for kind in sorted({*Delivery.TYPES, *(kind for kind, _ in found)}):
+    counts_by_label = {(kind, result): count for kind, result, count in counts}
+    for kind in sorted({*Delivery.TYPES, *(kind for kind, _ in counts_by_label)}):
         for result in (Attempt.OK, Attempt.FAILED, Attempt.LOST):
-            yield {"type": kind, "result": result}, found.get((kind, result), 0)
+            yield {"type": kind, "result": result}, counts_by_label.get((kind, result), 0)
 
 
 def _first_attempt_lags(now: datetime) -> Iterator[Sample]:

@@ -36,13 +36,13 @@ class Sentence(NamedTuple):
 
 def find_sentences() -> dict[Sentence, list[str]]:
     """Return the texts in templates, code and models, each with its comments for translators."""
-    found: dict[Sentence, list[str]] = {}
+    places: dict[Sentence, list[str]] = {}
     for file in _sources():
         for sentence, comments in _sentences_of(file):
-            found.setdefault(sentence, []).extend(comments)
+            places.setdefault(sentence, []).extend(comments)
     for label in sorted(shown_labels()):
-        found.setdefault(Sentence(label, None), [])
-    return found
+        places.setdefault(Sentence(label, None), [])
+    return places
 
 
 def english_file() -> Path:

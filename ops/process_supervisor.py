@@ -59,11 +59,11 @@ class Supervisor:
             address = listener.getsockname()[:2]
             listener.close()
             if self.answers(address):
-                say(welcome)
+                print_line(welcome)
             while not self.stop_asked:
                 self.raise_if_child_ended()
                 time.sleep(0.2)
-            say("Stopping ...")
+            print_line("Stopping ...")
         finally:
             self.stop_children()
             watchdog.kill()
@@ -145,10 +145,10 @@ class Supervisor:
 
 def forward_output(name: str, stream: IO[bytes]) -> None:
     for line in stream:
-        say(f"{name:<6} | {line.decode(errors='replace').rstrip()}")
+        print_line(f"{name:<6} | {line.decode(errors='replace').rstrip()}")
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line; ignore a closed terminal or a broken pipe."""
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.write(f"{text}\n")

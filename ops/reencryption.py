@@ -92,8 +92,8 @@ def reencrypt_secrets(*, batch: int = BATCH) -> Iterator[Sequence[StoredSecret]]
 
     May be stopped at any point and repeated.
     """
-    for found in scan_secrets(batch=batch):
-        yield [_reencrypt(secret) for secret in found]
+    for stored_secret in scan_secrets(batch=batch):
+        yield [_reencrypt(secret) for secret in stored_secret]
 
 
 def _read(column: SecretColumn, row: Model) -> StoredSecret:

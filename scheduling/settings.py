@@ -54,10 +54,10 @@ def env_text(name: str, default: str = "") -> str:
 def env_choice(name: str, choices: Collection[str], default: str) -> str:
     """Read one of the words, in any case. Raises ImproperlyConfigured."""
     raw = os.environ.get(name, "").strip() or default
-    found = [choice for choice in choices if choice.lower() == raw.lower()]
-    if not found:
+    matches = [choice for choice in choices if choice.lower() == raw.lower()]
+    if not matches:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {raw!r}")
-    return found[0]
+    return matches[0]
 
 
 def env_int(name: str, default: int, *, least: int = 0, most: int = 10**9) -> int:
@@ -129,12 +129,12 @@ def env_domains(name: str, default: str) -> frozenset[str]:
     """
     words = env_list(name, default)
     try:
-        found = frozenset(word if word == "*" else ascii_domain(word) for word in words)
+        domains = frozenset(word if word == "*" else ascii_domain(word) for word in words)
     except UnicodeError:
-        found = frozenset()
-    if not found or not all(one == "*" or DOMAIN.fullmatch(one) for one in found):
+        domains = frozenset()
+    if not domains or not all(one == "*" or DOMAIN.fullmatch(one) for one in domains):
         raise ImproperlyConfigured(f"{name} must be domains such as example.com, not {words!r}")
-    return found
+    return domains
 
 
 def env_address(name: str) -> tuple[str, int] | None:
@@ -164,7 +164,7 @@ def env_group_roles(name: str) -> list[tuple[str, str, str]]:
 
     Raises ImproperlyConfigured.
     """
-    found = []
+    roles = []
     for entry in filter(None, map(str.strip, os.environ.get(name, "").split(";"))):
         group, _, right = map(str.strip, entry.rpartition("="))
         slug, _, role = map(str.strip, right.rpartition(":"))
@@ -173,8 +173,8 @@ def env_group_roles(name: str) -> list[tuple[str, str, str]]:
             raise ImproperlyConfigured(
                 f"{name} must be like `group=app:role; group=superuser`, not {entry!r}"
             )
-        found.append((group, slug, role))
-    return found
+        roles.append((group, slug, role))
+    return roles
 
 
 def local_secret(path: Path) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def say(line: str) -> None:
+def print_line(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -36,7 +36,7 @@ def make_venv(venv: Path) -> Path:
         sys.exit(
             "Python cannot make virtual environments here: install python3-venv, then try again."
         )
-    say(f"Making a virtual environment in {venv} ...")
+    print_line(f"Making a virtual environment in {venv} ...")
     made = subprocess.run([sys.executable, "-m", "venv", "--clear", venv], check=False)
     if made.returncode or not runs(python, "-c", wanted):
         sys.exit(f"Could not make a virtual environment in {venv}.")
@@ -55,7 +55,7 @@ def install(python: Path, venv: Path, name: str) -> None:
     stamp = venv / f".{Path(name).stem}.installed"
     if stamp.exists() and stamp.read_text() == listed:
         return
-    say(f"Installing {name} (the first time takes about half a minute) ...")
+    print_line(f"Installing {name} (the first time takes about half a minute) ...")
     commands = [[str(python), "-m", "pip", "install", "--disable-pip-version-check"]]
     uv = venv / "bin" / "uv"
     if uv.exists():
@@ -90,7 +90,7 @@ def run_with_progress(command: list[str], total: int) -> bool:
                     end = "\r" if is_terminal else "\n"
                     print(f"  {found} of {total} packages", end=end, file=sys.stderr, flush=True)
             elif line.startswith("Installing collected packages"):
-                say("  Unpacking ...                ")
+                print_line("  Unpacking ...                ")
     if pip.returncode:
         sys.stderr.writelines(words)
     return pip.returncode == 0

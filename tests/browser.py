@@ -28,7 +28,7 @@ NAMES = (
 )
 
 
-def looks(wide: int = 1280, narrow: int = 390, *, only: str = "") -> list[Any]:
+def viewports(wide: int = 1280, narrow: int = 390, *, only: str = "") -> list[Any]:
     """(width, colour scheme) of a page's pictures: each of both once; with --deep, all four.
 
     only: "wide" or "narrow", for tests of many pages: the other look is left to --deep. Half of

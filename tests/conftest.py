@@ -66,7 +66,7 @@ def _fast_settings() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _signals_of_whole_pages(django_test_environment: None) -> Iterator[None]:
+def _template_signals_only_of_pages(django_test_environment: None) -> Iterator[None]:
     """Django's test client stores a copy of the context of each part that a page includes, and an
     office page has hundreds. Tests read the context of the page alone."""
 

@@ -25,7 +25,7 @@ class NetworkGuard:
         self._waited_for = threading.local()
         self._own_ports = _own_ports()
         for name in ("connect", "connect_ex"):
-            monkeypatch.setattr(socket.socket, name, self._noting(getattr(socket.socket, name)))
+            monkeypatch.setattr(socket.socket, name, self._recording(getattr(socket.socket, name)))
         submit = ThreadPoolExecutor.submit
         monkeypatch.setattr(
             ThreadPoolExecutor,
@@ -39,14 +39,14 @@ class NetworkGuard:
             address, stack = self.offences[0]
             pytest.fail(f"Connected to {address} inside a transaction:\n{stack}", pytrace=False)
 
-    def _noting(self, connect: Callable[..., Any]) -> Callable[..., Any]:
-        def noting(sock: socket.socket, address: Any) -> Any:
+    def _recording(self, connect: Callable[..., Any]) -> Callable[..., Any]:
+        def recording(sock: socket.socket, address: Any) -> Any:
             is_own = sock.family == socket.AF_UNIX or address[1] in self._own_ports
             if not is_own and self._is_in_transaction():
                 self.offences.append((address, "".join(traceback.format_stack(limit=25)[:-1])))
             return connect(sock, address)
 
-        return noting
+        return recording
 
     def _carried(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """A pool's thread has no transaction of its own, but its caller waits for it in one."""

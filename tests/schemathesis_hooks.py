@@ -33,15 +33,15 @@ def before_call(context: Any, case: Any, kwargs: Any) -> None:
     """The same case is always led the same way, so that a failure can be shrunk and replayed."""
     number = zlib.crc32(repr((case.path_parameters, case.query, case.body)).encode())
     if not is_wrong(case, ParameterLocation.HEADER):
-        lead_headers(case.headers, number)
+        fill_in_headers(case.headers, number)
     if not is_wrong(case, ParameterLocation.PATH):
-        lead_path(case, number)
+        fill_in_path(case, number)
     if not is_wrong(case, ParameterLocation.BODY) and isinstance(case.body, dict):
         if "address" in case.body:
             # Refused at once: no made-up name is to be looked up.
             case.body["address"] = "https://127.0.0.1/calendar"
         if number % 4:
-            case.body = lead(case.body, number)
+            case.body = fill_in_body(case.body, number)
 
 
 @schemathesis.hook
@@ -85,27 +85,27 @@ def is_wrong(case: Any, place: ParameterLocation) -> bool:
     return case.meta is not None and case.meta.is_negative_at(place)
 
 
-def lead_headers(headers: Any, number: int) -> None:
+def fill_in_headers(headers: Any, number: int) -> None:
     if "Service-App" in headers:
         headers["Service-App"] = choose(number, WORLD["slug"])
     if "Service-Timezone" in headers:
         headers["Service-Timezone"] = choose(number, ZONES)
 
 
-def lead_path(case: Any, number: int) -> None:
+def fill_in_path(case: Any, number: int) -> None:
     """What is deleted is what Schemathesis has made itself: the world lasts."""
     for name in case.path_parameters:
         if name in WORLD and number % 2 and case.method != "DELETE":
             case.path_parameters[name] = choose(number, WORLD[name])
 
 
-def lead(value: Any, number: int) -> Any:
+def fill_in_body(value: Any, number: int) -> Any:
     """A body with real ids, zones and times in the places that take them."""
     if isinstance(value, list):
-        return [lead(one, number) for one in value]
+        return [fill_in_body(one, number) for one in value]
     if not isinstance(value, dict):
         return value
-    led = {key: lead(one, number) for key, one in value.items()}
+    led = {key: fill_in_body(one, number) for key, one in value.items()}
     for key in led.keys() & {"resource_id", "calendar_id", "project_id", "reservation_id"}:
         # All of one number belong together.
         led[key] = choose(number, WORLD[key])

@@ -57,14 +57,14 @@ class StampGuard:
         self.offences: list[tuple[str, str]] = []
         send = CursorWrapper._execute_with_wrappers  # type: ignore[attr-defined]
 
-        def noting(cursor: Any, sql: str, params: Any, many: bool, executor: Any) -> Any:
+        def recording(cursor: Any, sql: str, params: Any, many: bool, executor: Any) -> Any:
             fault = fault_of(sql, params)
             if fault and not is_sent_by_a_test():
                 stack = "".join(traceback.format_stack(limit=25)[:-1])
                 self.offences.append((f"{fault}: {sql:.300}", stack))
             return send(cursor, sql, params, many, executor)
 
-        monkeypatch.setattr(CursorWrapper, "_execute_with_wrappers", noting)
+        monkeypatch.setattr(CursorWrapper, "_execute_with_wrappers", recording)
 
     def check(self) -> None:
         """Fail where there is one."""

@@ -24,7 +24,7 @@ def bru() -> Path:
     return install_tools(TOOL) / ".bin" / "bru"
 
 
-def test_the_collection_runs_from_the_top(live_service: Service, bru: Path, tmp_path: Path) -> None:
+def test_collection_runs_in_order(live_service: Service, bru: Path, tmp_path: Path) -> None:
     app, report = LiveApp(live_service), tmp_path / "report.json"
 
     done = subprocess.run(

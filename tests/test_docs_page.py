@@ -45,7 +45,7 @@ class Assets(HTMLParser):
         self.inline += [name for name in named if name.startswith("on")]
 
 
-def test_page_names_only_what_this_service_has(live_service: Service) -> None:
+def test_page_loads_only_own_assets(live_service: Service) -> None:
     caller = LiveCaller(live_service.url)
     page = caller.get("/docs")
     assets = Assets(page.content.decode())
@@ -63,7 +63,7 @@ def test_page_names_only_what_this_service_has(live_service: Service) -> None:
             assert [one for one in inside if not one.strip(b"\"'").startswith(b"data:")] == []
 
 
-def test_page_lets_nothing_else_in(live_service: Service) -> None:
+def test_page_has_a_strict_content_security_policy(live_service: Service) -> None:
     page = LiveCaller(live_service.url).get("/docs")
 
     assert set(page.headers["Content-Security-Policy"].split("; ")) == ALLOWED_INSTRUCTIONS
@@ -79,7 +79,7 @@ def open_docs(browser: Browser, service: Service, width: int) -> Page:
     return page
 
 
-def keep(page: Page, name: str) -> None:
+def keep_screenshot(page: Page, name: str) -> None:
     """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
     if os.environ.get("SCREENSHOTS"):
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
@@ -87,12 +87,12 @@ def keep(page: Page, name: str) -> None:
 
 def check_drawn(page: Page, service: Service, width: int) -> None:
     """Without a complaint, and with an operation that opens."""
-    keep(page, f"docs-{width}")
+    keep_screenshot(page, f"docs-{width}")
 
     page.evaluate("document.querySelector('#operations-bookings-createBooking button').click()")
     page.wait_for("!!document.querySelector('#operations-bookings-createBooking .opblock-body')")
     page.evaluate("document.querySelector('#operations-bookings-createBooking').scrollIntoView()")
-    keep(page, f"docs-{width}-open")
+    keep_screenshot(page, f"docs-{width}-open")
 
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {f"booking.localhost:{service.port}"}
@@ -167,7 +167,7 @@ def check_samples_run(page: Page, app: LiveApp, folder: Path) -> None:
 
 
 @pytest.mark.deep
-def test_a_phone_shows_the_reference_first(browser: Browser, live_service: Service) -> None:
+def test_phone_shows_the_reference_first(browser: Browser, live_service: Service) -> None:
     """The list of operations is closed. The page takes seconds to be drawn: hence once."""
     page = open_docs(browser, live_service, 390)
 
@@ -193,7 +193,7 @@ def check_search(page: Page) -> None:
     )
     click(page, "#docs-operations li:not([hidden]) a")
     page.wait_for("!!document.querySelector('.opblock.is-open .docs-samples pre')")
-    keep(page, "docs-sample-1280")
+    keep_screenshot(page, "docs-sample-1280")
 
     assert 0 < top < 900  # on the first screen
     assert shown == ["/v2/bookings/{booking_id}/reschedule"] * 2  # the operation, and its page
@@ -201,7 +201,7 @@ def check_search(page: Page) -> None:
 
 
 @pytest.mark.deep
-def test_page_is_drawn_and_searched_and_its_samples_run(
+def test_page_search_and_samples_work(
     browser: Browser, live_service: Service, tmp_path: Path
 ) -> None:
     """The page takes seconds to be drawn: hence once."""

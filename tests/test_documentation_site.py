@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 from django.test import Client
 
-from tests.browser import Browser, Page, looks
+from tests.browser import Browser, Page, viewports
 from tests.live import LiveCaller
 from tests.services import ROOT, Service
 
@@ -147,7 +147,7 @@ def keep(page: Page, name: str) -> None:
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), viewports())
 def test_search_finds_a_chapter(
     browser: Browser, service: Service, width: int, scheme: str
 ) -> None:

@@ -99,7 +99,7 @@ def test_addresses_are_compared_in_one_place() -> None:
         "text_with_wildcards('email')",
     ],
 )
-def test_a_second_place_is_found(code: str) -> None:
+def test_control_second_place_is_found(code: str) -> None:
     assert list(read_findings(code)) != []
 
 

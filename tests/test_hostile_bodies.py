@@ -32,7 +32,7 @@ MEMORY = 20 * 2**20
 Ids = dict[str, str]
 
 
-class Hostility:
+class HostileInputs:
     """A service of its own with an app, one of everything in it, and a stranger's app."""
 
     def __init__(self, service: Service) -> None:
@@ -87,16 +87,16 @@ def changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def hostility(start_service: Callable[..., Service]) -> Hostility:
-    return Hostility(start_service())
+def hostile_inputs(start_service: Callable[..., Service]) -> HostileInputs:
+    return HostileInputs(start_service())
 
 
 @pytest.fixture
-def unharmed(hostility: Hostility) -> Iterator[Hostility]:
+def checked_inputs(hostile_inputs: HostileInputs) -> Iterator[HostileInputs]:
     """The hostility; after the test the service is as it was before."""
-    before = hostility.rows.snapshot()
-    yield hostility
-    hostility.check_health(before)
+    before = hostile_inputs.rows.snapshot()
+    yield hostile_inputs
+    hostile_inputs.check_health(before)
 
 
 # --- Places in a body -----------------------------------------------------------------------------
@@ -178,14 +178,14 @@ PARSED = pytest.mark.parametrize(
 
 @PARSED
 @pytest.mark.matrix
-def test_no_endpoint_takes_a_body_that_is_no_clean_json(
-    unharmed: Hostility, operation: Operation
+def test_malformed_json_is_refused_by_every_endpoint(
+    checked_inputs: HostileInputs, operation: Operation
 ) -> None:
     faults = {}
     for raw in corpus.RAW:
-        answer = unharmed.send(operation, raw.body, raw.headers)
+        answer = checked_inputs.send(operation, raw.body, raw.headers)
         fault = fault_of(answer, raw.answer) or described_fault(
-            operation.method, filled(operation.path, unharmed.ids), answer
+            operation.method, filled(operation.path, checked_inputs.ids), answer
         )
         if fault:
             faults[raw.name] = fault
@@ -197,12 +197,12 @@ TAKES_LISTS = ("PUT /v2/projects/{project_id}/resources",)
 
 
 @PARSED
-def test_no_endpoint_takes_a_body_that_is_no_object(
-    unharmed: Hostility, operation: Operation
+def test_body_that_is_no_object_is_refused_by_every_endpoint(
+    checked_inputs: HostileInputs, operation: Operation
 ) -> None:
     faults = {}
     for text in corpus.NO_OBJECTS:
-        answer = unharmed.send(operation, text.encode())
+        answer = checked_inputs.send(operation, text.encode())
         fault = fault_of(answer, INVALID)
         if fault is None and str(operation) not in TAKES_LISTS:
             paths = set(answer.json["errors"])
@@ -213,16 +213,16 @@ def test_no_endpoint_takes_a_body_that_is_no_object(
     assert not faults, listed(faults)
 
 
-def test_hostile_bodies_do_not_stay_in_memory(hostility: Hostility) -> None:
+def test_memory_does_not_grow_with_hostile_bodies(hostile_inputs: HostileInputs) -> None:
     bookings = BY_NAME["POST /v2/bookings"]
-    web = psutil.Process(hostility.service.processes["web"].pid)
+    web = psutil.Process(hostile_inputs.service.processes["web"].pid)
 
     def memory() -> int:
         return sum(process.memory_info().rss for process in web.children())
 
     def send_all() -> None:
         for raw in corpus.RAW:
-            hostility.send(bookings, raw.body, raw.headers)
+            hostile_inputs.send(bookings, raw.body, raw.headers)
 
     send_all()
     before = memory()
@@ -292,7 +292,7 @@ def wrong_inputs(*, deep: bool) -> dict[str, list[tuple[str, Any]]]:
         inputs[str(operation)] = [
             (place, value)
             for place, value in wrong_values(schema, "", set() if deep else known)
-            if not is_passed_over(operation, place)
+            if not is_not_validated(operation, place)
             and (deep or not is_common(value) or next(turn) % 3 == 0)
         ]
         known |= components_in(schema)
@@ -343,14 +343,14 @@ def wrong_texts(schema: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("operation", BODY_OPERATIONS, ids=str)
 @pytest.mark.matrix
-def test_no_endpoint_takes_a_value_that_its_description_excludes(
-    unharmed: Hostility, operation: Operation, pytestconfig: pytest.Config
+def test_values_outside_the_schema_are_refused_by_every_endpoint(
+    checked_inputs: HostileInputs, operation: Operation, pytestconfig: pytest.Config
 ) -> None:
     faults = {}
     inputs = wrong_inputs(deep=pytestconfig.getoption("deep"))[str(operation)]
     for place, value in inputs:
-        body = with_value(unharmed.body_for(operation, place), place, value)
-        answer = unharmed.send(operation, body)
+        body = with_value(checked_inputs.body_for(operation, place), place, value)
+        answer = checked_inputs.send(operation, body)
         if fault := fault_of(answer, INVALID, place):
             faults[f"{place} = {json.dumps(value)[:60]}"] = fault
 
@@ -361,7 +361,7 @@ def test_no_endpoint_takes_a_value_that_its_description_excludes(
 IN_ACTIONS = [[action] for action in ACTIONS]
 
 
-def is_passed_over(operation: Operation, place: str) -> bool:
+def is_not_validated(operation: Operation, place: str) -> bool:
     """What a type of notification does not look at, what only another action reads, and a list
     whose errors stand under a key."""
     bare_list = str(operation) in TAKES_LISTS and place == "0"
@@ -388,13 +388,13 @@ STORED = {
     ],
 )
 @pytest.mark.matrix
-def test_wrong_values(unharmed: Hostility, group: str) -> None:
+def test_wrong_values_are_refused(checked_inputs: HostileInputs, group: str) -> None:
     faults = {}
     for wrong in corpus.WRONG[group]:
         operation = BY_NAME[wrong.operation]
-        value = json.loads(filled(json.dumps(wrong.value), unharmed.ids))
-        body = with_value(unharmed.body_for(operation, wrong.place), wrong.place, value)
-        answer = unharmed.send(operation, body)
+        value = json.loads(filled(json.dumps(wrong.value), checked_inputs.ids))
+        body = with_value(checked_inputs.body_for(operation, wrong.place), wrong.place, value)
+        answer = checked_inputs.send(operation, body)
         place = wrong.place if wrong.error is None else wrong.error
         if fault := fault_of(answer, wrong.answer, place):
             name = f"{wrong.operation} {wrong.place} = {json.dumps(wrong.value)[:80]}"
@@ -403,11 +403,11 @@ def test_wrong_values(unharmed: Hostility, group: str) -> None:
     assert not faults, listed(faults)
 
 
-def test_paths_that_do_not_exist(unharmed: Hostility) -> None:
+def test_unknown_paths_are_not_found(checked_inputs: HostileInputs) -> None:
     faults = {}
     for path in corpus.PATHS:
         for method in ("GET", "DELETE"):
-            answer = unharmed.app.call(method, path)
+            answer = checked_inputs.app.call(method, path)
             if fault := fault_of(answer, NOT_FOUND):
                 faults[f"{method} {path[:80]}"] = fault
 
@@ -415,7 +415,7 @@ def test_paths_that_do_not_exist(unharmed: Hostility) -> None:
 
 
 @pytest.mark.both_databases
-def test_wrong_queries(unharmed: Hostility) -> None:
+def test_wrong_query_parameters_are_refused(checked_inputs: HostileInputs) -> None:
     paged = [
         (f"{listing}?{query}", place)
         for listing in corpus.LISTINGS
@@ -423,7 +423,7 @@ def test_wrong_queries(unharmed: Hostility) -> None:
     ]
     faults = {}
     for path, place in [*paged, *corpus.QUERIES]:
-        answer = unharmed.app.get(filled(path, unharmed.ids))
+        answer = checked_inputs.app.get(filled(path, checked_inputs.ids))
         wanted = MALFORMED if place is None else INVALID
         if fault := fault_of(answer, wanted, place):
             faults[path[:100]] = fault
@@ -432,34 +432,34 @@ def test_wrong_queries(unharmed: Hostility) -> None:
 
 
 @pytest.mark.both_databases
-def test_searches_take_signs_as_text(unharmed: Hostility) -> None:
+def test_special_characters_in_searches_are_literal(checked_inputs: HostileInputs) -> None:
     found = {
         search[:80]: (answer.status, (answer.json or {}).get("total"))
         for search in corpus.FRUITLESS
-        for answer in [unharmed.app.get(f"/v2/bookings?search={search}")]
+        for answer in [checked_inputs.app.get(f"/v2/bookings?search={search}")]
     }
 
     assert {search: was for search, was in found.items() if was != (200, 0)} == {}
 
 
-def test_wrong_headers(unharmed: Hostility) -> None:
+def test_wrong_headers_are_refused(checked_inputs: HostileInputs) -> None:
     faults = {}
     for headers, wanted, place in corpus.HEADERS:
-        answer = unharmed.app.call("GET", "/v2/bookings", headers=headers)
+        answer = checked_inputs.app.call("GET", "/v2/bookings", headers=headers)
         if fault := fault_of(answer, wanted, place):
             faults[str(headers)[:100]] = fault
     for headers in corpus.KEY_HEADERS:
         operation = BY_NAME["POST /v2/bookings"]
-        answer = unharmed.send(operation, unharmed.body_for(operation, ""), headers)
+        answer = checked_inputs.send(operation, checked_inputs.body_for(operation, ""), headers)
         if fault := fault_of(answer, INVALID, "Idempotency-Key"):
             faults[str(headers)[:100]] = fault
 
     assert not faults, listed(faults)
 
 
-def test_harmless_headers(unharmed: Hostility) -> None:
+def test_harmless_headers_are_accepted(checked_inputs: HostileInputs) -> None:
     answers = {
-        str(headers)[:100]: unharmed.app.call("GET", "/v2/bookings", headers=headers).code
+        str(headers)[:100]: checked_inputs.app.call("GET", "/v2/bookings", headers=headers).code
         for headers in corpus.HARMLESS_HEADERS
     }
 
@@ -469,35 +469,37 @@ def test_harmless_headers(unharmed: Hostility) -> None:
 # --- Strange but right ----------------------------------------------------------------------------
 @pytest.mark.both_databases
 @pytest.mark.parametrize("name", corpus.ODD_NAMES)
-def test_odd_names_come_back_as_they_were_sent(hostility: Hostility, name: str) -> None:
+def test_unusual_names_round_trip(hostile_inputs: HostileInputs, name: str) -> None:
     given = {"name": name, "first_name": name, "timezone": "UTC", "tags": [name]}
 
-    made = hostility.app.post("/v2/resources", given)
-    listed = hostility.app.get("/v2/resources?limit=1")
-    changed = hostility.app.call("PUT", f"/v2/resources/{made.data['id']}", {"last_name": name})
+    made = hostile_inputs.app.post("/v2/resources", given)
+    listed = hostile_inputs.app.get("/v2/resources?limit=1")
+    changed = hostile_inputs.app.call(
+        "PUT", f"/v2/resources/{made.data['id']}", {"last_name": name}
+    )
 
     expected = [name, name, [name]]
     for record in (made.data, listed.data[0], changed.data):
         assert [record[key] for key in ("name", "first_name", "tags")] == expected
     assert changed.data["last_name"] == name
-    hostility.check_log()
+    hostile_inputs.check_log()
 
 
 @pytest.mark.both_databases
 @pytest.mark.parametrize("meta", corpus.ODD_METAS, ids=range(len(corpus.ODD_METAS)))
-def test_odd_metas_come_back_as_they_were_sent(hostility: Hostility, meta: Any) -> None:
-    path = f"/v2/bookings/{hostility.ids['booking_id']}"
-    old = hostility.app.get(path).data["meta"]
+def test_unusual_meta_round_trips(hostile_inputs: HostileInputs, meta: Any) -> None:
+    path = f"/v2/bookings/{hostile_inputs.ids['booking_id']}"
+    old = hostile_inputs.app.get(path).data["meta"]
 
-    cleared = hostility.app.call("PUT", path, {"meta": dict.fromkeys(old)})
-    changed = hostility.app.call("PUT", f"{path}?include=meta", {"meta": meta})
+    cleared = hostile_inputs.app.call("PUT", path, {"meta": dict.fromkeys(old)})
+    changed = hostile_inputs.app.call("PUT", f"{path}?include=meta", {"meta": meta})
 
     assert cleared.status == changed.status == 200
-    assert changed.data["meta"] == hostility.app.get(path).data["meta"] == meta
-    hostility.check_log()
+    assert changed.data["meta"] == hostile_inputs.app.get(path).data["meta"] == meta
+    hostile_inputs.check_log()
 
 
-def test_how_many_inputs_there_are() -> None:
+def test_number_of_inputs() -> None:
     """The corpus only grows: a table that is emptied by mistake is noticed."""
     counts = {
         "of every endpoint": len(BODY_OPERATIONS) * (len(corpus.RAW) + len(corpus.NO_OBJECTS)),

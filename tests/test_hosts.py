@@ -28,7 +28,7 @@ def _hosts(settings: Any) -> None:
 
 @pytest.mark.parametrize("path", ["/v2/app", "/", "/admin/login/", "/book/x", "/nowhere"])
 @pytest.mark.parametrize("host", BAD_HOSTS)
-def test_another_host_is_refused_with_one_line_in_the_log(
+def test_unknown_host_is_refused_and_logged_once(
     caplog: pytest.LogCaptureFixture, path: str, host: str
 ) -> None:
     caplog.set_level(logging.WARNING)

@@ -209,7 +209,7 @@ def test_layers_import_downwards() -> None:
         ),
     ],
 )
-def test_bad_imports_are_caught(module: str, source: str, faults: list[str]) -> None:
+def test_control_bad_imports_are_found(module: str, source: str, faults: list[str]) -> None:
     assert find_faults(source, module) == faults
 
 

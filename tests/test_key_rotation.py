@@ -162,7 +162,7 @@ MADE = [
 
 
 @pytest.mark.parametrize("make", MADE)
-def test_what_the_old_key_made_works_until_it_is_removed(
+def test_old_key_works_until_it_is_removed(
     tenant: Tenant, settings: Any, make: Callable[[Tenant], Works]
 ) -> None:
     use_keys(settings, OLD)
@@ -176,9 +176,7 @@ def test_what_the_old_key_made_works_until_it_is_removed(
     assert (before, rotated, removed) == (True, True, False)
 
 
-def test_a_session_that_is_used_during_the_rotation_outlasts_the_old_key(
-    tenant: Tenant, settings: Any
-) -> None:
+def test_session_used_during_rotation_survives_the_old_key(tenant: Tenant, settings: Any) -> None:
     use_keys(settings, OLD)
     used, unused = superuser(), superuser("other@example.com")
     use_keys(settings, NEW, OLD)

@@ -79,7 +79,7 @@ SCAN = node("Seq Scan", 50, relation_name="large") | {"Rows Removed by Filter": 
          ["Index Scan large: 400,000 rows"]),
     ],
 )  # fmt: skip
-def test_what_reads_much_to_find_little_is_a_fault(
+def test_plans_that_read_too_many_rows_are_faults(
     plan: Mapping[str, Any], total: int, expected: list[str]
 ) -> None:
     assert faults(plan, LARGE, total) == expected
@@ -102,7 +102,7 @@ def run_module(url: str, module: str, argument: str) -> Any:
 
 @pytest.mark.deep
 @pytest.mark.postgresql
-def test_no_listing_reads_a_tenth_of_a_table_to_find_less(tmp_path: Path) -> None:
+def test_listings_use_indexes(tmp_path: Path) -> None:
     """With a control: without one of the indexes, its filter is found."""
     with own_database(tmp_path) as url:
         ids = json.dumps(run_module(url, "benchmarks.listing_rows", str(TOTAL)))

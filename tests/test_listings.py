@@ -93,7 +93,7 @@ def envelope(address: str, rows: list[Any], page: int) -> dict[str, Any]:
     }
 
 
-def test_every_listing_is_here() -> None:
+def test_every_listing_is_tested() -> None:
     found = {
         operation.path
         for operation in description().operations
@@ -106,7 +106,7 @@ def test_every_listing_is_here() -> None:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_each_page_of_each_listing_whole(world: World, listing: str) -> None:
+def test_pages_of_each_listing(world: World, listing: str) -> None:
     owner, ids = world
     path = listing.format(**ids)
     query = urlencode(LISTINGS[listing])
@@ -156,7 +156,7 @@ def test_each_listing_in_both_directions(world: World, listing: str) -> None:
 
 
 @pytest.mark.parametrize("listing", LISTINGS)
-def test_what_has_changed_since(world: World, listing: str, clock: Any) -> None:
+def test_updated_since_of_each_listing(world: World, listing: str, clock: Any) -> None:
     owner, ids = world
     path = listing.format(**ids).removeprefix("/v2")
     everything = owner.get(f"{path}?{urlencode(LISTINGS[listing])}").data

@@ -44,7 +44,7 @@ def addresses_of(guard: NetworkGuard) -> list[Any]:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("connect", [connect_to, connect_ex_to, connect_in_pool])
-def test_a_connection_inside_a_transaction_is_noted(
+def test_connection_inside_a_transaction_is_recorded(
     network_guard: NetworkGuard, listener: tuple[str, int], connect: Callable[..., None]
 ) -> None:
     with transaction.atomic():
@@ -56,7 +56,7 @@ def test_a_connection_inside_a_transaction_is_noted(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_it_is_noted_without_a_transaction_of_the_test_too(
+def test_connection_is_recorded_without_a_test_transaction(
     network_guard: NetworkGuard, listener: tuple[str, int]
 ) -> None:
     with transaction.atomic():
@@ -67,7 +67,7 @@ def test_it_is_noted_without_a_transaction_of_the_test_too(
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("connect", [connect_to, connect_ex_to, connect_in_pool])
-def test_the_transaction_around_a_test_does_not_count(
+def test_transaction_around_a_test_is_ignored(
     network_guard: NetworkGuard, listener: tuple[str, int], connect: Callable[..., None]
 ) -> None:
     assert connection.in_atomic_block
@@ -81,7 +81,7 @@ def test_the_transaction_around_a_test_does_not_count(
 
 
 @pytest.mark.django_db
-def test_a_thread_that_nobody_waits_for_does_not_count(
+def test_connection_of_another_thread_is_ignored(
     network_guard: NetworkGuard, listener: tuple[str, int]
 ) -> None:
     with transaction.atomic():
@@ -94,7 +94,7 @@ def test_a_thread_that_nobody_waits_for_does_not_count(
 
 @pytest.mark.redis
 @pytest.mark.django_db
-def test_redis_does_not_count(network_guard: NetworkGuard) -> None:
+def test_connection_to_redis_is_ignored(network_guard: NetworkGuard) -> None:
     redis = urlsplit(os.environ["REDIS_URL"])
 
     with transaction.atomic():
@@ -104,7 +104,9 @@ def test_redis_does_not_count(network_guard: NetworkGuard) -> None:
 
 
 @pytest.mark.django_db
-def test_the_test_fails_at_its_end(network_guard: NetworkGuard, listener: tuple[str, int]) -> None:
+def test_recorded_connection_fails_the_test(
+    network_guard: NetworkGuard, listener: tuple[str, int]
+) -> None:
     """Whatever the code did with the connection, and with its error."""
     with transaction.atomic():
         connect_to(listener)

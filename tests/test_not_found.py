@@ -50,7 +50,7 @@ NAMING = [
 
 
 @pytest.fixture(scope="module")
-def known(module_transaction: None) -> tuple[Tenant, dict[str, str]]:
+def tenant_with_rows(module_transaction: None) -> tuple[Tenant, dict[str, str]]:
     """A tenant, and what stands before the one that is not there."""
     with clock_at_now():
         tenant = Tenant("known")
@@ -81,9 +81,9 @@ def test_every_kind_of_id_has_its_model() -> None:
 )
 @pytest.mark.matrix
 def test_not_found_names_the_model(
-    known: tuple[Tenant, dict[str, str]], operation: Operation, missing: str
+    tenant_with_rows: tuple[Tenant, dict[str, str]], operation: Operation, missing: str
 ) -> None:
-    tenant, ids = known
+    tenant, ids = tenant_with_rows
     ids = ids | {missing: unknown(missing)}
     names = parameters(operation)
     values = {name: ids.get(name) or unknown(name) for name in names}
@@ -105,7 +105,7 @@ def test_not_found_names_the_model(
 
 
 @pytest.mark.parametrize("path", ["/nowhere", "/bookings/x", "/resources/1/calendars", "/"])
-def test_a_path_that_is_none_is_a_page_that_is_not_found(tenant: Tenant, path: str) -> None:
+def test_unknown_path_is_page_not_found(tenant: Tenant, path: str) -> None:
     answer = tenant.get(path)
 
     assert (answer.status, answer.error) == (

@@ -13,7 +13,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from tests.chaos.conftest import ADA, BookingClients, House, open_house, slug
+from tests.chaos.conftest import ADA, BookingClients, Deployment, slug, start_deployment
 from tests.live import CUSTOMER, LiveApp
 from tests.services import PgBouncer, Service, own_database
 
@@ -87,9 +87,7 @@ def at_once(calls: list[Callable[[], Any]]) -> list[Any]:
 
 
 @pytest.mark.deep
-def test_without_the_mode_the_pooler_refuses_the_service_or_drops_its_timeouts(
-    stack: ExitStack, tmp_path: Path
-) -> None:
+def test_control_without_db_pooled_timeouts_are_lost(stack: ExitStack, tmp_path: Path) -> None:
     """The control: what DB_POOLED is for."""
     url = stack.enter_context(own_database(tmp_path))
     strict = start_pooler(stack, url)
@@ -104,29 +102,29 @@ def test_without_the_mode_the_pooler_refuses_the_service_or_drops_its_timeouts(
 
 
 @pytest.fixture(scope="module")
-def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[House]:
+def deployment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """Web, a worker and beat; they know the pooler, and their long jobs the server."""
     with ExitStack() as stack:
-        house = open_house(stack, tmp_path_factory.mktemp("house"), full=False)
-        service = house.service
-        house.pooler = PgBouncer(service.database_url, default_pool_size=POOL_SIZE)
-        stack.callback(house.pooler.stop)
+        deployment = start_deployment(stack, tmp_path_factory.mktemp("house"), full=False)
+        service = deployment.service
+        deployment.pooler = PgBouncer(service.database_url, default_pool_size=POOL_SIZE)
+        stack.callback(deployment.pooler.stop)
         service.env |= {
-            "DATABASE_URL": house.pooler.url,
+            "DATABASE_URL": deployment.pooler.url,
             "DATABASE_DIRECT_URL": service.database_url,
             "DB_POOLED": "true",
         }
         service.manage("migrate", "--verbosity", "0")
-        house.pooler.start()
+        deployment.pooler.start()
         service.start_web(workers=2, threads=4)
-        house.start_worker()
+        deployment.start_worker()
         service.start_beat()
-        yield house
+        yield deployment
 
 
 @pytest.mark.redis
-def test_the_service_works_through_the_pooler(house: House) -> None:
-    service = house.service
+def test_the_service_works_through_the_pooler(deployment: Deployment) -> None:
+    service = deployment.service
     app = LiveApp(service)
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data["id"]
 
@@ -140,7 +138,7 @@ def test_the_service_works_through_the_pooler(house: House) -> None:
     repeated = at_once(
         [lambda: app.call("POST", "/v2/bookings", body(resource, 2), headers=key)] * CLIENTS
     )
-    with closing(psycopg.connect(house.pooler.url)) as writer:
+    with closing(psycopg.connect(deployment.pooler.url)) as writer:
         begun = writer.execute("SELECT transaction_timestamp()").fetchone()[0]
         changes = app.get("/v2/bookings?updated_since=2026-01-01")
     complete_until = datetime.fromisoformat(changes.headers["Service-Complete-Until"])
@@ -161,25 +159,25 @@ def test_the_service_works_through_the_pooler(house: House) -> None:
 
 @pytest.mark.chaos
 @pytest.mark.redis
-def test_workers_and_the_pooler_are_killed_under_load(house: House) -> None:
+def test_workers_and_the_pooler_are_killed_under_load(deployment: Deployment) -> None:
     """Each acknowledged booking is kept, each mail leaves, nothing is restarted by hand."""
-    service = house.service
-    made = house.fill(f"make_app({slug()!r}, {CLIENTS})")
+    service = deployment.service
+    made = deployment.fill(f"make_app({slug()!r}, {CLIENTS})")
     with BookingClients(service.url, made["key"], made["resources"]) as clients:
         time.sleep(2)
-        house.kill_busiest("worker")
+        deployment.kill_busiest("worker")
         for _ in range(2):
             time.sleep(1)
-            house.pooler.kill()
+            deployment.pooler.kill()
             time.sleep(0.5)
-            house.pooler.start()
+            deployment.pooler.start()
         time.sleep(2)
-    house.wait_until_done(60)
+    deployment.wait_until_done(60)
 
     assert set(clients.codes) <= {"201", "503 unavailable"}
     assert clients.stored() == sorted(set(clients.acknowledged))
-    mails = [mail.id for mail in house.mails.mails if mail.to == [ADA["email"]]]
+    mails = [mail.id for mail in deployment.mails.mails if mail.to == [ADA["email"]]]
     assert len(set(mails)) == len(clients.acknowledged)
     assert all(process.poll() is None for process in service.processes.values())
     assert "UNEXPECTED" not in service.log("web") + service.log("worker")
-    house.verify()
+    deployment.verify()

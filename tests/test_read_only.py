@@ -72,7 +72,9 @@ def booking(app: LiveApp, resource_id: str, hour: int) -> Any:
     return app.post("/v2/bookings", body)
 
 
-def test_reads_go_on_and_writes_are_put_off(start_service: Callable[..., Service]) -> None:
+def test_read_only_database_serves_reads_and_refuses_writes(
+    start_service: Callable[..., Service],
+) -> None:
     service = start_service(workers=1, threads=CONNECTIONS)
     app = LiveApp(service)
     resource_id = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data["id"]

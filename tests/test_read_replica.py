@@ -172,7 +172,7 @@ def test_a_reader_never_misses_its_own_write(pair: Pair) -> None:
     assert readers_that_miss("after", owner) == 0
 
 
-def test_availability_is_read_there_and_bookings_are_judged_by_the_primary(pair: Pair) -> None:
+def test_availability_reads_the_replica_and_bookings_the_primary(pair: Pair) -> None:
     app, owner = pair.app, pair.app.owner()
     resource_id = make_resource(app, "Ada")
     times = {"start": "2031-01-06T09:00:00+00:00", "end": "2031-01-06T10:00:00+00:00"}
@@ -199,7 +199,7 @@ def test_availability_is_read_there_and_bookings_are_judged_by_the_primary(pair:
     assert again.code == "409 slot_taken"
 
 
-def test_lists_of_the_back_office_follow_the_same_rule(pair: Pair) -> None:
+def test_back_office_lists_read_the_replica(pair: Pair) -> None:
     pair.wait_for_replay()
     list_resources = OFFICE_LIST.format(email=pair.app.owner_email)
     pair.service.run(f"{list_resources}lists('')")  # now the process knows a position
@@ -211,14 +211,14 @@ def test_lists_of_the_back_office_follow_the_same_rule(pair: Pair) -> None:
     assert printed.splitlines() == ["(200, False)", "(200, True)"]
 
 
-def test_a_replica_has_the_same_limits_and_a_finding(pair: Pair) -> None:
+def test_replica_has_timeouts_and_a_doctor_finding(pair: Pair) -> None:
     pair.wait_for_replay()
 
     assert pair.service.run(LIMITS).strip() == "['5s', '15s', '30s', 'off']"
     assert pair.service.run(FINDING).strip() == "ok less than 1 s behind"
 
 
-def test_a_read_that_the_replica_ends_is_repeated_on_the_primary(pair: Pair) -> None:
+def test_cancelled_replica_read_is_repeated_on_the_primary(pair: Pair) -> None:
     pair.wait_for_replay()
     url = with_database(pair.primary.url, NAME)
 
@@ -231,7 +231,7 @@ def test_a_write_without_redis_waits_for_the_replica(pair: Pair) -> None:
     assert pair.service.run(WITHOUT_REDIS).strip() == "True False"
 
 
-def test_without_the_replica_the_primary_answers_and_later_the_replica_again(pair: Pair) -> None:
+def test_replica_outage_falls_back_to_the_primary(pair: Pair) -> None:
     owner = pair.app.owner()
     make_resource(pair.app, "there")
     pair.wait_for_replay()
@@ -253,7 +253,7 @@ def test_without_the_replica_the_primary_answers_and_later_the_replica_again(pai
     assert "UNEXPECTED" not in pair.service.log("web")
 
 
-def test_of_two_writes_the_later_position_counts() -> None:
+def test_later_position_of_two_writes_is_kept() -> None:
     """Their requests may end in the other order."""
     writes = last_writes.LastWrites(os.environ["REDIS_URL"], seconds=5)
     reader, far = uuid.uuid4().hex, 2**52 + 1

@@ -73,7 +73,7 @@ def requests(tenant: Tenant, booking: Any, address: str) -> dict[str, tuple[str,
 
 
 @pytest.mark.parametrize("address", LOOK_ALIKES)
-def test_look_alikes_are_refused_on_their_field(tenant: Tenant, booking: Any, address: str) -> None:
+def test_lookalikes_are_refused_at_their_field(tenant: Tenant, booking: Any, address: str) -> None:
     asked = requests(tenant, booking, address)
 
     answers = {name: tenant.call(*request[:3]) for name, request in asked.items()}
@@ -85,7 +85,7 @@ def test_look_alikes_are_refused_on_their_field(tenant: Tenant, booking: Any, ad
 
 
 @pytest.mark.parametrize("address", LOOK_ALIKES)
-def test_public_pages_refuse_look_alikes_without_a_trace(
+def test_public_pages_refuse_lookalikes_and_store_nothing(
     tenant: Tenant, booking: Any, address: str
 ) -> None:
     """The limits count attempts of addresses only, and a page asks for the address again."""

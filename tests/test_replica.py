@@ -32,7 +32,7 @@ def start_web(stack: ExitStack, server: PostgreSQL, folder: Path) -> Service:
     return service
 
 
-def test_a_replica_lists_no_changes(stack: ExitStack, tmp_path: Path) -> None:
+def test_replica_refuses_listings_of_changes(stack: ExitStack, tmp_path: Path) -> None:
     primary = PostgreSQL()
     stack.callback(primary.stop)
     primary.start()

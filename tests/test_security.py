@@ -72,7 +72,7 @@ def refused(make_tenant: Callable[..., Tenant]) -> dict[str, str | None]:
     return headers
 
 
-def test_every_refusal_to_log_in_looks_the_same_and_costs_one_look_up(
+def test_authentication_refusals_are_equal_and_cost_one_query(
     refused: dict[str, str | None],
     settings: Any,
     django_assert_max_num_queries: Callable[..., Any],
@@ -119,7 +119,7 @@ def test_every_operation_but_the_public_ones_needs_a_key(db: None) -> None:
 
 
 # --- S03: what is left of a key -------------------------------------------------------------------
-def test_issued_keys_stand_nowhere(start_service: Callable[..., Service]) -> None:
+def test_issued_keys_are_stored_and_logged_nowhere(start_service: Callable[..., Service]) -> None:
     service = start_service(
         workers=1,
         LOG_LEVEL="DEBUG",
@@ -195,7 +195,7 @@ NOT_SETTABLE: dict[str, Any] = {
 }
 
 
-def test_what_nobody_may_set_is_never_stored(start_service: Callable[..., Service]) -> None:
+def test_read_only_fields_are_never_stored(start_service: Callable[..., Service]) -> None:
     service = start_service(workers=1, WEBHOOK_ALLOWED_NETWORKS="127.0.0.0/8")
     app = LiveApp(service)
     shared = app.make_ids(EXAMPLE_PROJECT)
@@ -260,7 +260,7 @@ STILL = "tests.still_wsgi"  # failures are counted by the minute
 
 
 @pytest.mark.both_databases
-def test_guessing_keys_is_cut_short_for_the_address_alone(
+def test_key_guessing_is_limited_per_network(
     start_service: Callable[..., Service],
 ) -> None:
     service = start_service(wsgi=STILL, FAILED_LOGINS_PER_MINUTE=10, TRUSTED_PROXIES=1)
@@ -322,7 +322,7 @@ def test_admin_login_needs_its_token(staff: Account) -> None:
         "http://testserver.evil.example/",
     ],
 )
-def test_admin_login_leads_nowhere_else(staff: Account, target: str) -> None:
+def test_admin_login_redirects_only_within_the_service(staff: Account, target: str) -> None:
     given = {"username": staff.email, "password": PASSWORD, "next": target}
 
     answer = Client().post("/admin/login/", given)
@@ -331,7 +331,7 @@ def test_admin_login_leads_nowhere_else(staff: Account, target: str) -> None:
     assert answer.headers["Location"].startswith("/admin/")
 
 
-def test_session_of_the_staff_opens_no_api(staff: Account, tenant: Tenant) -> None:
+def test_staff_session_gives_no_api_access(staff: Account, tenant: Tenant) -> None:
     client = Client()
     client.force_login(staff)
 
@@ -339,7 +339,7 @@ def test_session_of_the_staff_opens_no_api(staff: Account, tenant: Tenant) -> No
 
 
 @pytest.mark.parametrize("path", ["/admin/", "/docs", "/healthz"])
-def test_other_origins_may_read_the_api_alone(db: None, path: str) -> None:
+def test_cors_is_allowed_only_for_the_api(db: None, path: str) -> None:
     origin = {"Origin": "https://evil.example"}
 
     api = Client().get("/v2/app", headers=origin)
@@ -383,7 +383,7 @@ def test_browsers_may_read_our_headers(tenant: Tenant) -> None:
     assert answer.headers["Access-Control-Expose-Headers"] == EXPOSED
 
 
-def test_answers_to_a_key_and_refusals_are_not_stored_by_caches(tenant: Tenant) -> None:
+def test_authenticated_responses_and_errors_are_not_cached(tenant: Tenant) -> None:
     answers = [
         tenant.get("/customers"),
         tenant.call("HEAD", "/customers"),

@@ -59,7 +59,7 @@ def booking(resource_id: str) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "column", ["apps_config_app.slug", "availability_resource.name", "availability_resource.image"]
 )
-def test_reads_do_not_notice(app: LiveApp, resource_id: str, column: str) -> None:
+def test_reads_continue_after_a_type_change(app: LiveApp, resource_id: str, column: str) -> None:
     def read(number: int) -> LiveAnswer:
         return app.get(f"/v2/resources/{resource_id}")
 
@@ -69,7 +69,7 @@ def test_reads_do_not_notice(app: LiveApp, resource_id: str, column: str) -> Non
     assert at_once(read) == {"200": REQUESTS}
 
 
-def test_writes_with_a_key_do_not_notice(app: LiveApp, resource_id: str) -> None:
+def test_idempotent_writes_continue_after_a_type_change(app: LiveApp, resource_id: str) -> None:
     def write(number: int) -> LiveAnswer:
         key = {"Idempotency-Key": uuid.uuid4().hex}
         return app.call("POST", "/v2/bookings", booking(resource_id), key)
@@ -80,7 +80,7 @@ def test_writes_with_a_key_do_not_notice(app: LiveApp, resource_id: str) -> None
     assert at_once(write) == {"201": REQUESTS}
 
 
-def test_other_writes_are_put_off_once_for_each_connection(app: LiveApp, resource_id: str) -> None:
+def test_other_writes_fail_once_per_connection(app: LiveApp, resource_id: str) -> None:
     def write(number: int) -> LiveAnswer:
         return app.post("/v2/bookings", booking(resource_id))
 
@@ -94,7 +94,7 @@ def test_other_writes_are_put_off_once_for_each_connection(app: LiveApp, resourc
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/readyz"])
-def test_pages_outside_the_api_recover(app: LiveApp, path: str) -> None:
+def test_pages_outside_the_api_recover_after_a_type_change(app: LiveApp, path: str) -> None:
     def look(number: int) -> LiveAnswer:
         return app.get(path)
 

@@ -36,7 +36,7 @@ def test_statements_without_a_stamp(db: None, sql: str, fault: str) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_where_a_stamp_comes_from() -> None:
+def test_stamp_must_be_the_transaction_start() -> None:
     with transaction.atomic():
         earlier = transaction_start()
     outside = fault_of(STATED, ("x", earlier, 1))
@@ -48,7 +48,7 @@ def test_where_a_stamp_comes_from() -> None:
 
 
 @pytest.mark.postgresql
-def test_a_service_that_has_another_stamp_is_found(
+def test_service_with_another_stamp_is_found(
     tenant: Tenant, stamp_guard: StampGuard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
@@ -62,7 +62,7 @@ def test_a_service_that_has_another_stamp_is_found(
     stamp_guard.offences.clear()
 
 
-def test_what_a_test_writes_itself_is_not_counted(
+def test_writes_of_the_test_are_ignored(
     tenant: Tenant, stamp_guard: StampGuard, clock: Any
 ) -> None:
     tenant.app.webhooks.update(active=False)

@@ -263,7 +263,7 @@ def rows() -> dict[str, list[Any]]:
 
 
 # --- What is compared -----------------------------------------------------------------------------
-def seen(answer: Answer, ids: Mapping[str, str]) -> tuple[int, str]:
+def visible_response(answer: Answer, ids: Mapping[str, str]) -> tuple[int, str]:
     """What a stranger sees, but for the ids that were asked for and that of the request."""
     text = answer.content.decode()
     if answer.json is not None:
@@ -341,7 +341,7 @@ def test_includes_are_found() -> None:
 
 # --- Paths ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("who", CALLERS)
-def test_ids_of_another_app_look_like_none(stranger: Stranger, who: str) -> None:
+def test_ids_of_another_app_are_not_found(stranger: Stranger, who: str) -> None:
     faults = {
         f"{operation} {first}": fault
         for operation in filter(has_id, OPERATIONS)
@@ -364,7 +364,7 @@ def path_faults(stranger: Stranger, operation: Operation, first: Ids) -> Iterato
     body = own_body(operation, stranger.own)
     for query in dict.fromkeys(("", with_includes(operation))):
         found, expected = (
-            seen(
+            visible_response(
                 stranger.call(
                     operation.method, filled(operation.path, {**ids, **first}) + query, body
                 ),
@@ -441,7 +441,7 @@ def test_every_id_in_a_body_is_found() -> None:
 
 
 @pytest.mark.parametrize("who", CALLERS)
-def test_ids_of_another_app_in_a_body_look_like_none(stranger: Stranger, who: str) -> None:
+def test_ids_of_another_app_in_a_body_are_refused(stranger: Stranger, who: str) -> None:
     faults = {
         f"{operation} {place}": fault
         for operation, place in ID_PLACES
@@ -457,7 +457,9 @@ def body_faults(stranger: Stranger, operation: Operation, place: str) -> Iterato
     path, kind = filled(operation.path, {**IDS, **stranger.own}), kind_of(place)
     body = own_body(operation, stranger.own)
     found, expected = (
-        seen(stranger.call(operation.method, path, with_value(body, place, ids[kind])), {})
+        visible_response(
+            stranger.call(operation.method, path, with_value(body, place, ids[kind])), {}
+        )
         for ids in (stranger.theirs, IDS)
     )
     if found != expected or not is_refused(operation, found):
@@ -467,7 +469,7 @@ def body_faults(stranger: Stranger, operation: Operation, place: str) -> Iterato
 # --- Queries and lists ----------------------------------------------------------------------------
 @pytest.mark.both_databases
 @pytest.mark.parametrize("who", CALLERS)
-def test_queries_find_nothing_of_another_app(stranger: Stranger, who: str) -> None:
+def test_queries_exclude_rows_of_another_app(stranger: Stranger, who: str) -> None:
     faults = {
         f"{operation} {query}": fault
         for operation in OPERATIONS
@@ -499,7 +501,8 @@ def query_faults(stranger: Stranger, operation: Operation, query: str) -> Iterat
         for ids in (stranger.theirs, IDS)
     ]
     found, expected = (
-        seen(answer, ids) for answer, ids in zip(answers, (stranger.theirs, IDS), strict=True)
+        visible_response(answer, ids)
+        for answer, ids in zip(answers, (stranger.theirs, IDS), strict=True)
     )
     if operation.method == "GET" and found != expected:
         yield found, expected
@@ -522,7 +525,7 @@ def marks_in(answer: Answer, stranger: Stranger) -> list[str]:
 
 # --- Headers --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("who", [who for who in CALLERS if who not in (BOTH, NEIGHBOUR)])
-def test_header_for_another_app_looks_like_none(stranger: Stranger, who: str) -> None:
+def test_header_for_another_app_is_not_found(stranger: Stranger, who: str) -> None:
     if who in (BOTH_REVERSED, NEIGHBOUR):
         return  # the other app is theirs, too
     faults = {}
@@ -532,7 +535,7 @@ def test_header_for_another_app_looks_like_none(stranger: Stranger, who: str) ->
         path = filled(operation.path, {**IDS, **stranger.own})
         body = own_body(operation, stranger.own)
         found, expected = (
-            seen(
+            visible_response(
                 stranger.call(operation.method, path, body, **{"Service-App": slug}),
                 {"slug": slug},
             )
@@ -545,7 +548,7 @@ def test_header_for_another_app_looks_like_none(stranger: Stranger, who: str) ->
 
 
 @pytest.mark.parametrize("who", CALLERS)
-def test_a_key_of_another_apps_request_replays_nothing(stranger: Stranger, who: str) -> None:
+def test_idempotency_key_of_another_app_replays_nothing(stranger: Stranger, who: str) -> None:
     """`who` repeats a request of the other app, with its Idempotency-Key and its ids."""
     faults = {
         str(operation): fault
@@ -565,7 +568,7 @@ def takes_idempotency_key(operation: Operation) -> bool:
 def replay_faults(stranger: Stranger, operation: Operation) -> Iterator[Any]:
     path = filled(operation.path, {**IDS, **stranger.theirs})
     body, header = own_body(operation, stranger.theirs), {"Idempotency-Key": "theirs"}
-    before = seen(stranger.call(operation.method, path, body), {})
+    before = visible_response(stranger.call(operation.method, path, body), {})
     with transaction.atomic():
         first = stranger.victim.call(operation.method, path, body, header)
         replayed = stranger.victim.call(operation.method, path, body, header)
@@ -573,7 +576,7 @@ def replay_faults(stranger: Stranger, operation: Operation) -> Iterator[Any]:
         transaction.set_rollback(True)
     if first.status < 300 and "Idempotent-Replayed" not in replayed.headers:
         yield "the control is not replayed"
-    found = seen(answer, {})
+    found = visible_response(answer, {})
     is_same = found == before if answer.status >= 300 else found[0] == before[0]
     if "Idempotent-Replayed" in answer.headers or not is_same:
         yield found, before

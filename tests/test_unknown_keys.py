@@ -123,7 +123,7 @@ def test_the_header_is_exposed_and_escaped(tenant: Tenant) -> None:
 
 
 # --- Equal to GET ---------------------------------------------------------------------------------
-def test_put_accepts_what_get_shows(tenant: Tenant, ada: Any) -> None:
+def test_put_accepts_the_response_of_get(tenant: Tenant, ada: Any) -> None:
     project = tenant.make_project(ada["id"], settings={"max_per_day": 3})
     paths = [f"/resources/{ada['id']}", f"/projects/{project['id']}"]
 
@@ -132,7 +132,7 @@ def test_put_accepts_what_get_shows(tenant: Tenant, ada: Any) -> None:
     assert [(answer.status, answer.json.get("errors")) for answer in answers] == [(200, None)] * 2
 
 
-def test_put_refuses_another_value_of_what_can_not_be_changed(tenant: Tenant, ada: Any) -> None:
+def test_put_refuses_changes_of_read_only_fields(tenant: Tenant, ada: Any) -> None:
     path = f"/resources/{ada['id']}"
 
     answer = tenant.put(path, {"name": "Eve", "id": "x", "created_at": "2020-01-01", "x": 1})
@@ -194,7 +194,7 @@ def test_keys_members_and_webhooks_are_always_strict(
     assert tenant.app.invitations.count() == 0
 
 
-def test_webhook_change_is_strict_but_accepts_what_get_shows(tenant: Tenant) -> None:
+def test_webhook_update_is_strict_but_accepts_the_response_of_get(tenant: Tenant) -> None:
     made = tenant.post("/webhooks", {"url": "https://example.com/hook"}).data
     path = f"/webhooks/{made['id']}"
 

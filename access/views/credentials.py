@@ -106,12 +106,12 @@ class CredentialsView(CredentialScopedView):
         """The ids as text. Raises Invalid if the app does not have one of the projects."""
         if project_ids is None:
             return None
-        known = Project.objects.for_app(self.app).filter(id__in=project_ids)
-        found = set(known.values_list("id", flat=True))
+        projects = Project.objects.for_app(self.app).filter(id__in=project_ids)
+        found_ids = set(projects.values_list("id", flat=True))
         errors = {
             f"projects.{position}": ["There is no such project."]
             for position, project_id in enumerate(project_ids)
-            if project_id not in found
+            if project_id not in found_ids
         }
         if errors:
             raise Invalid(errors)

@@ -137,9 +137,11 @@ class PasswordPageView(PageView):
         """
         rows = Resource.objects.filter(deleted_at=None, app__archived_at=None)
         rows = rows.select_related("app").exclude(email=None)
-        known = CANONICAL_ID.fullmatch(resource_id)
-        found = rows.filter(id=resource_id).first() if known else None
-        self.resource = check_password_link(found, request.GET.get("signature", ""), now=self.now)
+        is_id = CANONICAL_ID.fullmatch(resource_id)
+        resource = rows.filter(id=resource_id).first() if is_id else None
+        self.resource = check_password_link(
+            resource, request.GET.get("signature", ""), now=self.now
+        )
         return self.resource
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:

@@ -91,8 +91,8 @@ def blocked_times(items: Sequence[BusyItem], buffers: Buffers) -> Intervals:
     These are the times of items that block the resource alone, and the times at which all units are
     taken, with the buffers of both sides.
     """
-    alone = [item.blocked_span(buffers) for item in items if item.capacity == 1]
-    return normalise([*alone, *full_times_with_buffers(items, buffers)])
+    exclusive_spans = [item.blocked_span(buffers) for item in items if item.capacity == 1]
+    return normalise([*exclusive_spans, *full_times_with_buffers(items, buffers)])
 
 
 def full_times_with_buffers(items: Iterable[BusyItem], buffers: Buffers) -> Intervals:
@@ -143,7 +143,7 @@ def _full_times_with_own_buffers(
             changes.setdefault(edge, []).append(number)
     doubtful = subtract(find_overlaps(blocked, capacity), full)
     begins, ends = {lo for lo, _ in doubtful}, {hi for _, hi in doubtful}
-    found: list[Span] = []
+    full_times: list[Span] = []
     near: set[int] = set()
     is_doubtful, compared = False, 0
     edges = changes.keys() | {edge for span in doubtful for edge in span}
@@ -152,10 +152,10 @@ def _full_times_with_own_buffers(
         is_doubtful = since in begins or (is_doubtful and since not in ends)
         if is_doubtful:
             compared += len(near)
-            there = [pairs[number] for number in near]
-            if compared > MAX_COMPARED or _needs_units(there, capacity):
-                found.append((since, until))
-    return unite(full, found)
+            nearby = [pairs[number] for number in near]
+            if compared > MAX_COMPARED or _needs_units(nearby, capacity):
+                full_times.append((since, until))
+    return unite(full, full_times)
 
 
 def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool:

@@ -151,7 +151,7 @@ def explain(
         ),
         *((reason, [(start, end)]) for reason in throughout),
     ]
-    return _sweep(causes, start, end, limit)
+    return _cut_into_segments(causes, start, end, limit)
 
 
 def _before(instant: int | None, start: int) -> Intervals:
@@ -167,7 +167,7 @@ def never_open(zone: str, rules: tuple[ConstraintRules, ...], start: int, end: i
     return not open_windows(rules, zone, start, end)
 
 
-def _sweep(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Segment]:
+def _cut_into_segments(causes: Sequence[Cause], start: int, end: int, limit: int) -> list[Segment]:
     """Cut the range wherever a reason starts or stops applying.
 
     Sorting the ends costs n log n, but a thousand overlapping events give n squared reasons in the

@@ -87,15 +87,15 @@ _PAST_ALL = (_FOREVER << 1, _FOREVER << 1)
 def find_overlaps(spans: Iterable[Span], count: int) -> Intervals:
     """Return where at least `count` of the spans overlap: [(0, 5), (3, 9)], 2 -> [(3, 5)]."""
     changes = [change for start, end in spans for change in ((start, 1), (end, -1))]
-    found: list[Span] = []
+    overlaps: list[Span] = []
     depth = since = 0
     for instant, change in sorted(changes):  # ends before starts: the spans are half-open
         depth += change
         if change == 1 and depth == count:
             since = instant
         elif change == -1 and depth == count - 1:
-            found.append((since, instant))
-    return join(found)
+            overlaps.append((since, instant))
+    return join(overlaps)
 
 
 def complement(intervals: Sequence[Span], lo: int, hi: int) -> Intervals:

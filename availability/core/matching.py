@@ -57,9 +57,9 @@ def choose(
     for number, place in enumerate(places):
         if fixed.anywhere in place:
             narrowed = [*places[:number], (fixed.anywhere,), *places[number + 1 :]]
-            found = _find_matching(narrowed, free)
-            if found:
-                return found
+            matching = _find_matching(narrowed, free)
+            if matching:
+                return matching
     return None
 
 
@@ -71,8 +71,8 @@ def _required_places(
     for requirement in requirements:
         first = requirement.ids
         if requirement.name in named:
-            wanted = named[requirement.name]
-            first = (wanted,) if wanted in requirement.ids else ()
+            named_id = named[requirement.name]
+            first = (named_id,) if named_id in requirement.ids else ()
         places += [first, *[requirement.ids] * (requirement.number - 1)]
     return places
 
@@ -93,16 +93,16 @@ def _find_matching(places: Sequence[Sequence[Any]], free: Container[Any]) -> lis
     if not all(find(place, set()) for place in range(len(places))):
         return None
     chosen = {place: each for each, place in place_of.items()}
-    found = [chosen[place] for place in range(len(places))]
+    matching = [chosen[place] for place in range(len(places))]
     # Places of one requirement are alike: their resources stand in its order.
     for place in range(1, len(places)):
         for other in range(place, 0, -1):
             if places[other] != places[other - 1]:
                 break
-            first, second = found[other - 1 : other + 1]
+            first, second = matching[other - 1 : other + 1]
             if places[other].index(second) < places[other].index(first):
-                found[other - 1 : other + 1] = second, first
-    return found
+                matching[other - 1 : other + 1] = second, first
+    return matching
 
 
 def find_matched_slots(

@@ -196,7 +196,7 @@ class FirstFreeSlots:
         Raises TooManyStarts. Resources with different opening hours share most of their days' runs.
         """
         gaps = _gaps(timeline._replace(busy=()), self._request, at_least=length)
-        runs = _runs((timeline,), gaps, self._request, length)
+        runs = _start_ranges_of_gaps((timeline,), gaps, self._request, length)
         self._starts_left -= sum(map(len, runs))
         if self._starts_left < 0:
             raise TooManyStarts
@@ -209,11 +209,11 @@ class FirstFreeSlots:
 def _first_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
-    found = FirstFreeSlots(slot_request, limit)
+    slots = FirstFreeSlots(slot_request, limit)
     for timeline in timelines:
-        if found.can_add(timeline):
-            found.add(timeline)
-    return found.slots()
+        if slots.can_add(timeline):
+            slots.add(timeline)
+    return slots.slots()
 
 
 def _all_free(
@@ -236,21 +236,21 @@ def _all_free(
 def _any_free(
     timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, limit: int
 ) -> list[Slot]:
-    found: dict[Any, list[Any]] = defaultdict(list)
+    slots_by_span: dict[Any, list[Any]] = defaultdict(list)
     for timeline in timelines:
         runs = _candidates_of(timeline, slot_request, limit)
         limit -= sum(map(len, runs))
         for candidate in chain.from_iterable(runs):
-            found[candidate].append(timeline.key)
+            slots_by_span[candidate].append(timeline.key)
     return _write_slots(
-        {candidate: tuple(keys) for candidate, keys in found.items()}, slot_request.length
+        {candidate: tuple(keys) for candidate, keys in slots_by_span.items()}, slot_request.length
     )
 
 
-def _write_slots(found: dict[Any, Any], length: int | None) -> list[Slot]:
+def _write_slots(slots_by_span: dict[Any, Any], length: int | None) -> list[Slot]:
     if length is None:
-        return [(start, end, found[start, end]) for start, end in sorted(found)]
-    return [(start, start + length, found[start]) for start in sorted(found)]
+        return [(start, end, slots_by_span[start, end]) for start, end in sorted(slots_by_span)]
+    return [(start, start + length, slots_by_span[start]) for start in sorted(slots_by_span)]
 
 
 _MODES = {
@@ -277,19 +277,19 @@ def _candidates(
     if slot_request.length is None:
         runs = [_clip_past(gaps, slot_request)]
     else:
-        runs = _runs(timelines, gaps, slot_request, slot_request.length)
+        runs = _start_ranges_of_gaps(timelines, gaps, slot_request, slot_request.length)
     if sum(map(len, runs)) > limit:
         raise TooManySlots
     return runs
 
 
-def _runs(
+def _start_ranges_of_gaps(
     timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest, length: int
 ) -> list[range]:
     """Return the starts of slots, in order, as ranges."""
     not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
     if slot_request.increment is None:
-        return _packed(gaps, length, not_before)
+        return _adjacent_starts(gaps, length, not_before)
     rules = _rules_of(timelines)
     lo, hi = _widen_to_whole_days(slot_request)
     grid = (
@@ -301,7 +301,7 @@ def _runs(
     return _on_grid(pieces, gaps, slot_request.increment, length, not_before)
 
 
-def _packed(gaps: Intervals, length: int, not_before: int) -> list[range]:
+def _adjacent_starts(gaps: Intervals, length: int, not_before: int) -> list[range]:
     return [
         range(_first_from(not_before, start, length), end - length + 1, length)
         for start, end in gaps

@@ -146,13 +146,13 @@ class BookPageView(RateLimitedPageView):
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
         contact = contact_address(project.app)
-        offer, wanted = OfferedSlots([], 0, 0), None
+        offer, wanted_day = OfferedSlots([], 0, 0), None
         if is_bookable:
-            wanted = read_day_parameter(request.GET)
+            wanted_day = read_day_parameter(request.GET)
             offer = (
                 find_group_sessions(project, now=self.now)
                 if graph.is_seat
-                else find_offer(rules, zone_name, wanted)
+                else find_offer(rules, zone_name, wanted_day)
             )
         return {
             "heading": to_one_line(project.name),
@@ -172,7 +172,7 @@ class BookPageView(RateLimitedPageView):
             "own_bookings": own_bookings_path(project.app),
             "hint": hint_without_times(is_bookable=is_bookable, contact=contact),
             **month_values(
-                offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
+                offer, zone_name, wanted_day, request.GET, with_end=rules.terms.length is None
             ),
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
@@ -280,8 +280,8 @@ def redirect_url(project: Project) -> str | None:
 
 def embed_origins(project: Project) -> list[str]:
     """Return the only web sites that may frame the page; [] = any."""
-    found = project.settings.get("embed_origins")
-    texts = found if isinstance(found, list) else []
+    origins = project.settings.get("embed_origins")
+    texts = origins if isinstance(origins, list) else []
     return [text for text in texts if isinstance(text, str) and ORIGIN.fullmatch(text)]
 
 
@@ -325,13 +325,13 @@ def lengths_to_choose(terms: SlotParameters, graph: Graph) -> Sequence[int]:
     return terms.lengths if len(terms.lengths) > 1 and not graph.is_seat else ()
 
 
-def read_length_parameter(asked: Mapping[str, str], lengths: Sequence[int]) -> int | None:
+def read_length_parameter(parameters: Mapping[str, str], lengths: Sequence[int]) -> int | None:
     """Return the length in the address (`length=30 minutes`) if it can be chosen."""
     try:
-        wanted = elapsed_seconds(asked.get("length", ""))
+        seconds = elapsed_seconds(parameters.get("length", ""))
     except DurationError:
         return None
-    return wanted if wanted in lengths else None
+    return seconds if seconds in lengths else None
 
 
 def with_length(rules: AvailabilityQuery, length: int | None) -> AvailabilityQuery:
@@ -343,13 +343,13 @@ def with_length(rules: AvailabilityQuery, length: int | None) -> AvailabilityQue
 
 
 def length_links(
-    lengths: Sequence[int], chosen: int | None, asked: Mapping[str, str]
+    lengths: Sequence[int], chosen: int | None, parameters: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return the links to choose a length; they keep the rest of the address."""
     return [
         {
             "words": length_words(length),
-            "link": link_with(asked, length=duration_in_words(length), time=None),
+            "link": link_with(parameters, length=duration_in_words(length), time=None),
             "is_chosen": length == chosen,
         }
         for length in lengths
@@ -366,27 +366,27 @@ def resources_to_choose(
 
 
 def resource_links(
-    people: Sequence[SearchResource], chosen: SearchResource | None, asked: Mapping[str, str]
+    people: Sequence[SearchResource], chosen: SearchResource | None, parameters: Mapping[str, str]
 ) -> list[dict[str, Any]]:
     """Return the links to choose a person, "anyone" first; they keep the rest of the address."""
     if not people:
         return []
-    anyone = {
+    any_resource = {
         "name": gettext("Anyone"),
         "initials": "",
         "picture": None,
-        "link": link_with(asked, resource=None, time=None),
+        "link": link_with(parameters, resource=None, time=None),
         "is_chosen": chosen is None,
     }
     pictures = picture_paths([person.id for person in people])
     return [
-        anyone,
+        any_resource,
         *(
             {
                 "name": to_one_line(person.name),
                 "initials": initials(person.name),
                 "picture": pictures.get(person.id),
-                "link": link_with(asked, resource=person.id, time=None),
+                "link": link_with(parameters, resource=person.id, time=None),
                 "is_chosen": person is chosen,
             }
             for person in people
@@ -394,9 +394,9 @@ def resource_links(
     ]
 
 
-def link_with(asked: Mapping[str, str], **values: Any) -> str:
+def link_with(parameters: Mapping[str, str], **values: Any) -> str:
     """Return the link to the same page with other values in its query; None removes one."""
-    query = {**dict(asked.items()), **values}
+    query = {**dict(parameters.items()), **values}
     kept = {name: value for name, value in query.items() if value is not None}
     return f"?{urlencode(kept, safe=':/')}"
 
@@ -481,18 +481,22 @@ def submit_text(graph: Graph) -> str:
     return pgettext("button", "Request") if needs_approval(graph) else gettext("Book")
 
 
-def read_day_parameter(asked: Mapping[str, str]) -> date | None:
+def read_day_parameter(parameters: Mapping[str, str]) -> date | None:
     """Return the day in the address: `date` (or `day`), else the first of `month` (`2026-12`)."""
-    days = (asked.get("date", ""), asked.get("day", ""), asked.get("month", "") + "-01")
+    days = (
+        parameters.get("date", ""),
+        parameters.get("day", ""),
+        parameters.get("month", "") + "-01",
+    )
     return next((day for text in days if (day := parse_day_parameter(text))), None)
 
 
-def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: date | None) -> OfferedSlots:
-    """Return the free slots from the month of `wanted`; from now if there are none."""
+def find_offer(rules: AvailabilityQuery, zone_name: str, wanted_day: date | None) -> OfferedSlots:
+    """Return the free slots from the month of `wanted_day`; from now if there are none."""
     since = rules.now
-    if wanted:
+    if wanted_day:
         # In the visitor's zone the month may begin a day earlier.
-        first = local_midnight(wanted.replace(day=1), zone_name) - timedelta(days=1)
+        first = local_midnight(wanted_day.replace(day=1), zone_name) - timedelta(days=1)
         since = max(since, first)
     offer = find_slots_to_offer(rules, zone_name=zone_name, since=since)
     if offer.slots or since == rules.now:
@@ -503,23 +507,24 @@ def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: date | None) ->
 def month_values(
     offer: OfferedSlots,
     zone_name: str,
-    wanted: date | None,
-    asked: Mapping[str, str],
+    wanted_day: date | None,
+    parameters: Mapping[str, str],
     *,
     with_end: bool,
 ) -> dict[str, Any]:
     """Return the template's values: the month of the chosen day, and that day's times. The chosen
-    day is the first free one from `wanted`, else the first. Links keep the CHOICES in the address.
+    day is the first free one from `wanted_day`, else the first. Links keep the CHOICES in the
+    address.
     """
-    asked = {name: asked[name] for name in CHOICES if name in asked}
+    parameters = {name: parameters[name] for name in CHOICES if name in parameters}
     slots = slots_by_day(offer.slots, zone_name)
     days = list(slots)
     if not days:
         return {"weeks": []}
-    chosen = next((day for day in days if wanted and day >= wanted), days[0])
+    chosen = next((day for day in days if wanted_day and day >= wanted_day), days[0])
     return {
         "month": month_words(chosen),
-        "weeks": month_weeks(chosen, slots, asked),
+        "weeks": month_weeks(chosen, slots, parameters),
         "day": date_words(chosen),
         "times": [
             {
@@ -528,13 +533,13 @@ def month_values(
             }
             for slot in slots[chosen]
         ],
-        "soonest": first_free_time_link(offer, zone_name, asked, with_end=with_end),
-        **month_links(chosen, offer, zone_name, asked),
+        "soonest": first_free_time_link(offer, zone_name, parameters, with_end=with_end),
+        **month_links(chosen, offer, zone_name, parameters),
     }
 
 
 def first_free_time_link(
-    offer: OfferedSlots, zone_name: str, asked: Mapping[str, str], *, with_end: bool
+    offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str], *, with_end: bool
 ) -> dict[str, str]:
     """Return words and link of the first free time; {} if there may be earlier ones."""
     if offer.since > offer.earliest:
@@ -545,19 +550,19 @@ def first_free_time_link(
     time = slot_words(slot, zone_name, with_end=with_end)
     return {
         "words": str(SCRIPT["soonest"]).format(day=date_words(day), time=time),
-        "link": link_with(asked, date=day, time=f"{start:%Y-%m-%dT%H:%M:%SZ}"),
+        "link": link_with(parameters, date=day, time=f"{start:%Y-%m-%dT%H:%M:%SZ}"),
     }
 
 
 def month_weeks(
-    chosen: date, free: Collection[date], asked: Mapping[str, str]
+    chosen: date, free: Collection[date], parameters: Mapping[str, str]
 ) -> list[list[dict[str, Any] | None]]:
     """Return the weeks, from Monday, of the month of `chosen`; None for days of other months."""
     return [
         [
             {
                 "date": day,
-                "link": link_with(asked, date=day),
+                "link": link_with(parameters, date=day),
                 "words": date_words(day),
                 "weekday": weekday_words(day),
                 "is_free": day in free,
@@ -572,7 +577,7 @@ def month_weeks(
 
 
 def month_links(
-    chosen: date, offer: OfferedSlots, zone_name: str, asked: Mapping[str, str]
+    chosen: date, offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str]
 ) -> dict[str, str]:
     """Return the links to the months before and after; "" where nothing can be free."""
     first, following = chosen.replace(day=1), month_after(chosen)
@@ -580,6 +585,6 @@ def month_links(
     is_latest = local_midnight(following, zone_name).timestamp() >= offer.horizon
     before = first - timedelta(days=1)
     return {
-        "earlier": "" if is_earliest else link_with(asked, month=f"{before:%Y-%m}"),
-        "later": "" if is_latest else link_with(asked, month=f"{following:%Y-%m}"),
+        "earlier": "" if is_earliest else link_with(parameters, month=f"{before:%Y-%m}"),
+        "later": "" if is_latest else link_with(parameters, month=f"{following:%Y-%m}"),
     }

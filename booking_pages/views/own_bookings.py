@@ -201,7 +201,7 @@ class OwnBookingsView(OwnBookingsPageView):
     def get(self, request: ApiRequest, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session = self.find_session(app)
-        return self._show_bookings(session) if session else self._ask(200)
+        return self._show_bookings(session) if session else self._show_request_form(200)
 
     def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
@@ -209,12 +209,16 @@ class OwnBookingsView(OwnBookingsPageView):
         try:
             email = EMAIL_FIELD.run_validation(given)
         except ValidationError:
-            return self._ask(422, given=to_one_line(given, 254), error=SCRIPT["email"])
+            return self._show_request_form(
+                422, given=to_one_line(given, 254), error=SCRIPT["email"]
+            )
         record_unknown_proxy(app, request, now=self.now)
         request_link(app, email, network=customer_network(request), now=self.now)
         return self.show_step(200, *SENT)
 
-    def _ask(self, status: int, given: str = "", error: str | Promise = "") -> HttpResponse:
+    def _show_request_form(
+        self, status: int, given: str = "", error: str | Promise = ""
+    ) -> HttpResponse:
         field = form_field("email", EMAIL, given, error, type="email", autocomplete="email")
         return self.show_step(status, HEADING, ASK, button=SEND, fields=[field])
 
@@ -282,7 +286,7 @@ class DetailsView(OwnBookingsPageView):
         session = self.find_session(app)
         if session is None:
             return self.redirect_to_home()
-        booking, customer = self._find_own(session, booking_id)
+        booking, customer = self._find_upcoming(session, booking_id)
         return self._form(200, session, booking, {"name": customer.name, "phone": customer.phone})
 
     def post(self, request: ApiRequest, app_slug: str, booking_id: str) -> HttpResponse:
@@ -290,7 +294,7 @@ class DetailsView(OwnBookingsPageView):
         session, form = self.check_form(app)
         if session is None:
             return self.redirect_to_home()
-        booking, customer = self._find_own(session, booking_id)
+        booking, customer = self._find_upcoming(session, booking_id)
         given = {name: form.get(name, "").strip() for name in ("name", "phone")}
         values, errors = {}, {}
         for name, field in (("name", NAME_FIELD), ("phone", PHONE_FIELD)):
@@ -312,7 +316,9 @@ class DetailsView(OwnBookingsPageView):
         response.headers["Location"] += "?saved=1"
         return response
 
-    def _find_own(self, session: OwnBookingsSession, booking_id: str) -> tuple[Booking, Customer]:
+    def _find_upcoming(
+        self, session: OwnBookingsSession, booking_id: str
+    ) -> tuple[Booking, Customer]:
         """Return an upcoming booking and its customer. Raises NotFound."""
         rows = session.upcoming(self.now)
         is_id = CANONICAL_ID.fullmatch(booking_id)

@@ -108,7 +108,7 @@ def erase_bookings(
             booking: redactor_of(theirs[booking]) if booking in theirs else marks
             for booking in bookings
         },
-        subjects=_own_subjects(bookings.values()),
+        subjects=_configured_subjects(bookings.values()),
         now=now,
     )
     emptied = {*theirs, *_empty_events(erasure)}
@@ -132,7 +132,7 @@ def redactor_of(customers: Iterable[Customer]) -> Redactor:
     )
 
 
-def _own_subjects(bookings: Collection[Booking]) -> set[str]:
+def _configured_subjects(bookings: Collection[Booking]) -> set[str]:
     """Return the subjects of reminders that the bookings' apps and projects set."""
     of_apps = AppNotification.objects.filter(app__in={row.app_id for row in bookings})
     projects = {row.project_id for row in bookings} - {None}
@@ -155,12 +155,12 @@ def _empty_events(erasure: Erasure) -> set[uuid.UUID]:
         if values:
             changes[event.id] = values
             emptied.add(booking.id)
-    copied = _emptied_copies(erasure)
+    copied = _emptied_events_of_ended_seats(erasure)
     update_json_columns(Event, changes | copied)
     return emptied | {row.id for row in erasure.bookings.values() if row.event_id in copied}
 
 
-def _emptied_copies(erasure: Erasure) -> dict[uuid.UUID, dict[str, Any]]:
+def _emptied_events_of_ended_seats(erasure: Erasure) -> dict[uuid.UUID, dict[str, Any]]:
     """Return the columns to change of the events that ended seats keep: the group's texts as they
     were. Other seats may share them.
     """

@@ -101,8 +101,8 @@ def _other_event_records(
 ) -> Iterator[Record]:
     """Yield the records of events with the address, except those of the person's bookings."""
     marks = person.marks
-    for found in iterate_batches(person.events_with_address().select_related("resource"), SLICE):
-        for event in found:
+    for batch in iterate_batches(person.events_with_address().select_related("resource"), SLICE):
+        for event in batch:
             if event.booked not in without_bookings and person.is_in(event):
                 invited = [
                     participant for participant in event.participants if marks.are_in(participant)

@@ -39,10 +39,10 @@ def erase_due_bookings(
     size = batch or BATCH
     while looked_at := _next_ids_to_check(after):
         rows = due_for_erasure(before).filter(id__in=looked_at).order_by("id")
-        found = list(rows.values_list("id", flat=True)[:size])
+        ids = list(rows.values_list("id", flat=True)[:size])
         # A full batch may leave due bookings behind.
-        after = found[-1] if len(found) == size else looked_at[-1]
-        yield PurgedBatch(_empty(found, before), after)
+        after = ids[-1] if len(ids) == size else looked_at[-1]
+        yield PurgedBatch(_empty(ids, before), after)
 
 
 def _next_ids_to_check(after: uuid.UUID | None) -> list[uuid.UUID]:

@@ -21,8 +21,8 @@ def unverified_of(person: Person) -> Iterator[UnverifiedBooking]:
     Reads all unverified bookings of the app. There are few: they are deleted after a day.
     """
     rows = UnverifiedBooking.objects.filter(app=person.app, ended_at=None)
-    for found in iterate_batches(rows, SLICE):
-        for row in found:
+    for batch in iterate_batches(rows, SLICE):
+        for row in batch:
             if canonical_address(row.email) == person.address or person.marks.are_in(row.body):
                 yield row
 

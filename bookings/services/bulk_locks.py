@@ -29,7 +29,7 @@ def lock_named_rows(app: App, bodies: Any) -> None:
     named = set(_ids_in(bodies))
     projects = Project.objects.for_app(app).filter(id__in=named).order_by("id")
     for project_id, availability in projects.values_list("id", "availability"):
-        lock_project(project_id, alone=availability.get("mode") == FAIR)
+        lock_project(project_id, exclusive=availability.get("mode") == FAIR)
     bookings = Booking.objects.for_app(app).filter(id__in=named).order_by("id")
     events = list(bookings.select_for_update(no_key=True).values_list("event", flat=True))
     of_bookings = Event.objects.filter(Q(id__in=events) | Q(main__in=events))

@@ -141,7 +141,7 @@ def write_bookings(
     """
     insert_rows(bookings)
     fill_places(bookings)
-    wanted = _notifications_of(new, target)
+    notifications = _notifications_of(new, target)
     transitions = [
         Transition(
             booking,
@@ -151,7 +151,9 @@ def write_bookings(
                 Customer(app_id=booking.app_id, booking=booking, position=position, **customer)
                 for position, customer in enumerate(new.customers)
             ],
-            notifications=[BookingNotification(booking=booking, **values) for values in wanted],
+            notifications=[
+                BookingNotification(booking=booking, **values) for values in notifications
+            ],
         )
         for booking in bookings
     ]
@@ -168,13 +170,13 @@ def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[
 
     Contains only notifications to recipients that the graph reminds.
     """
-    wanted = new.notifications
-    if wanted is None:
+    notifications = new.notifications
+    if notifications is None:
         project = target.project
         owner = project if project and project.replaces_notifications else target.app
-        wanted = [notification.values() for notification in owner.event_notifications.all()]
+        notifications = [notification.values() for notification in owner.event_notifications.all()]
     return [
         notification
-        for notification in wanted
+        for notification in notifications
         if (notification.get("recipient") or WEBHOOK) in new.graph.reminds
     ]

@@ -82,7 +82,7 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     if target.external_busy:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
-        if target.project and not lock_project(target.project.id, alone=target.is_by_turn):
+        if target.project and not lock_project(target.project.id, exclusive=target.is_by_turn):
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
@@ -197,8 +197,10 @@ def _check_each(
     times = {zone: _expand(new, zone) for zone in {resource.zone for resource in resources}}
     refusals_by_resource: dict[uuid.UUID, list[RequestRefusal]] = {}
     for zone in times:
-        alike = [resource for resource in resources if resource.zone == zone]
-        refusals_by_resource |= _check_occurrences(alike, times[zone], candidates, new, target)
+        resources_in_zone = [resource for resource in resources if resource.zone == zone]
+        refusals_by_resource |= _check_occurrences(
+            resources_in_zone, times[zone], candidates, new, target
+        )
     return [
         _ResourceChoice([resource], times[resource.zone], refusals_by_resource[resource.id])
         for resource in resources

@@ -13,7 +13,7 @@ from availability.event_reservations import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
 from bookings.services.create_seat import count_held_seats, count_seats
-from bookings.services.ended_seats import keep_events_of_ended_seats
+from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
 from bookings.services.where_placeholders import fill_placeholders
@@ -133,10 +133,10 @@ class _Edit:
             self._change_customer(row, values, target)
 
     def _change_customer(self, row: Customer, values: Mapping[str, Any], target: str) -> None:
-        wanted = {name: values[name] for name in CUSTOMER_VALUES if name in values}
+        new_values = {name: values[name] for name in CUSTOMER_VALUES if name in values}
         if "meta" in values:
-            wanted["meta"] = merge_free(row.meta, values["meta"], path=f"{target}.meta")
-        changed = {name: value for name, value in wanted.items() if value != getattr(row, name)}
+            new_values["meta"] = merge_free(row.meta, values["meta"], path=f"{target}.meta")
+        changed = {name: value for name, value in new_values.items() if value != getattr(row, name)}
         if not changed:
             return
         if "email" in changed and canonical_address(changed["email"]) != row.address:
@@ -164,7 +164,7 @@ class _Edit:
             self.booking.untrusted_texts = [name for name in untrusted if name not in given]
         if words or any(name.startswith("customer ") for name in self.names):
             if words:
-                keep_events_of_ended_seats([self.booking])
+                copy_events_of_ended_seats([self.booking])
             # Feeds and mirrored events contain customers too.
             update_event_details(event, words)
 
@@ -182,9 +182,9 @@ class _Edit:
         group = self.booking
         if group.max_seats is None:
             raise Invalid.at("settings.max_seats", "Only a group has seats.")
-        taken = count_seats(group) + count_held_seats(group, now)
-        if max_seats < taken:
-            raise InUse(f"{taken} seats are taken.")
+        taken_seats = count_seats(group) + count_held_seats(group, now)
+        if max_seats < taken_seats:
+            raise InUse(f"{taken_seats} seats are taken.")
         self.names |= {"max_seats"} if max_seats != group.max_seats else set()
         group.max_seats = max_seats
 

@@ -13,7 +13,7 @@ COPIED = (
 )
 
 
-def keep_events_of_ended_seats(bookings: Sequence[Booking]) -> None:
+def copy_events_of_ended_seats(bookings: Sequence[Booking]) -> None:
     """Give the ended seats of the groups among `bookings` a copy of the group's event.
 
     Call this before the event changes; the groups are locked, so no seat is added meanwhile, and

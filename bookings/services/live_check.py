@@ -25,7 +25,7 @@ Question = tuple[uuid.UUID, TimeSpan, bool]
 
 def needs_live_check(time_request: TimeRequest, target: BookingTarget) -> bool:
     """Return whether the project wants the check and the booking may not overlap busy time."""
-    return time_request.is_guarded and target.asks_outside
+    return time_request.is_guarded and target.checks_external
 
 
 def fetch_live_busy_for(
@@ -39,40 +39,40 @@ def fetch_live_busy_for(
     if not resource_ids:
         return {}
     first = min(time_request.span.start for time_request in time_requests)
-    asked = [
+    questions = [
         time_request.span
         for time_request in time_requests
         if time_request.span.start <= first + MAX_PREFETCH
     ]
-    whole = TimeSpan(first, max(span.end for span in asked))
+    whole = TimeSpan(first, max(span.end for span in questions))
     terms = whole, time_requests[0].ignore_all_day
-    answers = resolve(_ask_by_terms, [(resource_id, *terms) for resource_id in resource_ids])
+    answers = resolve(_fetch_busy_by_terms, [(resource_id, *terms) for resource_id in resource_ids])
     return {
         resource_id: inside
         for (resource_id, *_), spans in answers.items()
-        if (inside := _inside(asked, spans))
+        if (inside := _inside(questions, spans))
     }
 
 
-def _inside(asked: Sequence[TimeSpan], spans: Sequence[TimeSpan]) -> list[TimeSpan]:
+def _inside(requested: Sequence[TimeSpan], spans: Sequence[TimeSpan]) -> list[TimeSpan]:
     return [
         TimeSpan(max(start, span.start), min(end, span.end))
         for start, end in spans
-        for span in asked
+        for span in requested
         if start < span.end and end > span.start
     ]
 
 
-def _ask_by_terms(questions: Collection[Question]) -> Mapping[Question, Sequence[TimeSpan]]:
+def _fetch_busy_by_terms(questions: Collection[Question]) -> Mapping[Question, Sequence[TimeSpan]]:
     """Return the live busy times for each question; one call per span for all its resources."""
     by_terms: dict[tuple[TimeSpan, bool], list[uuid.UUID]] = {}
     for resource_id, span, ignore_all_day in questions:
         by_terms.setdefault((span, ignore_all_day), []).append(resource_id)
     answers: dict[Question, Sequence[TimeSpan]] = {}
     for (span, ignore_all_day), resource_ids in by_terms.items():
-        found = fetch_live_busy(resource_ids, span, ignore_all_day=ignore_all_day)
+        busy_times = fetch_live_busy(resource_ids, span, ignore_all_day=ignore_all_day)
         answers |= {
-            (resource_id, span, ignore_all_day): found.get(resource_id, ())
+            (resource_id, span, ignore_all_day): busy_times.get(resource_id, ())
             for resource_id in resource_ids
         }
     return answers

@@ -27,7 +27,7 @@ from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
 from bookings.services.customer_limits import check_moved_bookings
-from bookings.services.ended_seats import keep_events_of_ended_seats
+from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
@@ -39,7 +39,7 @@ from bookings.services.transition_log import (
     new_change,
     write_transitions,
 )
-from bookings.services.transitions import check_notice, take_times, targets_of
+from bookings.services.transitions import check_notice, reserve_times, targets_of
 from bookings.services.where_placeholders import refill_place
 from common.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Forbidden, Invalid
@@ -99,7 +99,7 @@ def reschedule_booking(
     Invalid (the resources of a mutual booking can't change, the named one meets no requirement);
     SlotTaken or NotAvailable: the old times are kept.
     """
-    wanted: list[tuple[TimeRequest, BookingTarget]] = []
+    requested: list[tuple[TimeRequest, BookingTarget]] = []
     try:
         with guarded_transaction():
             bookings = lock_together(app, booking_id, scope=scope, only_resource=only_resource)
@@ -113,14 +113,14 @@ def reschedule_booking(
             ]
             moves = _choose_free_resources(_add_live_busy(moves))
             capacities = _lock_resources_and_calendars(moves)
-            keep_events_of_ended_seats(bookings)
-            _reserve_new_times(moves, capacities, wanted)
+            copy_events_of_ended_seats(bookings)
+            _reserve_new_times(moves, capacities, requested)
             _check_customers(moves, now)
             _write(moves, actor, now, message)
             return named
     except (SlotTaken, NotAvailable) as refusal:
-        if wanted:
-            offer_alternatives(refusal, *wanted[-1])
+        if requested:
+            offer_alternatives(refusal, *requested[-1])
         raise
 
 
@@ -164,9 +164,9 @@ def customer_may_move(booking: Booking) -> bool:
 
 def movable_bookings(bookings: Sequence[Booking]) -> list[Booking]:
     """Return the bookings that `customer_may_move` allows, with at most one query."""
-    found = [booking for booking in bookings if _has_move_link(booking)]
-    used_up = _without_moves_left(found)
-    return [booking for booking in found if booking not in used_up]
+    movable = [booking for booking in bookings if _has_move_link(booking)]
+    used_up = _without_moves_left(movable)
+    return [booking for booking in movable if booking not in used_up]
 
 
 def _has_move_link(booking: Booking) -> bool:
@@ -201,14 +201,18 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
 def _without_moves_left(bookings: Sequence[Booking]) -> list[Booking]:
     """Return the bookings without reschedules left for customers; moves by staff do not count."""
     # Query the log only for bookings that were moved often enough at all.
-    often = [booking for booking in bookings if booking.reschedules >= _most_reschedules(booking)]
-    if not often:
+    exhausted = [
+        booking for booking in bookings if booking.reschedules >= _most_reschedules(booking)
+    ]
+    if not exhausted:
         return []
     moves = StateChange.objects.filter(
-        booking__in=often, action="reschedule", source__in=CUSTOMER_SOURCES
+        booking__in=exhausted, action="reschedule", source__in=CUSTOMER_SOURCES
     )
     counts = dict(moves.order_by().values_list("booking").annotate(Count("id")))
-    return [booking for booking in often if counts.get(booking.id, 0) >= _most_reschedules(booking)]
+    return [
+        booking for booking in exhausted if counts.get(booking.id, 0) >= _most_reschedules(booking)
+    ]
 
 
 def _most_reschedules(booking: Booking) -> int:
@@ -312,15 +316,17 @@ def _replacements_of_deleted_calendars(
 
 def _add_live_busy(moves: list[_Move]) -> list[_Move]:
     """Add the connected calendars' live busy times to the moves, which are of one project."""
-    asked = [move for move in moves if needs_live_check(move.time_request, move.target)]
-    if not asked:
+    checked = [move for move in moves if needs_live_check(move.time_request, move.target)]
+    if not checked:
         return moves
     resource_ids = {
         resource_id
-        for move in asked
+        for move in checked
         for resource_id in (move.target.named_calendar.resource_id, *move.target.others)
     }
-    external_busy = fetch_live_busy_for([move.time_request for move in asked], sorted(resource_ids))
+    external_busy = fetch_live_busy_for(
+        [move.time_request for move in checked], sorted(resource_ids)
+    )
     return [
         replace(move, time_request=replace(move.time_request, external_busy=external_busy))
         if needs_live_check(move.time_request, move.target)
@@ -352,17 +358,17 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     present = move.was_with
     if old.named_calendar.id != event.calendar_id:
         return move
-    asked = [(move.time_request, old.query_of(move.time_request))]
-    if move.named is None and find_first_refusal(asked, without=own) is None:
+    time_requests = [(move.time_request, old.query_of(move.time_request))]
+    if move.named is None and find_first_refusal(time_requests, without=own) is None:
         return move
-    anew = old.at(None, fixed=FixedChoice(anywhere=move.named and move.named.resource_id))
-    free = _free_resource_ids(move, anew, own)
+    new_target = old.at(None, fixed=FixedChoice(anywhere=move.named and move.named.resource_id))
+    free = _free_resource_ids(move, new_target, own)
     if move.named:
-        chosen = _with_named(anew.requirements, present, move.named.resource_id)
+        chosen = _with_named(new_target.requirements, present, move.named.resource_id)
         if not set(chosen) <= set(free):
-            chosen = anew.choose(free) or chosen  # else refused for the time of the named one
+            chosen = new_target.choose(free) or chosen  # else refused for the time of the named one
     else:
-        chosen = anew.choose(free) or []
+        chosen = new_target.choose(free) or []
     calendars = _calendars_of(move, chosen)
     if len(chosen) != len(present) or not set(chosen) - set(present) <= calendars.keys():
         return move
@@ -375,11 +381,11 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
 
 
 def _free_resource_ids(
-    move: _Move, anew: BookingTarget, own: Sequence[uuid.UUID]
+    move: _Move, target: BookingTarget, own: Sequence[uuid.UUID]
 ) -> list[uuid.UUID]:
     """Return the resources of all requirements that are free at the new time of the booking."""
-    ids = resource_ids_of_requirements(anew.requirements)
-    rules = anew.with_buffers(anew.rules_of(ids), move.time_request.buffers)
+    ids = resource_ids_of_requirements(target.requirements)
+    rules = target.with_buffers(target.rules_of(ids), move.time_request.buffers)
     if move.time_request.rules is None:
         rules = without_rules(rules)
     free = find_free_resources(replace(move.time_request, holds=own), rules)
@@ -429,7 +435,7 @@ def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int
 def _reserve_new_times(
     moves: Sequence[_Move],
     capacities: Mapping[uuid.UUID, int],
-    wanted: list[tuple[TimeRequest, BookingTarget]],
+    requested: list[tuple[TimeRequest, BookingTarget]],
 ) -> None:
     """Reserve all new times; the moves ignore each other's old times."""
     for move in moves:
@@ -439,10 +445,10 @@ def _reserve_new_times(
         for row, resource_id in zip(event.companions.all(), move.target.others, strict=True):
             if resource_id in move.calendars:
                 row.calendar, row.resource_id = move.calendars[resource_id], resource_id
-    take_times(
+    reserve_times(
         [(move.booking.event, move.time_request, move.target) for move in moves],
         capacities,
-        wanted=wanted,
+        requested=requested,
     )
 
 

@@ -113,21 +113,21 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
     """
     enforced = time_request.rules is not None
     for number in range(MAX_MATCHES):
-        everyone = target.rules_of(resource_ids_of_requirements(target.requirements))
-        everyone = everyone if enforced else without_rules(everyone)
-        free = find_free_resources(time_request, everyone)
+        query = target.rules_of(resource_ids_of_requirements(target.requirements))
+        query = query if enforced else without_rules(query)
+        free = find_free_resources(time_request, query)
         by_id = {resource.id: resource for resource in free}
         chosen = target.choose(by_id.keys())
         if chosen is None:
             if number == 0:
-                raise find_unmet_requirement(time_request, everyone, target.fixed)
+                raise find_unmet_requirement(time_request, query, target.fixed)
             return
         calendars = first_own_calendars(chosen)
         if target.named:
             calendars[target.named.resource_id] = target.named
         if len(calendars.keys() & set(chosen)) == len(chosen):
             resources = [by_id[each] for each in chosen]
-            rules = replace(everyone, resources=resources) if enforced else None
+            rules = replace(query, resources=resources) if enforced else None
             yield Candidate([calendars[each] for each in chosen], rules)
 
 
@@ -187,7 +187,7 @@ def reserve_time(
         left = _without_external_busy(time_request, candidates)
         candidates = left or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
-        if target.project and not lock_project(target.project.id, alone=target.is_by_turn):
+        if target.project and not lock_project(target.project.id, exclusive=target.is_by_turn):
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.

@@ -72,7 +72,7 @@ def apply_action(
     PolicyViolated; if the next state blocks: ResourceDeleted, and SlotTaken or NotAvailable if the
     time is taken. Then the bookings stay unchanged.
     """
-    wanted: list[tuple[TimeRequest, BookingTarget]] = []
+    requested: list[tuple[TimeRequest, BookingTarget]] = []
     try:
         with guarded_transaction():
             bookings = lock_together(
@@ -83,10 +83,10 @@ def apply_action(
                     raise ActionNotAllowed(booking, action)
                 if action in CUSTOMER_ACTIONS:
                     check_notice(booking, "min_cancel_time", now)
-            _apply_transition(bookings, action, actor, now, message, wanted=wanted)
+            _apply_transition(bookings, action, actor, now, message, requested=requested)
             return next(booking for booking in bookings if booking.id == booking_id)
     except (SlotTaken, NotAvailable) as refusal:
-        offer_alternatives(refusal, *wanted[-1])
+        offer_alternatives(refusal, *requested[-1])
         raise
 
 
@@ -97,11 +97,11 @@ def _apply_transition(
     now: datetime,
     message: str = "",
     *,
-    wanted: list[tuple[TimeRequest, BookingTarget]],
+    requested: list[tuple[TimeRequest, BookingTarget]],
 ) -> None:
     """Reserve or free time as the next states require, and write the states; locks are held.
 
-    Appends the time request that was refused, or the first one, to `wanted`.
+    Appends the time request that was refused, or the first one, to `requested`.
     """
     places = targets_of(bookings, now)
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
@@ -113,13 +113,13 @@ def _apply_transition(
             if not capacities.keys() >= _resource_ids(booking):
                 raise ResourceDeleted(booking, action)
         time_requests = [_request_of(booking, places[booking.id]) for booking in takers]
-        take_times(
+        reserve_times(
             [
                 (booking.event, time_request, places[booking.id])
                 for booking, time_request in zip(takers, time_requests, strict=True)
             ],
             capacities,
-            wanted=wanted,
+            requested=requested,
         )
     transitions = [_make_transition(booking, action, actor, now, message) for booking in bookings]
     followers = _related_seats(bookings, action)
@@ -151,16 +151,16 @@ def _blocks(booking: Booking, target: BookingTarget) -> bool:
     return GRAPHS[booking.graph].blocks(booking.state, pending_blocks=target.pending_blocks)
 
 
-def take_times(
+def reserve_times(
     times: Sequence[tuple[Event, TimeRequest, BookingTarget]],
     capacities: Mapping[uuid.UUID, int],
     *,
-    wanted: list[tuple[TimeRequest, BookingTarget]],
+    requested: list[tuple[TimeRequest, BookingTarget]],
 ) -> None:
     """Check the time requests of events in order and write their times: all or none.
 
     capacities: of the resources, whose locks the caller holds. Raises SlotTaken or NotAvailable.
-    Appends the refused request and its target to `wanted`; without a refusal, the first.
+    Appends the refused request and its target to `requested`; without a refusal, the first.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
     time_requests = [
@@ -168,7 +168,7 @@ def take_times(
     ]
     refused = find_first_refusal(time_requests, without=own)
     number, refusal = refused or (0, None)
-    wanted.append(times[number][1:])
+    requested.append(times[number][1:])
     if refusal:
         raise refusal
     write_times([(event, time_request) for event, time_request, _ in times], capacities)
@@ -203,7 +203,7 @@ def _make_transition(
 ) -> Transition:
     """Put the booking into its next state, unsaved, and return the transition."""
     graph, from_state = GRAPHS[booking.graph], booking.state
-    action = graph.own_action(from_state, action)
+    action = graph.canonical_action(from_state, action)
     booking.state = graph.steps[from_state, action]
     booking.completed = graph.is_completed(booking.state)
     booking.completes_at = completes_at_of(graph, booking.state, booking.event.end)
@@ -338,12 +338,12 @@ def _due_bookings(column: str, now: datetime) -> Iterator[list[Booking]]:
     due = Booking.objects.filter(**{f"{column}__lte": now}, deleted_at=None)
     shown = (column, "app", "series", "max_seats")
     rows = due.select_related("app").only(*shown).order_by(column, "id")
-    found = list(rows[:BATCH])
-    while found:
-        yield found
-        target = getattr(found[-1], column)
-        passed = Q(**{column: target}, id__lte=found[-1].id)
-        found = list(rows.filter(**{f"{column}__gte": target}).exclude(passed)[:BATCH])
+    bookings = list(rows[:BATCH])
+    while bookings:
+        yield bookings
+        target = getattr(bookings[-1], column)
+        passed = Q(**{column: target}, id__lte=bookings[-1].id)
+        bookings = list(rows.filter(**{f"{column}__gte": target}).exclude(passed)[:BATCH])
 
 
 def _transaction_batches(due: Sequence[Booking]) -> Iterator[Sequence[Booking]]:
@@ -394,5 +394,5 @@ def _act_if_due(
         due = [booking for booking in locked if (at := getattr(booking, column)) and at <= now]
         for action in sorted({action_of(booking) for booking in due}):
             together = [booking for booking in due if action_of(booking) == action]
-            _apply_transition(together, action, TIMER, now, wanted=[])
+            _apply_transition(together, action, TIMER, now, requested=[])
         return len(due)

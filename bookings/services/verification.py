@@ -165,8 +165,8 @@ def check_code(app: App, row_id: uuid.UUID, code: str, *, now: datetime) -> None
     five attempts. Raises WrongCode (the fifth also ends the hold), HoldExpired, NotFound.
     """
     rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
-    lasting = _lasting(rows, now).filter(codes_tried__lt=MAX_CODES_TRIED)
-    if not lasting.update(codes_tried=F("codes_tried") + 1):
+    unexpired = _unexpired(rows, now).filter(codes_tried__lt=MAX_CODES_TRIED)
+    if not unexpired.update(codes_tried=F("codes_tried") + 1):
         if not rows.exists():
             raise NotFound("Hold")
         raise HoldExpired
@@ -188,7 +188,7 @@ def _wrong_code(row: UnverifiedBooking) -> WrongCode:
     return WrongCode({"code": ["This code is wrong."]}, attempts_left=left)
 
 
-def _lasting(rows: QuerySet[UnverifiedBooking], now: datetime) -> QuerySet[UnverifiedBooking]:
+def _unexpired(rows: QuerySet[UnverifiedBooking], now: datetime) -> QuerySet[UnverifiedBooking]:
     return rows.filter(ended_at=None, expires_at__gt=now)
 
 
@@ -232,7 +232,7 @@ def end_hold(app: App, row_id: uuid.UUID, *, now: datetime) -> bool:
     """Stop waiting for the code and release the time or seat; return whether it was held."""
     with transaction.atomic():
         rows = UnverifiedBooking.objects.filter(app=app, id=row_id)
-        if not empty_rows(_lasting(rows, now), now=now):
+        if not empty_rows(_unexpired(rows, now), now=now):
             return False
         hold = find_hold(app, row_id)
         with suppress(HoldExpired, NotFound):

@@ -9,7 +9,11 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
-from apps_config.public_limits import count_booking_attempt, count_made, record_unknown_proxy
+from apps_config.public_limits import (
+    count_booking_attempt,
+    count_public_success,
+    record_unknown_proxy,
+)
 from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
 from availability.slot_rendering import public_reason_record, reason_record
@@ -90,7 +94,7 @@ class BookingScopedView(TenantView):
             count_public_refusal(self.app, refusal, now=self.now)
             raise
         if "Idempotent-Replayed" not in response.headers:
-            count_made(self.app, now=self.now)
+            count_public_success(self.app, now=self.now)
         return response
 
     def _admit_public(self, request: ApiRequest) -> None:

@@ -176,8 +176,8 @@ def _nested_writer_of(kind: type["Record"]) -> Write:
     return kind.of if kind.overrides_of else writer_of(kind, kind.writes)  # type: ignore[arg-type]
 
 
-def rows_of(found: Any) -> Collection[Any]:
-    return found if isinstance(found, list) else found.all()
+def rows_of(rows: Any) -> Collection[Any]:
+    return rows if isinstance(rows, list) else rows.all()
 
 
 @lru_cache(maxsize=1024)
@@ -219,11 +219,11 @@ class Field(NamedTuple):
 
     def schema(self, hint: Any) -> Json:
         schema = schema_of(hint)
-        said: Json = {"description": self.description} if self.description else {}
+        described: Json = {"description": self.description} if self.description else {}
         if "enum" in self.keywords:
             null = [None] if alternatives(hint)[1] else []
-            said["enum"] = [*self.keywords["enum"], *null]
-        return {**schema, **self.keywords, **said}
+            described["enum"] = [*self.keywords["enum"], *null]
+        return {**schema, **self.keywords, **described}
 
     def example_value(self, hint: Any) -> Any:
         if self.example is not NO_EXAMPLE:

@@ -61,7 +61,7 @@ class EventTiming:
     def _read_end(self, clocks: ClocksByTzid) -> date:
         written = first_value(self.component, "DTEND")
         if written is not None:
-            return self._match(_on(self.clock, written, written.dt, clocks))
+            return self._match(_in_clock(self.clock, written, written.dt, clocks))
         length = first_value(self.component, "DURATION")
         if length is None:
             return self.start + DAY if self.is_whole_days else self.start
@@ -114,7 +114,7 @@ def _clock_of(value: Any, moment: date, clocks: ClocksByTzid) -> Clock:
     return clocks.of(tzid_of(value)) if moment.tzinfo is None else UTC_CLOCK
 
 
-def _on(clock: Clock, value: Any, moment: date, clocks: ClocksByTzid) -> date:
+def _in_clock(clock: Clock, value: Any, moment: date, clocks: ClocksByTzid) -> date:
     """Convert a property's date or time to a reading of `clock`."""
     own, plain = _clock_of(value, moment, clocks), _without_zone(moment)
     if not isinstance(plain, datetime) or own == clock:
@@ -201,7 +201,7 @@ class _Series:
             end = begin + (timing.length if own_length is None else own_length)
             if self._is_near(begin, end):
                 # Times on the clock of the series; texts from the component that applies.
-                found = self.master.at(self._of_own_kind(begin), self._of_own_kind(end))
+                found = self.master.at(self._as_kind_of_start(begin), self._as_kind_of_start(end))
                 yield found._replace(component=timing.component)
         for replaced, timing in self.overrides.items():
             begin = _as_datetime(self._start_on_series_clock(timing))
@@ -226,18 +226,18 @@ class _Series:
         if self._replaced_by(self.master) is not None:
             return {}
         since, before = self.span[0] - self.reach, self.span[1] + self.reach
-        found = dict.fromkeys([_as_datetime(self.master.start), *self._rule_starts(since, before)])
+        starts = dict.fromkeys([_as_datetime(self.master.start), *self._rule_starts(since, before)])
         for value in all_values(self.master.component, "RDATE"):
             for moment in value.dts:
                 begin, length = moment.dt if isinstance(moment.dt, tuple) else (moment.dt, None)
                 if length is not None and not isinstance(length, timedelta):
                     length -= begin
-                found[self._reading(value, begin)] = length
-        return {start: length for start, length in found.items() if since <= start <= before}
+                starts[self._reading(value, begin)] = length
+        return {start: length for start, length in starts.items() if since <= start <= before}
 
     def _rule_starts(self, since: datetime, before: datetime) -> set[datetime]:
         first = _as_datetime(self.master.start)
-        found: set[datetime] = set()
+        starts: set[datetime] = set()
         for value in all_values(self.master.component, "RRULE"):
             rule = RecurrenceRule(value_text(value))
             until = (
@@ -246,10 +246,10 @@ class _Series:
                 else rule.until_as_wall_time(self.clock.wall)
             )
             few = rule_starts(rule, first, since=since, before=before, until=until)
-            found.update(islice(few, MAX_OCCURRENCES + 1))
-        if len(found) > MAX_OCCURRENCES:
+            starts.update(islice(few, MAX_OCCURRENCES + 1))
+        if len(starts) > MAX_OCCURRENCES:
             raise UnreadableCalendar("The event has too many occurrences.")
-        return found
+        return starts
 
     def _exdates(self) -> set[date]:
         """Return the excluded starts; a date excludes all starts on that day."""
@@ -278,13 +278,13 @@ class _Series:
 
     def _reading(self, value: Any, moment: date) -> datetime:
         """Return a property's value on the series' clock; a date gets the master's time of day."""
-        reading = _on(self.clock, value, moment, self.clocks)
+        reading = _in_clock(self.clock, value, moment, self.clocks)
         if isinstance(reading, datetime):
-            return _as_datetime(self._of_own_kind(reading))
+            return _as_datetime(self._as_kind_of_start(reading))
         own = self.master.start
         return datetime.combine(reading, own.time() if isinstance(own, datetime) else time())
 
-    def _of_own_kind(self, moment: datetime) -> date:
+    def _as_kind_of_start(self, moment: datetime) -> date:
         return moment.date() if self.master.is_whole_days else moment
 
 

@@ -116,7 +116,7 @@ def _read(
         groups.setdefault(_uid_of(event), []).append(event)
     uid = next(iter(groups), "")
     clocks = _clocks(calendars, zone, window)
-    found: list[CalendarOccurrence] = []
+    occurrences: list[CalendarOccurrence] = []
     is_recurring = False
     for group in groups.values():
         timed = [event for event in group if first_value(event, "DTSTART") is not None]
@@ -128,11 +128,11 @@ def _read(
                 stretch = _limit_to_supported_years(stretch)
                 is_off = keyword_value(stretch.component, "STATUS") == "CANCELLED"
                 if _touches(stretch, seen) and not is_off:
-                    found.append(_occurrence(uid, stretch, address))
-                if len(found) > MAX_OCCURRENCES:
+                    occurrences.append(_occurrence(uid, stretch, address))
+                if len(occurrences) > MAX_OCCURRENCES:
                     raise UnreadableCalendar("The event has too many occurrences.")
-    found.sort(key=lambda occurrence: (occurrence.start, occurrence.end))
-    return ParsedObject(uid, is_recurring, found)
+    occurrences.sort(key=lambda occurrence: (occurrence.start, occurrence.end))
+    return ParsedObject(uid, is_recurring, occurrences)
 
 
 def _clocks(calendars: Sequence[Component], zone: str, window: Window) -> ClocksByTzid:

@@ -58,7 +58,7 @@ def _numbers(least: int, most: int, *, from_end: bool = False) -> Fits:
     return fits
 
 
-def _one(least: int, most: int) -> Fits:
+def _single(least: int, most: int) -> Fits:
     return lambda text: "," not in text and _numbers(least, most)(text)
 
 
@@ -72,8 +72,8 @@ _DAYS = rf"([+-]?[1-9][0-9]?)?{_DAY}(,([+-]?[1-9][0-9]?)?{_DAY})*"
 # Part -> predicate for its values, in a booking's rule.
 BOOKING_PARTS: Mapping[str, Fits] = {
     "FREQ": _pattern("DAILY|WEEKLY|MONTHLY|YEARLY"),
-    "INTERVAL": _one(1, 1000),
-    "COUNT": _one(1, MAX_OCCURRENCES),
+    "INTERVAL": _single(1, 1000),
+    "COUNT": _single(1, MAX_OCCURRENCES),
     "UNTIL": _pattern("[0-9]{8}(T[0-9]{6}Z?)?"),
     "WKST": _pattern(_DAY),
     "BYDAY": _pattern(_DAYS),
@@ -87,8 +87,8 @@ BOOKING_PARTS: Mapping[str, Fits] = {
 PARTS: Mapping[str, Fits] = {
     **BOOKING_PARTS,
     "FREQ": _pattern("HOURLY|DAILY|WEEKLY|MONTHLY|YEARLY"),
-    "INTERVAL": _one(1, 9999),
-    "COUNT": _one(1, 999_999_999),
+    "INTERVAL": _single(1, 9999),
+    "COUNT": _single(1, 999_999_999),
     "BYHOUR": _numbers(0, 23),
     "BYMINUTE": _numbers(0, 59),
     "BYSECOND": _numbers(0, 60),
@@ -231,14 +231,14 @@ def expand_recurrence(
         raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
     before = horizon + timedelta(seconds=1)
     walls = rule_starts(rule, first, since=first, before=before, until=until)
-    found = list(islice(walls, MAX_OCCURRENCES + 1))
-    if not found or found[0] != first:
+    starts = list(islice(walls, MAX_OCCURRENCES + 1))
+    if not starts or starts[0] != first:
         raise RecurrenceRuleError("The start must be an occurrence of the rule.")
-    if len(found) > MAX_OCCURRENCES:
+    if len(starts) > MAX_OCCURRENCES:
         raise RecurrenceRuleError(f"Must have at most {MAX_OCCURRENCES} occurrences.")
-    if len(found) < (rule.count or 0):
+    if len(starts) < (rule.count or 0):
         raise RecurrenceRuleError(f"Must end within {MAX_YEARS} years.")
-    return [(start, end), *(_times(wall, end - start, zone_name) for wall in found[1:])]
+    return [(start, end), *(_times(wall, end - start, zone_name) for wall in starts[1:])]
 
 
 def _times(wall: datetime, length: timedelta, zone_name: str) -> Times:
@@ -265,9 +265,9 @@ def rule_starts(
     if rule.count is not None and first.year < EARLIEST_COUNTED:
         raise RecurrenceRuleError("The rule has a COUNT and begins before 1970.")
     since = max(since, first)
-    found = _readings(rule, first, first if rule.count is not None else since, before)
-    found = (reading for reading in found if reading >= first)
-    for reading in islice(found, rule.count):
+    starts = _readings(rule, first, first if rule.count is not None else since, before)
+    starts = (reading for reading in starts if reading >= first)
+    for reading in islice(starts, rule.count):
         if reading >= before or (until is not None and reading > until):
             return
         if reading >= since:
@@ -305,11 +305,11 @@ def _hourly(
     for second in rule.numbers("BYSECOND"):
         first = first.replace(second=min(second, 59))
     hours = rule.numbers("BYHOUR")
-    fits = DayFilter(rule, first.date())
+    day_filter = DayFilter(rule, first.date())
     step = timedelta(hours=rule.interval)
     reading = first + max(since - first, timedelta()) // step * step
     while reading < before:
-        if (not hours or reading.hour in hours) and fits(reading.date()):
+        if (not hours or reading.hour in hours) and day_filter(reading.date()):
             yield reading
         reading += step
 
@@ -338,12 +338,12 @@ def fitting_days(
         yield matching(days)
 
 
-def at_positions(found: Sequence[T], positions: Collection[int]) -> list[T]:
+def at_positions(readings: Sequence[T], positions: Collection[int]) -> list[T]:
     """Return the items at the positions of BYSETPOS: from 1, or negative from the end."""
     return [
         day
-        for place, day in enumerate(found)
-        if place + 1 in positions or place - len(found) in positions
+        for place, day in enumerate(readings)
+        if place + 1 in positions or place - len(readings) in positions
     ]
 
 

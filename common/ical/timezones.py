@@ -135,16 +135,16 @@ def read_offset_changes(
 ) -> list[OffsetChange]:
     """Return a VTIMEZONE's clock changes around the window; [] if it defines none."""
     since, before = (bound.astimezone(UTC).replace(tzinfo=None) for bound in window)
-    found: set[OffsetChange] = set()
+    changes: set[OffsetChange] = set()
     for observance in component.subcomponents:
         ahead = first_value(observance, "TZOFFSETFROM"), first_value(observance, "TZOFFSETTO")
         if observance.name in ("STANDARD", "DAYLIGHT") and None not in ahead:
             offsets = [offset.td for offset in ahead]
             for wall in _onsets(observance, since, before, offsets[0]):
-                found.add(OffsetChange(wall - offsets[0], *offsets))
-                if len(found) > MAX_CHANGES:
+                changes.add(OffsetChange(wall - offsets[0], *offsets))
+                if len(changes) > MAX_CHANGES:
                     raise RecurrenceRuleError("A time zone has too many clock changes.")
-    return sorted(found)
+    return sorted(changes)
 
 
 def _onsets(

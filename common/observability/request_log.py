@@ -29,7 +29,7 @@ def observe_request(
     with (
         log_fields(request_id=request_id) as fields,
         tracing.request_span(request, fields) as span,
-        _in_progress(method),
+        _count_in_progress(method),
     ):
         response = answer(request)
         seconds = time.perf_counter() - began
@@ -42,7 +42,7 @@ def observe_request(
 
 
 @contextmanager
-def _in_progress(method: str) -> Iterator[None]:
+def _count_in_progress(method: str) -> Iterator[None]:
     metrics.count_open_request(method, 1)
     try:
         yield

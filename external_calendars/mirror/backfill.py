@@ -48,9 +48,13 @@ def backfill(calendar: Calendar, *, now: datetime) -> int:
 def backfill_events(event_ids: Collection[uuid.UUID], *, now: datetime) -> int:
     """Plan the missing writes for some bookings, named by their events. Returns how many."""
     with transaction.atomic():
-        copies = [copy for found in reconcile_copies(event_ids).values() for copy in found]
+        copies = [
+            copy
+            for copies_of_event in reconcile_copies(event_ids).values()
+            for copy in copies_of_event
+        ]
         due = [copy for copy in copies if not (copy.is_wanted and copy.row.state in SETTLED)]
-        under_way = _under_way(due)
+        under_way = _unclaimed_writes(due)
         return plan_copy_writes([copy for copy in due if _key(copy) not in under_way], now=now)
 
 
@@ -120,7 +124,7 @@ def _key(copy: DesiredCopy) -> tuple[str, str]:
     return str(copy.row.event_id), str(copy.row.calendar_id)
 
 
-def _under_way(copies: Sequence[DesiredCopy]) -> set[tuple[str, str]]:
+def _unclaimed_writes(copies: Sequence[DesiredCopy]) -> set[tuple[str, str]]:
     """Return (event id, calendar id) of unclaimed writes: these will write the latest state."""
     waiting = Delivery.objects.filter(
         type=Delivery.CALENDAR,

@@ -59,7 +59,7 @@ def compose_event(entry: MirroredEvent) -> str:
     event = Event()
     event.add("UID", entry.uid)
     event.add("SEQUENCE", entry.sequence)
-    _say(event, entry)
+    _write_values(event, entry)
     event.add("DTSTAMP", entry.stamp)
     calendar.add_component(event)
     return calendar.to_ical().decode()
@@ -75,7 +75,7 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     event = _find_master(calendar, entry.uid)
     was_at = _span(event)
     changed = _drop_repetition(calendar, event)
-    changed |= _say(event, entry)
+    changed |= _write_values(event, entry)
     if not changed:
         return None
     sequence = _read_sequence(event) + (was_at != _span(event))
@@ -87,8 +87,8 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
 
 def replace_event_keeping_sequence(text: str, entry: MirroredEvent) -> str:
     """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
-    there = _read_sequence(_find_master(_read(text), entry.uid))
-    return compose_event(replace(entry, sequence=max(there, entry.sequence)))
+    sequence = _read_sequence(_find_master(_read(text), entry.uid))
+    return compose_event(replace(entry, sequence=max(sequence, entry.sequence)))
 
 
 def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[str, str]:
@@ -188,7 +188,7 @@ def _drop_repetition(calendar: Component, event: Component) -> bool:
     return bool(exceptions or found)
 
 
-def _say(event: Component, entry: MirroredEvent) -> bool:
+def _write_values(event: Component, entry: MirroredEvent) -> bool:
     """Write the entry's values into `event`; return whether anything changed."""
     changed = False
     if _span(event) != (_in_utc(entry.start), _in_utc(entry.end)):
@@ -219,21 +219,22 @@ def _put(event: Component, name: str, value: Any) -> None:
 
 def _invite(event: Component, entry: MirroredEvent) -> bool:
     """Add and remove attendees, keep the replies of the others; return whether anything changed."""
-    there = _attendees(event)
-    wanted = {canonical_address(guest.address): guest for guest in entry.guests}
+    attendees = _attendees(event)
+    guests_by_address = {canonical_address(guest.address): guest for guest in entry.guests}
     stay = [
         each_attendee
-        for each_attendee in there
-        if _address(each_attendee) in wanted or _address(each_attendee) not in entry.known
+        for each_attendee in attendees
+        if _address(each_attendee) in guests_by_address
+        or _address(each_attendee) not in entry.known
     ]
-    new = wanted.keys() - {_address(each_attendee) for each_attendee in stay}
-    added = [_attendee(guest) for address, guest in wanted.items() if address in new]
-    changed = bool(added) or len(stay) < len(there)
+    new = guests_by_address.keys() - {_address(each_attendee) for each_attendee in stay}
+    added = [_attendee(guest) for address, guest in guests_by_address.items() if address in new]
+    changed = bool(added) or len(stay) < len(attendees)
     if changed:
         event.pop("ATTENDEE", None)
         for attendee in (*stay, *added):
             event.add("ATTENDEE", attendee)
-    if entry.organizer and wanted and "ORGANIZER" not in event:
+    if entry.organizer and guests_by_address and "ORGANIZER" not in event:
         event.add("ORGANIZER", ical_address(entry.organizer))
         changed = True
     return changed

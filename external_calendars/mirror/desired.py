@@ -60,39 +60,39 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
     }
     events = list(Event.objects.filter(Q(id__in=bookings) | Q(main__in=bookings)).order_by("id"))
     targets = DestinationCalendars(events)
-    there = _written(events)
-    found: dict[uuid.UUID, list[DesiredCopy]] = defaultdict(list)
+    written_events = _written(events)
+    copies: dict[uuid.UUID, list[DesiredCopy]] = defaultdict(list)
     new, back = [], []
     for event in events:
         main_id = event.main_id or event.id
         booking = bookings[main_id]
-        wanted = targets.of(event) if should_be_mirrored(booking) else None
+        target_calendar = targets.of(event) if should_be_mirrored(booking) else None
         row = None
-        for each_row in there[event.id]:
-            if each_row.calendar == wanted:
+        for each_row in written_events[event.id]:
+            if each_row.calendar == target_calendar:
                 row = each_row
             elif each_row.state != WrittenEvent.REMOVED and each_row.is_reachable:
-                found[main_id].append(DesiredCopy(booking.id, each_row, False))
-        if wanted is None:
+                copies[main_id].append(DesiredCopy(booking.id, each_row, False))
+        if target_calendar is None:
             continue
         if row is None:
             # The main event has the UID of the booking's invitations in mails.
             uid = entry_uid(event.id if event.main_id else booking.calendar_uid)
-            row = WrittenEvent(event=event, calendar=wanted, uid=uid)
+            row = WrittenEvent(event=event, calendar=target_calendar, uid=uid)
             new.append(row)
         elif row.state == WrittenEvent.REMOVED:
             row.state, row.href, row.etag, row.reason = WrittenEvent.PENDING, "", "", ""
             back.append(row)
-        found[main_id].append(DesiredCopy(booking.id, row, True))
+        copies[main_id].append(DesiredCopy(booking.id, row, True))
     # Another transaction may have created the same row meanwhile.
     WrittenEvent.objects.bulk_create(new, ignore_conflicts=True)
     WrittenEvent.objects.bulk_update(back, ["state", "href", "etag", "reason"])
-    return dict(found)
+    return dict(copies)
 
 
 def _written(events: Sequence[Event]) -> Mapping[uuid.UUID, list[WrittenEvent]]:
     rows = WrittenEvent.objects.filter(event__in=[event.id for event in events])
-    found: dict[uuid.UUID, list[WrittenEvent]] = defaultdict(list)
+    events_by_id: dict[uuid.UUID, list[WrittenEvent]] = defaultdict(list)
     for row in rows.select_related("calendar__connection").order_by("id"):
-        found[row.event_id].append(row)
-    return found
+        events_by_id[row.event_id].append(row)
+    return events_by_id

@@ -132,7 +132,7 @@ class CalendarWrites:
         self, app: App, row: Delivery, event: Event, calendar: Calendar, uid: str
     ) -> MirroredEvent:
         booking = self.bookings[row.booking_id]
-        everybody = _customers(booking, only_standing=False)
+        all_customers = _customers(booking, only_mirrored=False)
         customers = [customer for customer in _customers(booking) if customer.email]
         guests, organizer = self._guests(app, booking, event, calendar, customers)
         start, end = _entry_times(event, calendar.resource.timezone)
@@ -150,7 +150,7 @@ class CalendarWrites:
             organizer=organizer,
             guests=guests,
             known=canonical_addresses(
-                [*(guest.email for guest in everybody), *row.content.get("former", ())]
+                [*(guest.email for guest in all_customers), *row.content.get("former", ())]
             ),
         )
 
@@ -170,16 +170,18 @@ class CalendarWrites:
         of_owner = self.addressees.of_owner(app, booking.resource)
         owners = [address for address in of_owner if is_address(address)]
         own = calendar.connection.user_addresses
-        known = canonical_addresses(owners)
+        owner_addresses = canonical_addresses(owners)
         organizers = (
-            [address for address in own if canonical_address(address) in known] or own or owners
+            [address for address in own if canonical_address(address) in owner_addresses]
+            or own
+            or owners
         )
         if not event.invite or event.main_id or not organizers:
             return [], None
         people = {
             customer.address: customer for customer in customers if is_address(customer.email)
         }
-        hosts = known | canonical_addresses(own)
+        hosts = owner_addresses | canonical_addresses(own)
         allowed = set(self.addressees.allowed(app, people)) - hosts
         guests = [
             Guest(customer_name(person.booking, person), person.email)
@@ -219,8 +221,8 @@ def _is_connected(calendar: Calendar) -> bool:
     return calendar.deleted_at is None and hasattr(calendar, "connection")
 
 
-def _customers(booking: Booking, *, only_standing: bool = True) -> list[Customer]:
-    seats = [seat for seat in booking.seats.all() if should_be_mirrored(seat) or not only_standing]
+def _customers(booking: Booking, *, only_mirrored: bool = True) -> list[Customer]:
+    seats = [seat for seat in booking.seats.all() if should_be_mirrored(seat) or not only_mirrored]
     return [customer for seat in (booking, *seats) for customer in seat.customers.all()]
 
 
@@ -304,7 +306,7 @@ class CopyResult:
             keep=self._update({"reason": error[:300]}, FAILED, problem=provider_error.code),
         )
 
-    def in_the_way(self, error: str, seconds: float, *, final: bool = False) -> SendResult:
+    def overwrite_refused(self, error: str, seconds: float, *, final: bool = False) -> SendResult:
         """Return a failed result: the server works, but the object can't be overwritten."""
         keep = self._update({"reason": error}, FAILED)
         return SendResult(ok=False, seconds=seconds, error=error, final=final, keep=keep)
@@ -337,11 +339,11 @@ def write_copy(copy: "_MirrorWrite", keep: CopyResult) -> SendResult:
     except ProviderError as provider_error:
         return keep.failed(provider_error, time.monotonic() - began)
     except UnreadableCalendar:
-        return keep.in_the_way(UNREADABLE, time.monotonic() - began)
+        return keep.overwrite_refused(UNREADABLE, time.monotonic() - began)
     except PreconditionFailed:
-        return keep.in_the_way(CHANGED, time.monotonic() - began)
+        return keep.overwrite_refused(CHANGED, time.monotonic() - began)
     except ForeignObject:
-        return keep.in_the_way(NOT_OURS, time.monotonic() - began, final=True)
+        return keep.overwrite_refused(NOT_OURS, time.monotonic() - began, final=True)
     return keep.done(stored, time.monotonic() - began)
 
 
@@ -384,7 +386,7 @@ class _MirrorWrite:
                 pass  # created by an attempt whose response was lost, or by the calendar's owner
         for _ in range(ROUNDS):
             try:
-                return self._bring_up_to_date(entry)
+                return self._update_remote_event(entry)
             except PreconditionFailed:
                 continue
         raise PreconditionFailed
@@ -392,33 +394,39 @@ class _MirrorWrite:
     def _create(self, entry: MirroredEvent) -> StoredObject:
         return self._write(entry, compose_event(entry), etag="")
 
-    def _bring_up_to_date(self, entry: MirroredEvent) -> StoredObject:
-        there = self.provider.read_object(self.access, self.href, deadline=self.seconds_left)
-        if there is None:
+    def _update_remote_event(self, entry: MirroredEvent) -> StoredObject:
+        remote_object = self.provider.read_object(
+            self.access, self.href, deadline=self.seconds_left
+        )
+        if remote_object is None:
             return self._create(entry)
         write = replace_event_keeping_sequence if self.is_afresh else update_event
-        text = write(there.text, entry)
+        text = write(remote_object.text, entry)
         if text is None:
-            return self._stored(entry, there)
-        return self._write(entry, text, there.etag)
+            return self._stored(entry, remote_object)
+        return self._write(entry, text, remote_object.etag)
 
     def _write(self, entry: MirroredEvent, text: str, etag: str) -> StoredObject:
         etag = self.provider.put(self.access, self.href, text, etag, deadline=self.seconds_left)
-        there = RemoteObject(self.href, etag, "")
+        remote_object = RemoteObject(self.href, etag, "")
         if entry.guests and self.may_invite:
             with suppress(ProviderError):  # the write itself has succeeded
                 found = self.provider.read_object(
                     self.access, self.href, deadline=self.seconds_left
                 )
-                there = there._replace(text=found.text if found else "")
-        return self._stored(entry, there)
+                remote_object = remote_object._replace(text=found.text if found else "")
+        return self._stored(entry, remote_object)
 
-    def _stored(self, entry: MirroredEvent, there: RemoteObject) -> StoredObject:
+    def _stored(self, entry: MirroredEvent, remote_object: RemoteObject) -> StoredObject:
         """Return the object with what the server says about its invitations."""
         if not entry.guests:
-            return StoredObject(there.href, there.etag)
+            return StoredObject(remote_object.href, remote_object.etag)
         guests = canonical_addresses(guest.address for guest in entry.guests)
-        return StoredObject(there.href, there.etag, read_invitations(there.text, self.uid, guests))
+        return StoredObject(
+            remote_object.href,
+            remote_object.etag,
+            read_invitations(remote_object.text, self.uid, guests),
+        )
 
     def remove(self) -> StoredObject:
         """Delete the object. Raises ProviderError, PreconditionFailed."""
@@ -430,11 +438,13 @@ class _MirrorWrite:
                 pass
         href = self.href or self.provider.new_href(self.access, self.uid)
         for _ in range(ROUNDS):
-            there = self.provider.read_object(self.access, href, deadline=self.seconds_left)
-            if there is None or not has_uid(there.text, self.uid):
+            remote_object = self.provider.read_object(self.access, href, deadline=self.seconds_left)
+            if remote_object is None or not has_uid(remote_object.text, self.uid):
                 return StoredObject()
             try:
-                self.provider.delete(self.access, href, there.etag, deadline=self.seconds_left)
+                self.provider.delete(
+                    self.access, href, remote_object.etag, deadline=self.seconds_left
+                )
                 return StoredObject()
             except PreconditionFailed:
                 continue

@@ -45,7 +45,7 @@ class CalDavCollection:
 
     def synced(self, token: str) -> ChangeSet | None:
         """Return the changes since the token ("": all objects); None if the server can't tell."""
-        begun, changed, gone = token, dict[str, str](), dict[str, None]()
+        begun, changed, deleted = token, dict[str, str](), dict[str, None]()
         for _ in range(MAX_PAGES):
             answer = self.answer("REPORT", webdav_xml.sync_collection(token), 0)
             if is_no_sync(answer):
@@ -58,36 +58,36 @@ class CalDavCollection:
                     is_cut_off |= member.status == 507  # about the collection itself
                 elif member.status in (404, 410):
                     changed.pop(path, None)
-                    gone[path] = None
+                    deleted[path] = None
                 elif member.status in (None, 200, 201):
-                    gone.pop(path, None)
+                    deleted.pop(path, None)
                     changed[path] = normal_etag(member.text(ETAG))
             if not 0 < len(page.sync_token) <= TOKEN_LENGTH:
                 return None
             if not is_cut_off:
                 mark = {"way": "sync", "token": page.sync_token}
-                return ChangeSet(changed, list(gone) if begun else [], not begun, mark)
+                return ChangeSet(changed, list(deleted) if begun else [], not begun, mark)
             if page.sync_token == token:
                 break
             token = page.sync_token
         raise ProviderError("bad_answer", detail="The server's list of changes does not end.")
 
     def etags(self) -> dict[str, str]:
-        found = {}
+        etags_by_href = {}
         for member in self.ask("PROPFIND", ETAGS, 1).members:
             path = path_in_collection(self.url, member.href)
             if path is not None and member.status in (None, 200):
-                found[path] = normal_etag(member.text(ETAG))
-        return found
+                etags_by_href[path] = normal_etag(member.text(ETAG))
+        return etags_by_href
 
     def objects(self, report: bytes) -> list[RemoteObject]:
         """Return the objects, with their texts, that a REPORT finds."""
-        found = []
+        remote_objects = []
         for member in self.ask("REPORT", report, 1, BATCH_BYTES).members:
             path, text = path_in_collection(self.url, member.href), member.props.get(TEXT)
             if path is not None and text is not None and text.text:
-                found.append(RemoteObject(path, normal_etag(member.text(ETAG)), text.text))
-        return found
+                remote_objects.append(RemoteObject(path, normal_etag(member.text(ETAG)), text.text))
+        return remote_objects
 
     def ask(self, method: str, body: bytes, levels: int, most: int = ANSWER_BYTES) -> Multistatus:
         return require_multistatus(self.answer(method, body, levels, most))
@@ -109,10 +109,10 @@ def etag_at(visit: HttpSession, url: str) -> str:
     answer = visit.ask("PROPFIND", url, headers=xml_request_headers(0), body=ETAGS)
     is_gone = answer.status in (404, 410)
     members = [] if is_gone else require_multistatus(answer).members
-    there = [member for member in members if member.status in (None, 200)]
-    if not there:
+    present = [member for member in members if member.status in (None, 200)]
+    if not present:
         raise ProviderError("bad_answer", detail=NOT_THERE, status=answer.status)
-    return normal_etag(there[0].text(ETAG))
+    return normal_etag(present[0].text(ETAG))
 
 
 def is_no_sync(answer: FetchResult) -> bool:

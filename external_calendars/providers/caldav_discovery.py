@@ -105,12 +105,12 @@ def find_start(visit: HttpSession, url: str) -> DiscoveredUrl:
             # A missing path is a mistake: do not continue with another one. The well-known path may
             # be forbidden because it begins with a dot.
             is_closed = provider_error.code == "not_a_calendar" or provider_error.status == 403
-            if not speaks_no_dav(provider_error) and not (address == well_known and is_closed):
+            if not is_not_dav(provider_error) and not (address == well_known and is_closed):
                 raise
     raise ProviderError("not_a_calendar")
 
 
-def speaks_no_dav(provider_error: ProviderError) -> bool:
+def is_not_dav(provider_error: ProviderError) -> bool:
     return provider_error.code == "bad_answer" or provider_error.status in (400, 405, 415, 501)
 
 
@@ -132,10 +132,10 @@ def describe_url(visit: HttpSession, url: str) -> DiscoveredUrl:
 def parse_places(url: str, answer: FetchResult) -> Iterator[DiscoveredUrl]:
     """Yield the resources of a PROPFIND answer on the same origin. Raises ProviderError."""
     members = require_multistatus(answer).members
-    there = [member for member in members if member.status in (None, 200)]
-    if not there:
+    present = [member for member in members if member.status in (None, 200)]
+    if not present:
         raise ProviderError("not_a_calendar", status=207)
-    for member in there:
+    for member in present:
         with contextlib.suppress(ProviderError):
             there_url = to_collection_url(join_url(url, member.href))
             if origin_of(there_url) == origin_of(url):

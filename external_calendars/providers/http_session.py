@@ -85,22 +85,22 @@ class HttpSession:
 
     def resolve_link(self, url: str, link: str) -> str:
         """Return the URL of a link in an answer from `url`; another host gets no password."""
-        there = join_url(url, link)
-        here, origin = origin_of(url), origin_of(there)
-        if here in self.trusted and origin[0] == "https" and origin[1] == here[1]:
+        target = join_url(url, link)
+        base, origin = origin_of(url), origin_of(target)
+        if base in self.trusted and origin[0] == "https" and origin[1] == base[1]:
             self.trusted.add(origin)
-        return there
+        return target
 
     def resolve_link_with_password(self, url: str, link: str) -> str:
         """Like `resolve_link`, but https hosts get the password; ProviderError for others."""
-        there = self.resolve_link(url, link)
-        here, origin = origin_of(url), origin_of(there)
-        if here in self.trusted and here[0] == origin[0] == "https":
+        target = self.resolve_link(url, link)
+        base, origin = origin_of(url), origin_of(target)
+        if base in self.trusted and base[0] == origin[0] == "https":
             self.trusted.add(origin)
         if self.access.username and origin not in self.trusted:
             detail = "The server redirects to a non-HTTPS address."
             raise ProviderError("address_refused", detail=detail)
-        return there
+        return target
 
     def authorization_headers(self, url: str) -> dict[str, str]:
         if not self.access.username or origin_of(url) not in self.trusted:

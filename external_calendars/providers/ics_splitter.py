@@ -80,9 +80,9 @@ class FeedEntry:
 
     def may_touch(self, start: datetime, end: datetime) -> bool:
         """False only if the dates are certainly outside the range."""
-        said = "\n".join(self.events).replace("\r", "")
-        dates = sorted(DATES.findall(said))
-        if not dates or OPEN_ENDED.search(said):
+        text = "\n".join(self.events).replace("\r", "")
+        dates = sorted(DATES.findall(text))
+        if not dates or OPEN_ENDED.search(text):
             return True
         first, last = f"{start - MARGIN:%Y%m%d}", f"{end + MARGIN:%Y%m%d}"
         return dates[0] <= last and first <= dates[-1]

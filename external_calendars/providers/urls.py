@@ -62,12 +62,12 @@ def origin_of(url: str) -> Origin:
 def join_url(url: str, link: str) -> str:
     """Return the URL of a link in an answer from `url`. Raises ProviderError."""
     try:
-        there = urljoin(url, link.strip().partition("#")[0])
+        target = urljoin(url, link.strip().partition("#")[0])
     except ValueError:
         raise ProviderError(
             "bad_answer", detail="The server redirects to an invalid address."
         ) from None
-    return normal_url(there)
+    return normal_url(target)
 
 
 def to_collection_url(url: str) -> str:
@@ -89,12 +89,12 @@ def path_in_collection(collection: str, href: str) -> str | None:
         path = normal_path(href)
     else:
         try:
-            there = join_url(collection, href)
-            if origin_of(there) != origin_of(collection):
+            target = join_url(collection, href)
+            if origin_of(target) != origin_of(collection):
                 return None
         except ProviderError:
             return None
-        path = url_path(there)
+        path = url_path(target)
     base = url_path(collection)
     is_object = path.startswith(base) and path != base and not path.endswith("/")
     return path if is_object and len(path) <= HREF_LENGTH else None

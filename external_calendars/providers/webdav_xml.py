@@ -63,8 +63,8 @@ class Multistatus(NamedTuple):
 
 # --- Requests -------------------------------------------------------------------------------------
 def prop_xml(names: Iterable[str]) -> str:
-    found = (name.partition("}") for name in names)
-    return "".join(f"<{PREFIXES[space + brace]}{name}/>" for space, brace, name in found)
+    parts = (name.partition("}") for name in names)
+    return "".join(f"<{PREFIXES[space + brace]}{name}/>" for space, brace, name in parts)
 
 
 def propfind(names: Iterable[str]) -> bytes:

@@ -65,7 +65,7 @@ def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
     An unsettled change (the server fails, a write is open) still differs at the next sync.
     """
     calendar = Calendar.objects.select_related("resource__app").get(id=connection.calendar_id)
-    rows = list(_differing(calendar, now))
+    rows = list(_changed_rows(calendar, now))
     if not rows:
         return
     hrefs = [row.seen_at or row.href for row in rows]
@@ -75,22 +75,26 @@ def apply_inbound_changes(connection: Connection, *, now: datetime) -> None:
         logger.info("edits in calendar %s: %s", calendar.id, provider_error)
         return
     follows = calendar.resource.app.follows_edits
-    gone = [row for row, href in zip(rows, hrefs, strict=True) if href not in objects]
-    if follows and len(gone) >= EMPTIED and len(gone) == _written(calendar, now).count():
+    missing = [row for row, href in zip(rows, hrefs, strict=True) if href not in objects]
+    if (
+        follows
+        and len(missing) >= EMPTIED
+        and len(missing) == _mirrored_events(calendar, now).count()
+    ):
         logger.warning("calendar %s was emptied: no booking is cancelled", calendar.id)
         follows = False
     for row, href in zip(rows, hrefs, strict=True):
-        _InboundChange(calendar, row, objects.get(href), now, follows).settle()
+        _InboundChange(calendar, row, objects.get(href), now, follows).apply()
 
 
-def _written(calendar: Calendar, now: datetime) -> QuerySet[WrittenEvent]:
+def _mirrored_events(calendar: Calendar, now: datetime) -> QuerySet[WrittenEvent]:
     """Return the mirrored events that have not ended; changes to others are ignored."""
     return WrittenEvent.objects.filter(
         calendar=calendar, state__in=EXISTS_THERE, event__end__gt=now
     )
 
 
-def _differing(calendar: Calendar, now: datetime) -> QuerySet:
+def _changed_rows(calendar: Calendar, now: datetime) -> QuerySet:
     """Return rows whose object has another etag than ours or is gone, and rows that came back."""
     objects = ExternalObject.objects.filter(connection=calendar.id, uid=OuterRef("uid"))
     rows = WrittenEvent.objects.filter(calendar=calendar, event__end__gt=now).annotate(
@@ -121,7 +125,7 @@ class _InboundChange:
 
     calendar: Calendar
     row: WrittenEvent
-    there: RemoteObject | None
+    remote_object: RemoteObject | None
     now: datetime
     follows: bool
 
@@ -130,7 +134,7 @@ class _InboundChange:
         return self.calendar.resource.app
 
     @with_calls_outside_transaction
-    def settle(self) -> None:
+    def apply(self) -> None:
         """Apply or record the change, unless a write or the booking has changed meanwhile.
 
         If a move needs a free/busy check of other calendars, the transaction is rolled back, the
@@ -162,18 +166,18 @@ class _InboundChange:
 
     def _compare(self, booking: Booking) -> None:
         try:
-            standing = self._read_remote_event()
+            remote_event = self._read_remote_event()
         except UnreadableCalendar:
             # Cannot tell whether it was moved or removed.
             self._store_result(self.row.state, self.row.reason, None)
             return
-        if standing is None or standing.is_cancelled:
-            self._take_removal(booking)
+        if remote_event is None or remote_event.is_cancelled:
+            self._apply_removal(booking)
             return
-        span = self._span_of(standing)
+        span = self._span_of(remote_event)
         own = (booking.event.start, booking.event.end)
-        is_other_kind = isinstance(standing.start, datetime) == booking.event.all_day
-        if standing.is_recurring:
+        is_other_kind = isinstance(remote_event.start, datetime) == booking.event.all_day
+        if remote_event.is_recurring:
             self._store_result(WrittenEvent.MOVED_THERE, MADE_RECURRING, span)
         elif is_other_kind:
             self._store_result(WrittenEvent.MOVED_THERE, CHANGED_ALL_DAY, span)
@@ -184,31 +188,33 @@ class _InboundChange:
         elif span is None:
             self._store_result(WrittenEvent.REFUSED, UNREADABLE_TIME, None)
         else:
-            self._take_move(booking, span)
+            self._apply_move(booking, span)
 
     def _read_remote_event(self) -> RemoteEvent | None:
         """Return the event at the provider; None if it is gone. Raises UnreadableCalendar."""
-        if self.there is None:
+        if self.remote_object is None:
             return None
         try:
-            return read_remote_event(self.there.text, self.row.uid)
+            return read_remote_event(self.remote_object.text, self.row.uid)
         except ForeignObject:
             return None
 
-    def _span_of(self, standing: RemoteEvent) -> Span | None:
+    def _span_of(self, remote_event: RemoteEvent) -> Span | None:
         """Return start and end; None if the length is not positive or the years are out of range.
 
         Dates and floating times are in the resource's zone.
         """
         zone_name = first_known_zone(self.calendar.resource.timezone)
         try:
-            start, end = (_instant(moment, zone_name) for moment in (standing.start, standing.end))
+            start, end = (
+                _instant(moment, zone_name) for moment in (remote_event.start, remote_event.end)
+            )
         except (ValueError, OverflowError):
             return None
         return (start, end) if start < end else None
 
     # --- Actions ----------------------------------------------------------------------------------
-    def _take_move(self, booking: Booking, span: Span) -> None:
+    def _apply_move(self, booking: Booking, span: Span) -> None:
         when = format_instant(span[0], self.calendar.resource.timezone)
         moved = f"Moved to {when} in the external calendar"
         if not self.follows:
@@ -232,7 +238,7 @@ class _InboundChange:
             reason = f"{moved}, but the booking can't be moved: {refusal.message}"
             self._store_result(WrittenEvent.REFUSED, reason, span)
 
-    def _take_removal(self, booking: Booking) -> None:
+    def _apply_removal(self, booking: Booking) -> None:
         if not self.follows:
             self._mark_copy_removed(f"{REMOVED}. The booking is unchanged.")
             return
@@ -267,13 +273,13 @@ class _InboundChange:
             reason=reason[:300],
             start=start,
             end=end,
-            href=self.there.href if self.there else "",
-            etag=self.there.etag[:MAX_ETAG] if self.there else "",
+            href=self.remote_object.href if self.remote_object else "",
+            etag=self.remote_object.etag[:MAX_ETAG] if self.remote_object else "",
         )
 
     def _store_invitations(self, span: Span) -> None:
         """Store the object, which is as the booking, and whom its server has invited meanwhile."""
-        text, known = self.there.text if self.there else "", self.row.invitations
+        text, known = self.remote_object.text if self.remote_object else "", self.row.invitations
         invitations = read_invitations(text, self.row.uid, known) if known else {}
         self._store_result(WrittenEvent.WRITTEN, invitation_problem(invitations), span)
         self._update(invitations=invitations)

@@ -57,8 +57,8 @@ def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> li
     with transaction.atomic():
         now = database_now()
         if calendar_id is not None:
-            asked = Connection.objects.filter(calendar=calendar_id, lease_token=None)
-            asked.update(next_at=now)
+            unleased = Connection.objects.filter(calendar=calendar_id, lease_token=None)
+            unleased.update(next_at=now)
         rows = due_connections(now).select_related("calendar__resource")
         if calendar_id is not None:
             rows = rows.filter(calendar=calendar_id)
@@ -78,21 +78,21 @@ def locked_connection(connection: Connection) -> Iterator[datetime]:
     before connections, as everywhere.
     """
     with transaction.atomic():
-        found = lock_resources([connection.calendar.resource_id])
-        if not found or _mine(connection).select_for_update().first() is None:
+        locked_resources = lock_resources([connection.calendar.resource_id])
+        if not locked_resources or _leased_row(connection).select_for_update().first() is None:
             raise LeaseLost
         now = database_now()
         yield now
-        _mine(connection).update(next_at=now + LEASE)
+        _leased_row(connection).update(next_at=now + LEASE)
 
 
-def _mine(connection: Connection) -> QuerySet[Connection]:
+def _leased_row(connection: Connection) -> QuerySet[Connection]:
     return Connection.objects.filter(pk=connection.pk, lease_token=connection.lease_token)
 
 
 def record_progress(connection: Connection, done: int, total: int) -> None:
     """Store the progress, which is shown during the first sync. Raises LeaseLost."""
-    if not _mine(connection).update(done=done, total=total, next_at=database_now() + LEASE):
+    if not _leased_row(connection).update(done=done, total=total, next_at=database_now() + LEASE):
         raise LeaseLost
     connection.done, connection.total = done, total
 
@@ -100,7 +100,7 @@ def record_progress(connection: Connection, done: int, total: int) -> None:
 def record_synced(connection: Connection, *, begun: datetime) -> None:
     """Record, within `locked_connection`, that everything at the provider at `begun` is stored."""
     stays = When(problem=NO_WRITE_ACCESS, then=F("problem"))
-    _mine(connection).update(
+    _leased_row(connection).update(
         mark=connection.mark,
         done=connection.total,
         unread=connection.remote_objects.exclude(problem="").count(),
@@ -115,11 +115,11 @@ def record_synced(connection: Connection, *, begun: datetime) -> None:
 def release_lease(connection: Connection, *, at_once: bool = False) -> None:
     """Release the lease until the next due time."""
     now = database_now()
-    pause = timedelta() if at_once else _turn()
-    _mine(connection).update(next_at=now + pause, lease_token=None)
+    pause = timedelta() if at_once else _sync_interval()
+    _leased_row(connection).update(next_at=now + pause, lease_token=None)
 
 
-def _turn() -> timedelta:
+def _sync_interval() -> timedelta:
     spread = random.uniform(1 - JITTER, 1 + JITTER)  # nosec B311
     return timedelta(seconds=settings.CALENDAR_SYNC_SECONDS * spread)
 
@@ -132,7 +132,7 @@ def record_problem(connection: Connection, provider_error: ProviderError) -> Non
     pause = timedelta(seconds=max(minutes * 60, asked_for))
     is_met_again = provider_error.code in FINAL_ERRORS and connection.problem == provider_error.code
     is_final = is_met_again and connection.failures + 1 >= FINAL_TRIES
-    _mine(connection).update(
+    _leased_row(connection).update(
         problem=provider_error.code,
         problem_since=Case(When(problem="", then=Value(now)), default=F("problem_since")),
         failures=F("failures") + 1,

@@ -95,7 +95,7 @@ class _SyncRun:
         change_set = self.provider.list_changes(
             self.access, self.connection.mark, lambda: self.known, deadline=SYNC_SECONDS
         )
-        self.etags = self._wanted(change_set)
+        self.etags = self._changed_etags(change_set)
         self.connection.done, self.connection.total = 0, len(self.etags)
         if self.etags:
             record_progress(self.connection, 0, len(self.etags))
@@ -104,7 +104,7 @@ class _SyncRun:
             if self.stopping():
                 release_lease(self.connection, at_once=True)
                 return UNFINISHED
-        self._forget(change_set)
+        self._delete_missing(change_set)
         self.connection.mark = dict(change_set.mark)
         with locked_connection(self.connection):
             record_synced(self.connection, begun=begun)
@@ -129,29 +129,29 @@ class _SyncRun:
             self.connection.mark, self.connection.read_as = {}, context
             self.connection.save(update_fields=["mark", "read_as"])
 
-    def _wanted(self, change_set: ChangeSet) -> dict[str, str]:
+    def _changed_etags(self, change_set: ChangeSet) -> dict[str, str]:
         """Return href -> etag of the objects that are not stored yet."""
-        wanted = {}
+        etags = {}
         for href, etag in change_set.changed.items():
             etag = etag[:MAX_ETAG]
             if len(href) > MAX_HREF:
                 logger.warning("calendar %s: a path is too long", self.connection.pk)
             elif not etag or self.known.get(href) != etag:
-                wanted[href] = etag
-        return wanted
+                etags[href] = etag
+        return etags
 
     def _batches(self, change_set: ChangeSet) -> Iterator[Sequence[RemoteObject]]:
         """Yield the objects that came with the change set, then fetch the others."""
-        here = [
+        batch = [
             RemoteObject(href, etag, change_set.texts[href])
             for href, etag in self.etags.items()
             if href in change_set.texts
         ]
-        yield from _cut(here, BATCH)
+        yield from _chunks(batch, BATCH)
         away = [href for href in self.etags if href not in change_set.texts]
         if away:
             for objects in self.provider.fetch(self.access, away, deadline=BATCH_SECONDS):
-                yield from _cut(objects, BATCH)
+                yield from _chunks(objects, BATCH)
 
     def _store_objects(self, objects: Sequence[RemoteObject]) -> None:
         fetched = [
@@ -169,11 +169,11 @@ class _SyncRun:
                 record_progress(self.connection, done, self.connection.total)
         self.report_progress(self.connection.done, self.connection.total)
 
-    def _forget(self, change_set: ChangeSet) -> None:
-        gone = [href for href in change_set.gone if href not in change_set.changed]
+    def _delete_missing(self, change_set: ChangeSet) -> None:
+        missing = [href for href in change_set.gone if href not in change_set.changed]
         if change_set.is_whole:
-            gone = [href for href in self.known if href not in change_set.changed]
-        for hrefs in _cut(gone, BATCH_GONE):
+            missing = [href for href in self.known if href not in change_set.changed]
+        for hrefs in _chunks(missing, BATCH_GONE):
             with locked_connection(self.connection):
                 delete_objects(self.connection, hrefs)
 
@@ -185,6 +185,6 @@ class _SyncRun:
             logger.exception("calendar %s: edits can't be followed", self.connection.pk)
 
 
-def _cut(whole: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+def _chunks(whole: Sequence[T], size: int) -> Iterator[Sequence[T]]:
     for first in range(0, len(whole), size):
         yield whole[first : first + size]

@@ -212,16 +212,18 @@ def _replace_events(
     """Replace the events of these UIDs; unchanged ones keep their rows."""
     if not time:
         return
-    there = defaultdict[str, list[Event]](list)
+    rows_by_provider_id = defaultdict[str, list[Event]](list)
     for known in events_from(connection).filter(provider_id__in=time):
-        there[known.provider_id].append(known)
+        rows_by_provider_id[known.provider_id].append(known)
     new: list[Event] = []
     changed: list[Event] = []
-    gone: list[Event] = []
+    deleted: list[Event] = []
     for uid, occurrences in time.items():
-        missing, spare = _differing(there[uid], occurrences)
+        missing, spare = _unmatched(rows_by_provider_id[uid], occurrences)
         for occurrence in missing:
-            row = _take_row(spare, occurrence, is_single=len(occurrences) == len(there[uid]) == 1)
+            row = _take_row(
+                spare, occurrence, is_single=len(occurrences) == len(rows_by_provider_id[uid]) == 1
+            )
             if row is None:
                 calendar = connection.calendar
                 row = Event(
@@ -236,9 +238,9 @@ def _replace_events(
             for name, value in zip(VALUES, _values(occurrence), strict=True):
                 setattr(row, name, list(value) if name == "participants" else value)
             row.updated_at = transaction_start()
-        gone += spare
-    if gone:
-        Event.objects.filter(id__in=[row.id for row in gone]).delete()
+        deleted += spare
+    if deleted:
+        Event.objects.filter(id__in=[row.id for row in deleted]).delete()
     if changed:
         Event.objects.bulk_create(
             changed,
@@ -255,7 +257,7 @@ def _values(one: Event | CalendarOccurrence) -> tuple[Any, ...]:
     return tuple(tuple(value) if isinstance(value, list) else value for value in found)
 
 
-def _differing(
+def _unmatched(
     rows: Sequence[Event], occurrences: Sequence[CalendarOccurrence]
 ) -> tuple[list[CalendarOccurrence], list[Event]]:
     """Return the occurrences without a row, and the rows without an occurrence."""

@@ -650,12 +650,12 @@ def method_of(letter: Letter) -> str | None:
 
 def letters_with_entries(letters: Sequence[Letter]) -> list[Letter]:
     """Return one letter per calendar entry; of a group's seats, that with the latest SEQUENCE."""
-    found: dict[uuid.UUID, Letter] = {}
+    letters_by_id: dict[uuid.UUID, Letter] = {}
     for letter in letters:
         entry = entry_of(letter.booking, letter.recipient)
         if method_of(letter):
-            found[entry] = max(found.get(entry, letter), letter, key=_sequence_of)
-    return list(found.values())
+            letters_by_id[entry] = max(letters_by_id.get(entry, letter), letter, key=_sequence_of)
+    return list(letters_by_id.values())
 
 
 def _sequence_of(letter: Letter) -> int:

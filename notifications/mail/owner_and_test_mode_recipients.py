@@ -30,8 +30,8 @@ class Recipients:
 
     def allowed(self, app: App, addresses: Iterable[str]) -> list[str]:
         """Those that may be written to: of a test app its members, of any other all."""
-        found = [address for address in addresses if address]
+        present = [address for address in addresses if address]
         if app.mode != App.TEST:
-            return found
+            return present
         members = {email for app_id, _, email in self._members if app_id == app.id}
-        return [address for address in found if canonical_address(address) in members]
+        return [address for address in present if canonical_address(address) in members]

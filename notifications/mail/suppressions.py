@@ -17,9 +17,9 @@ class Suppressions:
     """The suppressions of some apps' addresses, read at once."""
 
     def __init__(self, app_ids: Collection[uuid.UUID], addresses: Collection[str]) -> None:
-        wanted = {canonical_address(address) for address in addresses if address}
-        rows = Suppression.objects.filter(app__in=app_ids, address__in=wanted)
-        found = rows.values_list("app", "address", "reason", "detail") if wanted else ()
+        canonical = {canonical_address(address) for address in addresses if address}
+        rows = Suppression.objects.filter(app__in=app_ids, address__in=canonical)
+        found = rows.values_list("app", "address", "reason", "detail") if canonical else ()
         self._reasons = {(app, address, reason): detail for app, address, reason, detail in found}
 
     def reason(self, app: App, address: str, *, is_reminder: bool) -> str:

@@ -23,7 +23,7 @@ from notifications.outbox.expansion import expand_changes
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES, claim_due
 from notifications.outbox.mail_sessions import kept_mail_session
-from notifications.outbox.results import SendResult, end_unsent, record_results, release_unsent
+from notifications.outbox.results import SendResult, finish_unsent, record_results, release_unsent
 from notifications.outbox.senders import SendCall, prepare_batch
 
 logger = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ class Dispatcher:
         self.jobs: queue.SimpleQueue[DispatchJob | None] = queue.SimpleQueue()
         self.done: queue.SimpleQueue[tuple[DispatchJob, SendResult | None]] = queue.SimpleQueue()
         self.workers: list[threading.Thread] = []
-        self.in_hand = 0
+        self.in_progress = 0
         self.sent = 0
         self.away_since: float | None = None
 
@@ -74,7 +74,7 @@ class Dispatcher:
            thread, under a lease (`leases.LEASES`) and within the caps of server and app
            (`leases.claim_due`).
         2. Prepare each: is it still relevant, who is the recipient, what is the content? Irrelevant
-           ones end unsent (`prepare_batch`, `results.end_unsent`).
+           ones end unsent (`prepare_batch`, `results.finish_unsent`).
         3. Pass the others to threads, which use the network and no database. A thread sends only
            while enough of the lease is left; otherwise the row is released without an attempt.
         4. Record the results under the rows' leases (`results.record_results`). A row with a lost
@@ -98,12 +98,12 @@ class Dispatcher:
         while True:
             is_ending = self.stopping() or time.monotonic() > ends
             try:
-                has_claimed = not is_ending and self._take()
+                has_claimed = not is_ending and self._claim()
                 # A result may free deliveries that it held back: the claim above came too early.
-                has_results = self.in_hand > 0
-                self._write_down()
+                has_results = self.in_progress > 0
+                self._record_finished()
                 idle = not has_results and not has_claimed
-                pause = self._pause(working_at) if idle and not is_ending else None
+                pause = self._seconds_to_sleep(working_at) if idle and not is_ending else None
             except DATABASE_ERRORS as error:
                 if not is_outage(error):
                     raise
@@ -116,7 +116,7 @@ class Dispatcher:
             else:
                 time.sleep(pause)
 
-    def _pause(self, working_at: float) -> float | None:
+    def _seconds_to_sleep(self, working_at: float) -> float | None:
         """Return how long to sleep until something may be due; None: end the run."""
         due = next_check(self.kind)
         left = (due - database_now()).total_seconds() if due else MAX_SLEEP + 1
@@ -134,13 +134,13 @@ class Dispatcher:
         logger.warning("%s dispatcher: the database is away (%s)", self.kind, type(error).__name__)
         time.sleep(1)
 
-    def _take(self) -> bool:
+    def _claim(self) -> bool:
         """Claim rows for the threads; return whether changes were expanded or lanes due, so that
         more may be due.
         """
         most = self.threads * AHEAD
-        room = most - self.in_hand
-        if room < most // 2 and self.in_hand:  # a claim costs as much for a few rows
+        room = most - self.in_progress
+        if room < most // 2 and self.in_progress:  # a claim costs as much for a few rows
             return False
         has_expanded = self.kind == Delivery.WEBHOOK and expand_changes()
         starts_until = time.monotonic() + START_WITHIN
@@ -149,10 +149,10 @@ class Dispatcher:
             return has_expanded or rows is not None
         sends, unsent = prepare_batch(rows, now=timezone.now())
         if unsent:
-            end_unsent(unsent)
+            finish_unsent(unsent)
         self._start_threads()
         for row, send in sends:
-            self.in_hand += 1
+            self.in_progress += 1
             self.jobs.put(DispatchJob(row, send, starts_until))
         return True
 
@@ -185,7 +185,7 @@ class Dispatcher:
             return
         self.done.put((job, send_and_log(job.row, job.send)))
 
-    def _write_down(self) -> None:
+    def _record_finished(self) -> None:
         """Record the finished results; wait briefly if some are pending."""
         batch = self._collect()
         tried = [(job, outcome) for job, outcome in batch if outcome is not None]
@@ -193,11 +193,11 @@ class Dispatcher:
         try:
             if tried:
                 self._finish([(job.row, outcome) for job, outcome in tried])
-                self._forget(tried)
+                self._count_written(tried)
                 tried = []
             if unsent:
                 release_unsent([job.row for job, _ in unsent])
-                self._forget(unsent)
+                self._count_written(unsent)
         except DATABASE_ERRORS:
             for each_job in (*tried, *unsent):
                 self.done.put(each_job)
@@ -220,16 +220,16 @@ class Dispatcher:
             for result in results:
                 self._finish([result])
 
-    def _forget(self, written: Sequence[tuple[DispatchJob, SendResult | None]]) -> None:
+    def _count_written(self, written: Sequence[tuple[DispatchJob, SendResult | None]]) -> None:
         self.away_since = None
-        self.in_hand -= len(written)
+        self.in_progress -= len(written)
         self.sent += sum(outcome is not None for _, outcome in written)
 
     def _collect(self) -> list[tuple[DispatchJob, SendResult | None]]:
         batch: list[tuple[DispatchJob, SendResult | None]] = []
-        until = time.monotonic() + (FIRST_RESULT if self.in_hand else 0)
+        until = time.monotonic() + (FIRST_RESULT if self.in_progress else 0)
         with contextlib.suppress(queue.Empty):
-            while len(batch) < self.in_hand:
+            while len(batch) < self.in_progress:
                 batch.append(self.done.get(timeout=max(0, until - time.monotonic())))
                 until = min(until, time.monotonic() + FURTHER_RESULTS) if len(batch) == 1 else until
         return batch

@@ -43,15 +43,15 @@ def expand_changes_of(bookings: Collection[UUID]) -> None:
 
 def _next_changes() -> list[UUID]:
     """Return the ids of changes to expand. Apps take turns, so that none delays the others."""
-    found: list[tuple[UUID, UUID]] = []
+    changes: list[tuple[UUID, UUID]] = []
     while True:
         # Of an app with more changes than are read, the next read leaves out all.
-        pending = ChangeCalls.objects.pending().exclude(change__app__in={app for app, _ in found})
+        pending = ChangeCalls.objects.pending().exclude(change__app__in={app for app, _ in changes})
         oldest = pending.order_by("waiting_since", "change").values_list("change__app", "change")
         read = list(oldest[:MAX_PENDING])
-        found += read
+        changes += read
         if len(read) < MAX_PENDING:
-            return [change for _, change in in_turns(found, app_of=itemgetter(0))][:MAX_CHANGES]
+            return [change for _, change in in_turns(changes, app_of=itemgetter(0))][:MAX_CHANGES]
 
 
 def _lock(changes: ChangeCallsQuerySet, *, skip_locked: bool) -> list[ChangeCalls]:

@@ -76,13 +76,16 @@ def _due_checks(kind: str, now: datetime) -> dict[tuple[UUID, str], list[int]]:
     """
     due = LaneCheck.objects.filter(type=kind, next_at__lte=now)
     columns = ("next_at", "app_id", "endpoint", "pk")
-    found = list(due.order_by("next_at", "id").values_list(*columns)[:MAX_CHECKS])
-    if len(found) == MAX_CHECKS:
+    due_checks = list(due.order_by("next_at", "id").values_list(*columns)[:MAX_CHECKS])
+    if len(due_checks) == MAX_CHECKS:
         apps = due.values("app").annotate(first=Min("id"), since=Min("next_at")).order_by("since")
         pks = list(apps.values_list("first", flat=True)[:MAX_CHECKS])
-        found = [*sorted(LaneCheck.objects.filter(pk__in=pks).values_list(*columns)), *found]
+        due_checks = [
+            *sorted(LaneCheck.objects.filter(pk__in=pks).values_list(*columns)),
+            *due_checks,
+        ]
     checks: dict[tuple[UUID, str], list[int]] = {}
-    for _, app_id, endpoint, pk in found:
+    for _, app_id, endpoint, pk in due_checks:
         checks.setdefault((app_id, endpoint), []).append(pk)
     return {lane: checks[lane] for lane in in_turns(checks, app_of=itemgetter(0))}
 

@@ -180,9 +180,9 @@ def writes_held_by_order(now: datetime) -> Q:
     They wait for open earlier writes, and for any write that is being sent, such as a redelivery:
     its worker may have read the booking before the last change.
     """
-    in_hand = Q(state=Delivery.SENDING, next_at__gt=now)
+    being_sent = Q(state=Delivery.SENDING, next_at__gt=now)
     others = Delivery.objects.filter(
-        Q(id__lt=OuterRef("id")) | in_hand,
+        Q(id__lt=OuterRef("id")) | being_sent,
         booking=OuterRef("booking"),
         endpoint=OuterRef("endpoint"),
         type=Delivery.CALENDAR,

@@ -80,7 +80,7 @@ class MailSession:
 
     def send(self, message: EmailMessage) -> Refusals:
         """Send the mail; return the answers about refused recipients if others are accepted."""
-        if self.backend is _of_thread.backend and not self._still_answers():
+        if self.backend is _of_thread.backend and not self._is_session_open():
             _close_kept_session()
             self.backend = get_connection()
         is_usable = False
@@ -99,7 +99,7 @@ class MailSession:
             if not is_usable or _of_thread.mails == MAILS_PER_SESSION:
                 _close_kept_session()
 
-    def _still_answers(self) -> bool:
+    def _is_session_open(self) -> bool:
         """Return whether the kept session is open: a server may end it at any time. Asked before
         the mail, so that none is sent twice.
         """

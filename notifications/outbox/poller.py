@@ -72,7 +72,7 @@ def _attempt(work: Work, what: str) -> None:
         logger.exception("poll: %s are left undone", what)
 
 
-def _poll_for_ever(work: Work, report_round: Work) -> None:
+def _poll_until_stopped(work: Work, report_round: Work) -> None:
     while not _stopped.wait(EVERY):
         work()
         report_round()
@@ -127,7 +127,7 @@ def start_poll_threads(node: str, queues: set[str]) -> None:
     liveness = LivenessFile(node, len(works))
     for number, work in enumerate(works):
         report = partial(liveness.report_round, number)
-        thread = threading.Thread(target=_poll_for_ever, args=(work, report), daemon=True)
+        thread = threading.Thread(target=_poll_until_stopped, args=(work, report), daemon=True)
         thread.start()
         _poll_threads.append(thread)
 

@@ -77,7 +77,7 @@ def release_unsent(rows: Sequence[Delivery]) -> None:
     )
 
 
-def end_unsent(unsent: Sequence[tuple[Delivery, FinalState]]) -> None:
+def finish_unsent(unsent: Sequence[tuple[Delivery, FinalState]]) -> None:
     """End claimed rows that are not to be sent, and do not count the attempt."""
     now = database_now()
     with transaction.atomic():
@@ -95,7 +95,7 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
         if row.webhook_id and row.type == Delivery.WEBHOOK:
             webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
     with transaction.atomic():
-        mine = _end_delivered([row for row, outcome in results if outcome.ok], now)
+        ended_ids = _end_delivered([row for row, outcome in results if outcome.ok], now)
         refused = _refused_retries(results)
         for row, outcome in results:
             if outcome.ok:
@@ -106,22 +106,22 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
                 else _after_failure(row, outcome, now)
             )
             if with_lease([row]).update(**values):
-                mine.add(row.id)
+                ended_ids.add(row.id)
         # Under the rows' locks, so that an erasure finds the data; after a lost lease nothing is
         # stored that could repeat erased data.
         for row, outcome in results:
-            if outcome.keep and row.id in mine:
+            if outcome.keep and row.id in ended_ids:
                 outcome.keep()
-        insert_rows([_attempt(*result, now) for result in results if result[0].id in mine])
-        _note_endpoints([result for result in results if result[0].id not in refused], now)
+        insert_rows([_attempt(*result, now) for result in results if result[0].id in ended_ids])
+        _update_circuit_breakers([result for result in results if result[0].id not in refused], now)
         record_webhook_results(webhooks, now=now)
         recheck_lanes([row for row, _ in results], now)
     for row, outcome in results:
-        if row.id not in mine:
-            _note_lost_try(row, outcome, now)
+        if row.id not in ended_ids:
+            _record_lost_attempt(row, outcome, now)
 
 
-def _note_lost_try(row: Delivery, outcome: SendResult, now: datetime) -> None:
+def _record_lost_attempt(row: Delivery, outcome: SendResult, now: datetime) -> None:
     """Record an attempt after a lost lease, without its answer; locks no other row."""
     with transaction.atomic():
         if Delivery.objects.filter(id=row.id).update():  # else the row is deleted
@@ -180,8 +180,10 @@ def _refused_retries(results: Sequence[tuple[Delivery, SendResult]]) -> set[UUID
     if not failed:
         return set()
     addresses = {row.endpoint for row in failed}
-    known = set(Endpoint.objects.filter(address__in=addresses).values_list("address", flat=True))
-    new = [row for row in failed if row.endpoint not in known]
+    failing_addresses = set(
+        Endpoint.objects.filter(address__in=addresses).values_list("address", flat=True)
+    )
+    new = [row for row in failed if row.endpoint not in failing_addresses]
     full = {app_id for app_id in {row.app_id for row in new} if has_max_failing_servers(app_id)}
     return {row.id for row in new if row.app_id in full}
 
@@ -257,15 +259,15 @@ def retry_delay(kind: str, tries: int, retry_after: int | None = None) -> timede
     return delay * random.uniform(1 - JITTER, 1 + JITTER)
 
 
-def _note_endpoints(results: Sequence[tuple[Delivery, SendResult]], now: datetime) -> None:
+def _update_circuit_breakers(results: Sequence[tuple[Delivery, SendResult]], now: datetime) -> None:
     """Update the circuit breakers; a healthy endpoint has no row and causes no write."""
     marks: Mapping[str, list[tuple[bool, float]]] = defaultdict(list)
     for row, outcome in results:
         if row.endpoint:
             marks[row.endpoint].append((not outcome.server_failed, outcome.seconds))
-    known = Endpoint.objects.filter(address__in=marks).values_list("address", flat=True)
-    troubled = set(known) if marks else set()
+    failing_addresses = Endpoint.objects.filter(address__in=marks).values_list("address", flat=True)
+    failing = set(failing_addresses) if marks else set()
     for address in sorted(marks):
         is_bad = any(not good or seconds > SLOW_SECONDS for good, seconds in marks[address])
-        if is_bad or address in troubled:
+        if is_bad or address in failing:
             record_endpoint_results(address, marks[address], now)

@@ -53,26 +53,26 @@ def delete_outdated(before: datetime, *, batch: int | None = None) -> Iterator[i
     Can be interrupted after any batch and repeated; concurrent runs share the work.
     """
     rows = outdated_deliveries(before)
-    while found := _delete_batch(rows[: batch or BATCH]):
+    while batch_of_deleted := _delete_batch(rows[: batch or BATCH]):
         # Continue in the index: deleted rows remain in it until the vacuum.
-        rows = outdated_deliveries(before).filter(finished_at__gte=found[-1].finished_at)
-        yield len(found)
+        rows = outdated_deliveries(before).filter(finished_at__gte=batch_of_deleted[-1].finished_at)
+        yield len(batch_of_deleted)
 
 
 def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
     with transaction.atomic():
         # A delivery being redelivered now is no longer finished once it is locked.
         locked = rows.select_for_update(of=("self",), skip_locked=True)
-        found = [_Deleted(*row) for row in locked.values_list("id", "change", "finished_at")]
-        if found:
-            changes = {row.change_id for row in found if row.change_id}
+        deleted = [_Deleted(*row) for row in locked.values_list("id", "change", "finished_at")]
+        if deleted:
+            changes = {row.change_id for row in deleted if row.change_id}
             expanded = ChangeCalls.objects.filter(change__in=changes, waiting_since=None)
             # Locked, so that the later of two concurrent runs sees the deletions of the first.
             list(expanded.select_for_update().order_by("change").values_list("change"))
-            _delete([row.id for row in found])
+            _delete([row.id for row in deleted])
             calls = Delivery.objects.filter(change=OuterRef("change"), webhook__isnull=False)
             expanded.filter(~Exists(calls)).delete()
-        return found
+        return deleted
 
 
 def _delete(ids: Sequence[UUID]) -> None:

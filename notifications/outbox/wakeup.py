@@ -52,10 +52,10 @@ class WakeUpThread:
             self._wanted.update(wake_ups)
             if self._process != os.getpid():  # threads do not survive a fork
                 self._process = os.getpid()
-                threading.Thread(target=self._publish_for_ever, daemon=True).start()
+                threading.Thread(target=self._publish_wakeups, daemon=True).start()
         self._asked.set()
 
-    def _publish_for_ever(self) -> None:
+    def _publish_wakeups(self) -> None:
         while True:
             self._asked.wait()
             self._asked.clear()

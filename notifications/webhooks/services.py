@@ -177,8 +177,8 @@ def record_webhook_results(
     for webhook_id, tries in results.items():
         failed = list(takewhile(lambda attempt: not attempt[0], reversed(tries)))
         if failed:
-            gone = any(code == GONE for _, code in failed)
-            _record_failures(webhook_id, len(failed), gone=gone, now=now)
+            is_gone = any(code == GONE for _, code in failed)
+            _record_failures(webhook_id, len(failed), gone=is_gone, now=now)
 
 
 def _record_failures(webhook_id: uuid.UUID, count: int, *, gone: bool, now: datetime) -> None:

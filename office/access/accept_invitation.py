@@ -33,12 +33,12 @@ def show_invitation(request: HttpRequest, invitation_id: uuid.UUID) -> HttpRespo
     signature = request.GET.get("signature", "")
     try:
         invitation = find_invitation(invitation_id, signature, now=timezone.now())
-        return accept_or_ask(request, invitation)
+        return show_or_accept_invitation(request, invitation)
     except (BadInvitationLink, NotFound):
         return show_page(request, status=403, is_valid=False)
 
 
-def accept_or_ask(request: HttpRequest, invitation: Invitation) -> HttpResponse:
+def show_or_accept_invitation(request: HttpRequest, invitation: Invitation) -> HttpResponse:
     account = account_of_invitation(invitation)
     form = new_password_form(request, account, invitation) if needs_password(account) else None
     without_password = form is None or (settings.OIDC_ISSUER and "oidc" in request.POST)

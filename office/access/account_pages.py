@@ -53,8 +53,8 @@ def name_browser(user_agent: str) -> str:
     browser = next((name for mark, name in BROWSERS if mark in user_agent), _("Unknown browser"))
     system = next((name for mark, name in SYSTEMS if mark in user_agent), "")
     # Translators: "Firefox on Linux".
-    both = _("%(browser)s on %(system)s")
-    return both % {"browser": browser, "system": system} if system else browser
+    browser_and_system = _("%(browser)s on %(system)s")
+    return browser_and_system % {"browser": browser, "system": system} if system else browser
 
 
 @login_required
@@ -64,7 +64,7 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     current = request.session.session_key
     if request.method == "POST":
         if "others" in request.POST and not is_confirmed(request):
-            return _ask_to_end_others(request, rows.exclude(session_key=current).count())
+            return _confirm_ending_sessions(request, rows.exclude(session_key=current).count())
         if "others" in request.POST:
             ended = end_sessions(rows.exclude(session_key=current))
             messages.success(request, _("Sessions ended: %(count)s.") % {"count": ended})
@@ -85,7 +85,7 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
     return render(request, "office/sessions.html", context)
 
 
-def _ask_to_end_others(request: HttpRequest, count: int) -> HttpResponse:
+def _confirm_ending_sessions(request: HttpRequest, count: int) -> HttpResponse:
     context = {
         "title": _("End all other sessions?"),
         "sentence": _("Other browsers and devices have to log in again."),

@@ -117,10 +117,10 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
                 raise PermissionDenied
             is_ending = bool({"revoke", "remove"} & request.POST.keys())
             if is_ending and not is_confirmed(request):
-                return self._ask_to_end(request, app)
+                return self._confirm_removal(request, app)
             if not is_ending:
                 require_fresh_log_in(request)
-            form = self._carry_out_post(request, app)
+            form = self._apply_post(request, app)
             if form is None:
                 return HttpResponseRedirect(self._next_page(request, app))
         members = app.memberships.select_related("account").order_by("account__email")
@@ -143,7 +143,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             and account.has_perm("apps_config.change_account"),
         )
 
-    def _ask_to_end(self, request: HttpRequest, app: App) -> HttpResponse:
+    def _confirm_removal(self, request: HttpRequest, app: App) -> HttpResponse:
         """Ask before an invitation is revoked or a member removed."""
         if "revoke" in request.POST:
             invitation = find_row(app.invitations.open(), request.POST.get("invitation", ""))
@@ -173,7 +173,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
             return reverse("admin:apps_config_membership_of", args=[app.pk])
         return reverse("admin:index")
 
-    def _carry_out_post(self, request: HttpRequest, app: App) -> InviteForm | None:
+    def _apply_post(self, request: HttpRequest, app: App) -> InviteForm | None:
         """Perform the POSTed action; return the form if it is invalid."""
         try:
             if "invite" in request.POST:

@@ -115,7 +115,7 @@ def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def language_choices(kept: str) -> list[tuple[str, str]]:
     """Return the languages of e-mails and pages."""
-    return _with_kept([("", gettext("English (default)")), *language_names().items()], kept)
+    return _with_stored([("", gettext("English (default)")), *language_names().items()], kept)
 
 
 def edits_choices(kept: str) -> list[tuple[str, str]]:
@@ -125,7 +125,7 @@ def edits_choices(kept: str) -> list[tuple[str, str]]:
         (App.WARN, gettext("Warn only: the booking is unchanged")),
         (App.FOLLOW, gettext("Follow: move or cancel the booking too")),
     ]
-    return _with_kept(known, kept)
+    return _with_stored(known, kept)
 
 
 def stale_choices(kept: str) -> list[tuple[str, str]]:
@@ -134,7 +134,7 @@ def stale_choices(kept: str) -> list[tuple[str, str]]:
         (App.WARN, gettext("Warn, but keep offering times")),
         (App.BLOCK, gettext("Stop offering the resource")),
     ]
-    return _with_kept(choices, kept)
+    return _with_stored(choices, kept)
 
 
 def challenge_choices(kept: str) -> list[tuple[str, str]]:
@@ -143,7 +143,7 @@ def challenge_choices(kept: str) -> list[tuple[str, str]]:
         ("off", gettext("Off")),
         ("altcha", gettext("ALTCHA: the browser solves a short task")),
     ]
-    return _with_kept(choices, kept)
+    return _with_stored(choices, kept)
 
 
 # Settings with choices; the function's parameter is the stored value.
@@ -155,7 +155,7 @@ CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
 }
 
 
-def _with_kept(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
+def _with_stored(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
     unknown = (kept, gettext("%(value)s (unknown)") % {"value": kept})
     return choices if kept in dict(choices) else [*choices, unknown]
 
@@ -446,24 +446,24 @@ class AppForm(CheckedForm, forms.ModelForm):
         words = gettext("Line %(number)s: %(fault)s")
         return [
             words % {"number": place + 1, "fault": fault}
-            for place, of_it in faults.items()
-            for fault in of_it
+            for place, field_faults in faults.items()
+            for fault in field_faults
         ]
 
     def _changed_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """Return the changed settings; an emptied field removes its setting."""
-        found: dict[str, Any] = {}
+        changed: dict[str, Any] = {}
         for name in self.changed_data:
             if name == SWITCH and SWITCH in given:
-                found["disable_emails"] = not given[SWITCH]
+                changed["disable_emails"] = not given[SWITCH]
             elif name in LISTS and name in given:
                 lines = [text.strip() for text in given[name].splitlines()]
-                found[name] = [text for text in lines if text] or None
+                changed[name] = [text for text in lines if text] or None
             elif name in (*FLAGS, *NUMBERS) and name in given:
-                found[name] = given[name]
+                changed[name] = given[name]
             elif name in SETTINGS and name in given:
-                found[name] = given[name] or None
-        return found
+                changed[name] = given[name] or None
+        return changed
 
 
 def save_logo(app: App, given: Mapping[str, Any]) -> App:

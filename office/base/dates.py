@@ -23,9 +23,9 @@ def office_zone(request: HttpRequest) -> str:
     of_apps = apps.values_list("settings__default_timezone", flat=True)
     of_resources = apps.filter(resources__deleted_at=None).order_by("-resources__id")
     for names in (of_apps, of_resources.values_list("resources__timezone", flat=True)):
-        known = Counter(name for name in names[:MAX_SAMPLED] if name in ZONES)
-        if known:
-            return current_zone_name(known.most_common(1)[0][0])
+        counts = Counter(name for name in names[:MAX_SAMPLED] if name in ZONES)
+        if counts:
+            return current_zone_name(counts.most_common(1)[0][0])
     return "UTC"
 
 

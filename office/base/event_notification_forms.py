@@ -114,12 +114,12 @@ class EventNotificationForm(CheckedForm, forms.ModelForm):
         }
         serializer = EventNotificationSerializer(data=body)
         if serializer.is_valid():
-            return given | self._of_no_other_kind(kind) | serializer.validated_data
+            return given | self._cleared_fields_of_other_kinds(kind) | serializer.validated_data
         for path, faults in flatten_faults(serializer.errors):
             self.add_faults({path.removeprefix("settings."): faults})
         return given
 
-    def _of_no_other_kind(self, kind: str) -> dict[str, Any]:
+    def _cleared_fields_of_other_kinds(self, kind: str) -> dict[str, Any]:
         others = {name for key, names in FIELDS_OF.items() if key != kind for name in names}
         return {name: None if name == "expected_response_code" else "" for name in others}
 

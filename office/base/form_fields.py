@@ -236,7 +236,7 @@ class ZoneField(forms.CharField):
             return None
         names = zones_of_offset(offset)
         if len(names) > 1:
-            given = {"offset": offset, "zones": ", ".join(_best_known(names))}
+            given = {"offset": offset, "zones": ", ".join(_example_zones(names))}
             raise forms.ValidationError(
                 gettext("Several time zones have %(offset)s, such as %(zones)s. Type a city."),
                 params=given,
@@ -283,7 +283,7 @@ def zones_of_offset(offset: str) -> list[str]:
     return [name for name, words in zone_offsets(today) if words == offset]
 
 
-def _best_known(names: Sequence[str]) -> list[str]:
+def _example_zones(names: Sequence[str]) -> list[str]:
     """Return a few of the zones, first those of EXAMPLES."""
     return [*(name for name in EXAMPLES if name in names), *names][:3]
 

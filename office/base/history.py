@@ -94,14 +94,14 @@ class HistoryPages(ModelPages[Row]):
         number = Paginator(rows, PER_PAGE).get_page(request.GET.get("p"))
         # One more than is shown, to compare the last one with.
         first = (number.number - 1) * PER_PAGE
-        found = list(rows[first : first + PER_PAGE + 1])
+        changes = list(rows[first : first + PER_PAGE + 1])
         return self.show_page(
             request,
             "office/history.html",
             title=_("History: %(row)s")
-            % {"row": self.row_title(current or row_at_step(self.model, found[0]))},
+            % {"row": self.row_title(current or row_at_step(self.model, changes[0]))},
             original=current,
-            steps=list(_steps(request, found)),
+            steps=list(_steps(request, changes)),
             number=number,
         )
 
@@ -129,10 +129,10 @@ def row_at_step(model: type[Row], row: HistoricalChanges) -> Row:
     return model(**kept)
 
 
-def _steps(request: HttpRequest, found: list[HistoricalChanges]) -> Iterator[HistoryStep]:
-    names, rows = _names(request, found), _names_of_rows(found)
-    for place, row in enumerate(found[:PER_PAGE]):
-        before = found[place + 1] if place + 1 < len(found) else None
+def _steps(request: HttpRequest, changes: list[HistoricalChanges]) -> Iterator[HistoryStep]:
+    names, rows = _names(request, changes), _names_of_rows(changes)
+    for place, row in enumerate(changes[:PER_PAGE]):
+        before = changes[place + 1] if place + 1 < len(changes) else None
         yield HistoryStep(
             at=row.history_date,
             what=CHANGES[row.history_type],
@@ -144,24 +144,24 @@ def _steps(request: HttpRequest, found: list[HistoricalChanges]) -> Iterator[His
         )
 
 
-def _names(request: HttpRequest, found: Sequence[HistoricalChanges]) -> Mapping[str, str]:
+def _names(request: HttpRequest, changes: Sequence[HistoricalChanges]) -> Mapping[str, str]:
     """Return readable names: of keys by their name in the log, of accounts by id."""
-    calls = {row.history_change_reason for row in found if row.history_change_reason}
-    beginnings = {match[2]: call for call in calls if (match := KEY.fullmatch(call))}
+    calls = {row.history_change_reason for row in changes if row.history_change_reason}
+    calls_by_key = {match[2]: call for call in calls if (match := KEY.fullmatch(call))}
     names: dict[str, str] = {}
-    if beginnings:
-        wanted = Q(pk__in=[])
-        for start in beginnings:
+    if calls_by_key:
+        condition = Q(pk__in=[])
+        for start in calls_by_key:
             span = (uuid.UUID(start + "0" * 24), uuid.UUID(start + "f" * 24))
-            wanted |= Q(id__range=span)
-        keys = Credential.objects.filter(wanted, scope_of(request).rows("app"))
+            condition |= Q(id__range=span)
+        keys = Credential.objects.filter(condition, scope_of(request).rows("app"))
         for key in keys.only("id", "kind", "prefix", "description"):
             call = f"{key.kind} key {str(key.id)[:8]}"
             words = KEY_WORDS[key.kind] % {"key": f"{key.prefix}…"}
             words += f" ({key.description})" if key.description else ""
             # Keys of the same millisecond share the start of the id: keep the log's name.
             names[call] = _key_words(call) if call in names else words
-    nameless = {row.history_user_id for row in found if not row.history_change_reason} - {None}
+    nameless = {row.history_user_id for row in changes if not row.history_change_reason} - {None}
     if nameless:
         for account in Account.objects.filter(id__in=nameless).only("id", "email"):
             names[str(account.id)] = account.email
@@ -174,12 +174,12 @@ def _key_words(name: str) -> str:
     return KEY_WORDS[matched[1]] % {"key": matched[2]} if matched else name
 
 
-def _names_of_rows(found: Sequence[HistoricalChanges]) -> RowNames:
+def _names_of_rows(changes: Sequence[HistoricalChanges]) -> RowNames:
     """Return the names of the rows that foreign keys refer to, with one query per model."""
     names: dict[object, str] = {}
-    for field in found[0].tracked_fields if found else ():
+    for field in changes[0].tracked_fields if changes else ():
         if is_reference(field):
-            keys = {getattr(row, field.attname) for row in found} - {None}
+            keys = {getattr(row, field.attname) for row in changes} - {None}
             rows = field.related_model._base_manager.in_bulk(keys)
             names |= {key: str(row) for key, row in rows.items()}
     return names

@@ -44,17 +44,17 @@ class Scope:
 
     def allows(self, app_id: uuid.UUID | None, least: str) -> bool:
         """Return whether a member has the role in that app; None: in any app."""
-        known = self.ids(least)
-        return bool(known) if app_id is None else app_id in known
+        app_ids = self.ids(least)
+        return bool(app_ids) if app_id is None else app_id in app_ids
 
     def rows(self, *paths: str, least: str = Membership.VIEWER) -> Q:
         """Match rows of apps with the role `least` or a higher one; `paths`: lookups to the app."""
         if self.is_staff:
             return Q()
-        found = Q(pk__in=[])
+        condition = Q(pk__in=[])
         for path in paths:
-            found |= Q(**{f"{path}__in" if path == "pk" else f"{path}_id__in": self.ids(least)})
-        return found
+            condition |= Q(**{f"{path}__in" if path == "pk" else f"{path}_id__in": self.ids(least)})
+        return condition
 
     def apps(self, least: str = Membership.VIEWER) -> QuerySet[App]:
         rows = App.objects.open().order_by("name", "slug")

@@ -82,7 +82,7 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
         self: "BookingAdmin", request: HttpRequest, bookings: QuerySet[Booking]
     ) -> HttpResponse | None:
         if name in QUESTIONS and not is_confirmed(request):
-            return self.ask_for_several(request, bookings, name)
+            return self.confirm_bulk_action(request, bookings, name)
         actor, done = actor_of(request), 0
         with bulk_request():
             for booking in bookings.select_related("app", "event"):
@@ -265,7 +265,7 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         return MAKE.is_held(request)
 
     # --- Actions ----------------------------------------------------------------------------------
-    def ask_for_several(
+    def confirm_bulk_action(
         self, request: HttpRequest, bookings: QuerySet[Booking], name: str
     ) -> HttpResponse:
         """Ask for confirmation; list the first bookings with their e-mails."""

@@ -74,18 +74,18 @@ def fetch_customer_facts(people: Sequence[AppCustomer], now: datetime) -> dict[i
     latest = snapshots.filter(booking__created_at__in=moments).order_by("id")
     typed = {(row.app_id, row.address): (row.name, row.email) for row in latest}
     problems = _mail_problems(people)
-    found = {}
+    facts = {}
     for person in people:
         key = (person.app_id, person.address)
         row: Mapping[str, Any] = counted.get(key, {})
-        found[person.pk] = CustomerFacts(
+        facts[person.pk] = CustomerFacts(
             *typed.get(key, ("", person.address)),
             row.get("last"),
             row.get("next"),
             row.get("no_shows", 0),
             problems.get(key, ""),
         )
-    return found
+    return facts
 
 
 def _customer_rows(people: Sequence[AppCustomer]) -> QuerySet[Any]:
@@ -102,10 +102,10 @@ def _mail_problems(people: Sequence[AppCustomer]) -> dict[tuple[Any, str], str]:
         app__in={person.app_id for person in people},
         address__in={person.address for person in people},
     )
-    found: dict[tuple[Any, str], list[str]] = {}
+    problems: dict[tuple[Any, str], list[str]] = {}
     for row in rows.order_by("reason"):
-        found.setdefault((row.app_id, row.address), []).append(str(MAIL_PROBLEMS[row.reason]))
-    return {key: ", ".join(words) for key, words in found.items()}
+        problems.setdefault((row.app_id, row.address), []).append(str(MAIL_PROBLEMS[row.reason]))
+    return {key: ", ".join(words) for key, words in problems.items()}
 
 
 def _chosen_app(request: HttpRequest) -> uuid.UUID | None:

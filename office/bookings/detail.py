@@ -187,7 +187,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
         message = _message(request)
         is_possible = GRAPHS[booking.graph].next_state(booking.state, name) is not None
         if is_possible and name in QUESTIONS and not is_confirmed(request):
-            return self._ask_to_act(request, booking, name, message)
+            return self._confirm_action(request, booking, name, message)
         try:
             done = apply_action(
                 app=booking.app,
@@ -206,7 +206,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
             show_refusal(request, booking, refusal)
         return self.redirect_to_row(booking)
 
-    def _ask_to_act(
+    def _confirm_action(
         self, request: HttpRequest, booking: Booking, name: str, message: str
     ) -> HttpResponse:
         title, button = QUESTIONS[name]

@@ -55,7 +55,7 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         query.pop(CURSOR, None)
         query.pop(PAGE_VAR, None)
         query.pop(ORDER_VAR, None)  # the file has all rows, the newest first
-        changelist = self.get_changelist_instance(_narrowed(request, query))
+        changelist = self.get_changelist_instance(_with_query(request, query))
         rows = reverse("admin:bookings_booking_export_rows")
         return self.show_page(
             request,
@@ -77,22 +77,24 @@ class BookingExport(ReadOnlyAdmin[Booking]):
         query = request.GET.copy()
         after = str(query.pop(CURSOR, [""])[0])
         query.pop(ORDER_VAR, None)
-        bookings = self.get_changelist_instance(_narrowed(request, query)).queryset.order_by("-id")
+        bookings = self.get_changelist_instance(_with_query(request, query)).queryset.order_by(
+            "-id"
+        )
         try:
             bookings = bookings.filter(id__lt=uuid.UUID(after)) if after else bookings
         except ValueError:
             return JsonResponse({"error": "`after` must be an id."}, status=422)
-        found = list(bookings[:BATCH])
-        for app_id, count in Counter(booking.app_id for booking in found).items():
+        batch = list(bookings[:BATCH])
+        for app_id, count in Counter(booking.app_id for booking in batch).items():
             about = {"bookings": count}
             record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
         out = io.StringIO()
         lines = csv.writer(out)
         if not after:
             lines.writerow(COLUMNS)
-        lines.writerows(_row(booking) for booking in found)
-        following = str(found[-1].id) if len(found) == BATCH else None
-        return JsonResponse({"csv": out.getvalue(), "count": len(found), "next": following})
+        lines.writerows(_row(booking) for booking in batch)
+        following = str(batch[-1].id) if len(batch) == BATCH else None
+        return JsonResponse({"csv": out.getvalue(), "count": len(batch), "next": following})
 
 
 def filter_words(changelist: ChangeList) -> list[tuple[str, str]]:
@@ -122,7 +124,7 @@ def file_name(query: QueryDict) -> str:
     return f"bookings-{first}-{last}.csv"
 
 
-def _narrowed(request: HttpRequest, query: QueryDict) -> HttpRequest:
+def _with_query(request: HttpRequest, query: QueryDict) -> HttpRequest:
     """Return the request with the list's filters only."""
     vars(request)["GET"] = query
     return request
@@ -132,7 +134,7 @@ def _row(booking: Booking) -> Sequence[str]:
     event, people = booking.event, booking.customers.all()
     place = first_known_zone(booking.resource.timezone)
     return [
-        _harmless(text)
+        _escape_formula(text)
         for text in (
             str(booking.id),
             booking.state,
@@ -156,5 +158,5 @@ def _joined(texts: Iterator[str]) -> str:
     return "; ".join(filter(None, texts))
 
 
-def _harmless(text: str) -> str:
+def _escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text

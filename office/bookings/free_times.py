@@ -28,10 +28,10 @@ def find_other_calendar(booking: Booking, resource_id: object) -> Calendar | Non
     if not resource_id or str(resource_id) == str(booking.resource_id):
         return None
     try:
-        wanted = uuid.UUID(str(resource_id))
+        wanted_id = uuid.UUID(str(resource_id))
     except ValueError:
-        wanted = uuid.UUID(int=0)
-    calendar = target_calendar(booking.app, resource_id=wanted)
+        wanted_id = uuid.UUID(int=0)
+    calendar = target_calendar(booking.app, resource_id=wanted_id)
     if calendar is None:
         raise Invalid.at("resource_id", _("There is no such resource."))
     return calendar
@@ -49,8 +49,8 @@ def resources_to_move_to(booking: Booking) -> list[Resource]:
         rows = rows.order_by("project_resources__position", "name")
     else:
         rows = rows.order_by("name", "id")
-    found = list(rows[:MAX_RESOURCES])
-    return found if booking.resource in found else [booking.resource, *found]
+    resources = list(rows[:MAX_RESOURCES])
+    return resources if booking.resource in resources else [booking.resource, *resources]
 
 
 def find_free_times(

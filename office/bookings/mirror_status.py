@@ -35,8 +35,8 @@ class MirrorStatus(NamedTuple):
 
 def mirror_status_of(booking: Booking) -> list[MirrorStatus]:
     """Return the status of the booking's event and its companions: one query."""
-    of_it = Q(event=booking.event_id) | Q(event__main=booking.event_id)
-    rows = WrittenEvent.objects.filter(of_it).select_related("calendar__resource")
+    condition = Q(event=booking.event_id) | Q(event__main=booking.event_id)
+    rows = WrittenEvent.objects.filter(condition).select_related("calendar__resource")
     return [_in_words(row) for row in rows.order_by("id")]
 
 

@@ -148,8 +148,8 @@ class SavedFilterPages(ModelPages[Booking]):
             with transaction.atomic():
                 saved.save()
         except IntegrityError:
-            taken = _("You already have a filter “%(name)s”.") % {"name": saved.name}
-            messages.error(request, taken)
+            name_taken = _("You already have a filter “%(name)s”.") % {"name": saved.name}
+            messages.error(request, name_taken)
             return
         messages.success(request, done % {"name": saved.name})
 

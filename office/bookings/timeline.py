@@ -129,10 +129,10 @@ def change_words(change: StateChange, keys: Mapping[str, str]) -> str:
 def _key_descriptions(app_id: uuid.UUID, changes: Sequence[StateChange]) -> dict[str, str]:
     """Return the descriptions of the keys by the beginnings of their ids."""
     starts = {matched[2] for change in changes if (matched := KEY.fullmatch(change.actor))}
-    wanted = Q(pk__in=[])
+    condition = Q(pk__in=[])
     for start in starts:
-        wanted |= Q(id__range=(uuid.UUID(start + "0" * 24), uuid.UUID(start + "f" * 24)))
-    rows = Credential.objects.filter(wanted, app=app_id) if starts else ()
+        condition |= Q(id__range=(uuid.UUID(start + "0" * 24), uuid.UUID(start + "f" * 24)))
+    rows = Credential.objects.filter(condition, app=app_id) if starts else ()
     return {str(row.id)[:8]: row.description for row in rows}
 
 

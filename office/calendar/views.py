@@ -122,12 +122,12 @@ def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) 
         "mayMove": _may(request, app, MOVE),
         "view": request.GET.get("view", ""),
         "date": request.GET.get("date", ""),
-        "nextWeek": _monday_if_week_is_over(chosen, timezone.now()),
+        "nextWeek": _next_monday_if_week_has_ended(chosen, timezone.now()),
         "zone": request.GET.get("zone", ""),
     }
 
 
-def _monday_if_week_is_over(resources: list[Resource], now: datetime) -> str:
+def _next_monday_if_week_has_ended(resources: list[Resource], now: datetime) -> str:
     """Return the coming Monday if today is a Sunday and no booking remains today, else ""."""
     if not resources:
         return ""

@@ -199,9 +199,9 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         calendar = self.get_object(request, object_id) if object_id else None
-        return self._standing(request, calendar) if calendar else {}
+        return self._sync_values(request, calendar) if calendar else {}
 
-    def _standing(self, request: HttpRequest, calendar: Calendar) -> dict[str, Any]:
+    def _sync_values(self, request: HttpRequest, calendar: Calendar) -> dict[str, Any]:
         """Return the texts of the calendar's state, for the template."""
         connection = getattr(calendar, "connection", None)
         state = state_of(calendar)
@@ -233,7 +233,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     def extra_pages(self) -> Iterable[ExtraPage]:
         of_one = {
             "reconnect": self.reconnect,
-            "try": self.try_out,
+            "try": self.test_connection_page,
             "sync": self.sync,
             "primary": self.set_primary,
             "disconnect": self.disconnect,
@@ -247,7 +247,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             yield ExtraPage(path, not_found_as_404(view), name, "change")
 
     @method_decorator(require_POST)
-    def try_out(self, request: HttpRequest, object_id: str) -> HttpResponse:
+    def test_connection_page(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Test the connection and show the result."""
         calendar = self.find_connected(request, object_id)
         result = test_connection(calendar)

@@ -72,15 +72,15 @@ def need_attention(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Cal
     can fix. Deleted ones are left out, also those of deleted resources and archived apps.
     """
     is_in_need = Q(state__in=(STALE, STOPPED)) | Q(connection__problem__in=FINAL_ERRORS)
-    return _in_use(calendars, now).filter(is_in_need)
+    return _connected_calendars(calendars, now).filter(is_in_need)
 
 
 def calendars_in_first_sync(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
     """Return the calendars in their first sync, without deleted ones."""
-    return _in_use(calendars, now).filter(Q(state=FIRST_SYNC))
+    return _connected_calendars(calendars, now).filter(Q(state=FIRST_SYNC))
 
 
-def _in_use(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+def _connected_calendars(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
     """Return the connected calendars in use; few compared with calendars of the service."""
     rows = calendars.filter(deleted_at=None, connection__isnull=False)
     rows = rows.filter(resource__deleted_at=None, resource__app__archived_at=None)

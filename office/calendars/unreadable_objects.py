@@ -35,7 +35,7 @@ def list_unreadable(connection: Connection, *, is_feed: bool) -> UnreadableObjec
     number = rows.count()
     latest = rows.order_by(F("problem_since").desc(nulls_last=True), "id")[:NAMED]
     latest = latest.only("connection", "href", "problem", "problem_since")
-    named = [_told(row, is_feed) for row in latest]
+    named = [_object_texts(row, is_feed) for row in latest]
     return (
         UnreadableObject(unreadable_count_text(number), named, number - len(named))
         if number
@@ -51,7 +51,7 @@ def unreadable_count_text(number: int) -> str:
     return words % {"count": number_format(number, force_grouping=True)}
 
 
-def _told(row: ExternalObject, is_feed: bool) -> tuple[str, str, str]:
+def _object_texts(row: ExternalObject, is_feed: bool) -> tuple[str, str, str]:
     since = ""
     if row.problem_since:
         since = _("since %(moment)s") % {"moment": moment_words(row.problem_since)}

@@ -134,7 +134,7 @@ def explain_days(
     found = explain_query(query)[0]
     links = ReasonLinks(found, resource, project)
     return [
-        _tell_day(day, pieces, resource.timezone, links, moment)
+        _explain_day(day, pieces, resource.timezone, links, moment)
         for day, pieces in cut_into_days(found.segments, resource.timezone)
     ]
 
@@ -152,7 +152,7 @@ def cut_into_days(segments: Sequence[Segment], zone: str) -> list[tuple[date, li
     return list(days.items())
 
 
-def _tell_day(
+def _explain_day(
     day: date, pieces: list[Segment], zone: str, links: "ReasonLinks", moment: datetime | None
 ) -> ExplainedDay:
     begin = day_start(day, zone)
@@ -171,7 +171,7 @@ def _tell_day(
                 begins=(piece.start - begin) // 60,
                 lasts=(piece.end - piece.start) // 60,
                 holds_moment=moment is not None and piece.start <= moment.timestamp() < piece.end,
-                reasons=[links.tell(reason) for reason in piece.reasons],
+                reasons=[links.explain_reason(reason) for reason in piece.reasons],
             )
         )
     return ExplainedDay(day, length // 3600, stretches)
@@ -218,7 +218,7 @@ class ReasonLinks:
             found[own] = (text, address)
         return found
 
-    def tell(self, reason: Reason) -> ExplainedReason:
+    def explain_reason(self, reason: Reason) -> ExplainedReason:
         source = reason.source or ""
         name = self.names.get(source)
         return ExplainedReason(

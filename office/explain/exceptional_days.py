@@ -164,16 +164,16 @@ def _notes_by_day(
     """Return the names of the rules and holidays of each day."""
     lo, hi = _reading_of_date(first), _reading_of_date(last)
     schedule, own = split_schedule(rules)
-    found: dict[date, list[str]] = {}
+    notes: dict[date, list[str]] = {}
     for rule in (*own, *(schedule or ())):
         if isinstance(rule.details, HolidayCalendar):
             for holiday in holidays_between(rule.details, lo, hi):
-                found.setdefault(_date_of_reading(holiday.day), []).append(holiday.name)
+                notes.setdefault(_date_of_reading(holiday.day), []).append(holiday.name)
         elif rule.label:
             for start, end in _local_spans_of_rule(rule, zone, lo, hi):
                 for reading in range(max(start, lo) // DAY * DAY, min(end, hi), DAY):
-                    found.setdefault(_date_of_reading(reading), []).append(rule.label)
-    return found
+                    notes.setdefault(_date_of_reading(reading), []).append(rule.label)
+    return notes
 
 
 def _local_spans_of_rule(rule: ConstraintRule, zone: str, lo: int, hi: int) -> Sequence[Span]:

@@ -107,11 +107,11 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     now = timezone.now()
     answer: dict[str, Any] = {"errors": {}, "days": None, "problem": ""}
     try:
-        answer["days"] = _draw(request, edited, rules, now)
+        answer["days"] = _preview_days(request, edited, rules, now)
     except Refusal as refusal:
         answer["problem"] = translate_sentence(refusal.message)
     answer["year"] = find_exceptional_days(rules, edited.zone, today_in(edited.zone, now))
-    return answer | {"outside": _say_outside(edited, rules, now)}
+    return answer | {"outside": _outside_summary(edited, rules, now)}
 
 
 @json_view("GET")
@@ -169,13 +169,13 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     """Return errors by rule: `{"2": {"end": ["Must differ from start."]}}`. Errors of a whole rule,
     or of the list, are at `name`.
     """
-    found: dict[str, dict[str, list[str]]] = {}
+    errors: dict[str, dict[str, list[str]]] = {}
     for path, messages in error.errors.items():
         position, *steps = path.split(".")
         field = steps[1] if len(steps) > 1 else "name"
         sentences = map(translate_sentence, messages)
-        found.setdefault(position, {}).setdefault(field, []).extend(sentences)
-    return found
+        errors.setdefault(position, {}).setdefault(field, []).extend(sentences)
+    return errors
 
 
 def _find_owner(request: HttpRequest, body: dict[str, Any]) -> EditedRulesOwner:
@@ -228,7 +228,7 @@ def _id(value: object) -> uuid.UUID:
 
 
 # --- Preview --------------------------------------------------------------------------------------
-def _draw(
+def _preview_days(
     request: HttpRequest, edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
 ) -> list[dict[str, Any]] | None:
     """Return two weeks from today, as /availability/explain would if the rules were saved."""
@@ -284,7 +284,9 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
 
 
 # --- Bookings outside the rules -------------------------------------------------------------------
-def _say_outside(edited: EditedRulesOwner, rules: ConstraintRules, now: datetime) -> dict[str, Any]:
+def _outside_summary(
+    edited: EditedRulesOwner, rules: ConstraintRules, now: datetime
+) -> dict[str, Any]:
     """Return the number of future bookings that the rules would not allow, and the first of
     them.
     """
@@ -342,14 +344,14 @@ def find_bookings_outside(
         outside.setdefault(span.resource_id, []).append(span)
     ids = [span.booking_id for of_one in outside.values() for span in of_one[:NAMED_IN_BULK]]
     texts = {key: record["text"] for key, record in _outside_records(ids).items()}
-    found = {}
+    texts_by_resource = {}
     for resource in edited:
         of_one = outside.get(resource.pk, [])
-        found[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
-        if more := len(of_one) - len(found[resource]):
+        texts_by_resource[resource] = [texts[span.booking_id] for span in of_one[:NAMED_IN_BULK]]
+        if more := len(of_one) - len(texts_by_resource[resource]):
             words = ngettext("%(count)s more booking", "%(count)s more bookings", more)
-            found[resource].append(words % {"count": more})
-    return found, len(spans) < MAX_LOOKED_AT
+            texts_by_resource[resource].append(words % {"count": more})
+    return texts_by_resource, len(spans) < MAX_LOOKED_AT
 
 
 def _bookings_to_come(edited: EditedRulesOwner, now: datetime) -> list[BookedSpan]:

@@ -271,7 +271,7 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
         self, request: HttpRequest, deliveries: QuerySet[Delivery]
     ) -> HttpResponse | None:
         if not is_confirmed(request):
-            return self._ask_to_send_again(request, deliveries)
+            return self._confirm_redelivery(request, deliveries)
         for delivery in deliveries:
             if not self.has_send_permission(request, delivery):
                 sentence = gettext("%(name)s: you may only view it.")
@@ -280,7 +280,7 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
             redeliver_and_show_result(request, delivery)
         return None
 
-    def _ask_to_send_again(
+    def _confirm_redelivery(
         self, request: HttpRequest, deliveries: QuerySet[Delivery]
     ) -> HttpResponse:
         count = deliveries.count()

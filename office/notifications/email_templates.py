@@ -108,7 +108,7 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
         if not self.has_view_permission(request):
             raise PermissionDenied
         apps = scope_of(request).apps()
-        app = self._asked_app(request, apps)
+        app = self._requested_app(request, apps)
         return self.show_page(
             request,
             "office/templates.html",
@@ -127,11 +127,11 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
             records=_records(app) if app else [],
         )
 
-    def _asked_app(self, request: HttpRequest, apps: QuerySet[App]) -> App | None:
-        wanted = request.GET.get("app")
-        if not wanted:
+    def _requested_app(self, request: HttpRequest, apps: QuerySet[App]) -> App | None:
+        app_id = request.GET.get("app")
+        if not app_id:
             return apps.first()
-        return find_row(apps, wanted)
+        return find_row(apps, app_id)
 
     def show_row(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Redirect to the editor of the row's kind."""

@@ -165,7 +165,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
             changes = [(row, changes_of(row, form.cleaned_data)) for row in rows]
             if is_confirmed(request):
                 return self._save(request, changes)
-            return self._ask(request, changes, form.cleaned_data["zone"])
+            return self._show_preview(request, changes, form.cleaned_data["zone"])
         return self.show_page(
             request,
             "office/bulk_edit.html",
@@ -184,7 +184,7 @@ class BulkEditPages(OfficeAdmin[Resource]):
             ids = first if len(first) <= MAX_CHOSEN else []
         return BulkEditForm(initial={"resources": ids}, offered=offered)
 
-    def _ask(
+    def _show_preview(
         self,
         request: HttpRequest,
         changes: Sequence[tuple[Resource, Mapping[str, Any]]],

@@ -94,13 +94,13 @@ class ProjectResourceFormSet(BaseInlineFormSet):
 
     def weights(self, project: Project) -> dict[str, int]:
         """Return the weights of the rows' resources: changed ones from here, others as stored."""
-        found = {}
+        weights_by_id = {}
         for form in self.kept_forms():
             resource_id = form.cleaned_data["resource"].pk
             is_changed = {"resource", "weight"} & set(form.changed_data)
             kept = stored_weight(project, resource_id)
-            found[str(resource_id)] = form.cleaned_data["weight"] if is_changed else kept
-        return {each: weight for each, weight in found.items() if weight is not None}
+            weights_by_id[str(resource_id)] = form.cleaned_data["weight"] if is_changed else kept
+        return {each: weight for each, weight in weights_by_id.items() if weight is not None}
 
     def save(self, commit: bool = True) -> list[Any]:
         """The admin calls the service; the lists are for Django's log of changes."""

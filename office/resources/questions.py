@@ -94,7 +94,7 @@ class QuestionsField(forms.Field):
             raise forms.ValidationError(sentence % {"limit": META_KEYS})
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return _compared(read_rows(initial)) != _compared(read_rows(data))
+        return _normalised(read_rows(initial)) != _normalised(read_rows(data))
 
 
 def rows_of(questions: Any) -> list[QuestionRow]:
@@ -124,17 +124,17 @@ def _row_of(key: str, question: Mapping[str, Any]) -> QuestionRow:
 
 def questions_of(rows: Iterable[QuestionRow], *, renumber: bool) -> dict[str, dict[str, Any]]:
     """Return the `customer_fields` of the rows. `renumber`: positions by the order of the rows."""
-    found: dict[str, dict[str, Any]] = {}
+    questions: dict[str, dict[str, Any]] = {}
     for number, row in enumerate(rows):
-        key = row["key"] or _new_key(row["title"], found)
+        key = row["key"] or _new_key(row["title"], questions)
         position = row.get("position")
         if renumber:
             is_in_place = key in NEEDED and list(NEEDED).index(key) == number
             position = None if is_in_place else min(number, MAX_POSITION)
-        found[key] = _question_of(key, row)
+        questions[key] = _question_of(key, row)
         if position is not None:
-            found[key]["position"] = position
-    return found
+            questions[key]["position"] = position
+    return questions
 
 
 def _question_of(key: str, row: QuestionRow) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def read_rows(value: Any) -> list[QuestionRow]:
     ]
 
 
-def _compared(rows: Sequence[QuestionRow]) -> list[list[str]]:
+def _normalised(rows: Sequence[QuestionRow]) -> list[list[str]]:
     return [[row[name].replace("\r\n", "\n").strip() for name in ROW] for row in rows]
 
 

@@ -60,15 +60,15 @@ class RequirementsWidget(TemplateWidget):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[RequirementRow]:
         """The rows in the order of their fields; one without any text or choice was removed."""
-        found: dict[str, RequirementRow] = {}
+        rows_by_number: dict[str, RequirementRow] = {}
         pattern = re.compile(rf"{re.escape(name)}-(\d{{1,4}})-([a-z]+)")
         for key in data:
             matched = pattern.fullmatch(key)
             if matched and matched[2] in COLUMNS:
                 is_list = matched[2] == "resources"
                 given = _list_of(data, key) if is_list else str(data.get(key) or "")
-                found.setdefault(matched[1], {})[matched[2]] = given
-        rows = parse_rows(list(found.values()))
+                rows_by_number.setdefault(matched[1], {})[matched[2]] = given
+        rows = parse_rows(list(rows_by_number.values()))
         return [row for row in rows if row["name"] or row["resources"] or row["tags"]]
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
@@ -107,7 +107,7 @@ class RequirementsField(ShownField):
             raise forms.ValidationError(CHECK_ROWS)
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        return _compared(parse_rows(initial)) != _compared(parse_rows(data))
+        return _normalised(parse_rows(initial)) != _normalised(parse_rows(data))
 
     def shown_value(self, stored: Any) -> list[RequirementRow]:
         return rows_of(stored)
@@ -157,12 +157,12 @@ def _tags_of(row: RequirementRow) -> list[str]:
 def offered_resources(app_id: uuid.UUID, chosen: Iterable[str]) -> dict[str, str]:
     """Return id -> name of the app's first resources by name, and of the chosen ones."""
     rows = Resource.objects.filter(app_id=app_id, deleted_at=None).order_by("name", "id")
-    found = {str(each): name for each, name in rows.values_list("id", "name")[:MAX_RESOURCES]}
-    others = [each for each in chosen if each not in found]
+    names = {str(each): name for each, name in rows.values_list("id", "name")[:MAX_RESOURCES]}
+    others = [each for each in chosen if each not in names]
     if others:
-        known = rows.filter(id__in=[each for each in others if _is_id(each)])
-        found |= {str(each): name for each, name in known.values_list("id", "name")}
-    return found | {each: "" for each in others if each not in found}
+        chosen_rows = rows.filter(id__in=[each for each in others if _is_id(each)])
+        names |= {str(each): name for each, name in chosen_rows.values_list("id", "name")}
+    return names | {each: "" for each in others if each not in names}
 
 
 def requirement_lines(project: Project) -> list[str]:
@@ -196,7 +196,7 @@ def parse_rows(value: Any) -> list[RequirementRow]:
     ]
 
 
-def _compared(rows: Iterable[RequirementRow]) -> list[RequirementRow]:
+def _normalised(rows: Iterable[RequirementRow]) -> list[RequirementRow]:
     """The page lists the resources by name."""
     return [{**row, "resources": sorted(row["resources"])} for row in rows]
 

@@ -97,14 +97,14 @@ class RulesWidget(TemplateWidget):
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> list[RuleRow]:
         """The rows by their numbers; one without a kind was emptied or never filled in."""
-        found: dict[int, RuleRow] = {}
+        rows: dict[int, RuleRow] = {}
         pattern = re.compile(rf"{re.escape(name)}-(\d{{1,4}})-([a-z_]+)")
         for key in data:
             matched = pattern.fullmatch(key)
             if matched and matched[2] in COLUMNS:
-                row = found.setdefault(int(matched[1]), dict.fromkeys(COLUMNS, ""))
+                row = rows.setdefault(int(matched[1]), dict.fromkeys(COLUMNS, ""))
                 row[matched[2]] = str(data.get(key) or "")
-        return [row for _, row in sorted(found.items()) if row["kind"]]
+        return [row for _, row in sorted(rows.items()) if row["kind"]]
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data

@@ -43,7 +43,7 @@ def events(doc: Account) -> list[tuple[str, dict[str, Any]]]:
 
 # --- A first second factor ------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", ["totp", "webauthn"])
-def test_the_first_second_factor_ends_all_tokens(doc: Account, kind: str) -> None:
+def test_adding_a_first_second_factor_ends_all_tokens(doc: Account, kind: str) -> None:
     callers = [caller_of(doc), Caller(issue_key(Credential.ACCESS, account=doc)[1], user=doc.email)]
 
     Authenticator.objects.create(user=doc, type=kind, data={})
@@ -52,7 +52,7 @@ def test_the_first_second_factor_ends_all_tokens(doc: Account, kind: str) -> Non
     assert events(doc) == [("tokens_ended", {"tokens": 2})]
 
 
-def test_further_factors_and_recovery_codes_end_none(doc: Account) -> None:
+def test_further_factors_and_recovery_codes_end_no_tokens(doc: Account) -> None:
     """The control: a token that was made with a code."""
     TOTP.activate(doc, SECRET)
     caller = caller_of(doc)
@@ -69,7 +69,7 @@ def prove(doc: Account) -> Proof:
     )
 
 
-def test_a_log_in_without_a_code_gets_no_token_after_the_first_factor(doc: Account) -> None:
+def test_log_in_without_code_gets_no_token_once_a_factor_is_added(doc: Account) -> None:
     """The password is checked before the factor is added, the token created after it."""
     early, late = prove(doc), prove(doc)
     issue_token(early, "", now=NOW)
@@ -84,7 +84,7 @@ def test_a_log_in_without_a_code_gets_no_token_after_the_first_factor(doc: Accou
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize(("locks", "tokens"), [(True, 0), (False, 1)])
-def test_the_first_factor_waits_for_a_log_in_that_is_creating_a_token(
+def test_adding_a_factor_waits_for_concurrent_token_creation(
     doc: Account, monkeypatch: pytest.MonkeyPatch, locks: bool, tokens: int
 ) -> None:
     """The control: without the lock, the token is created unseen."""
@@ -144,7 +144,7 @@ def by_another_group(doc: Account, app: App, role: str) -> None:
 @pytest.mark.parametrize(
     "change", [by_another_owner, by_an_invitation, by_a_new_group, by_another_group]
 )
-def test_a_token_does_not_become_an_owners(
+def test_becoming_an_owner_ends_earlier_tokens(
     doc: Account,
     tenant: Tenant,
     settings: Any,
@@ -183,7 +183,7 @@ def test_an_owner_who_creates_an_app_keeps_the_token(doc: Account) -> None:
         ("owners", "viewer", 200),
     ],
 )
-def test_a_required_second_factor_stops_tokens_made_without_one(
+def test_required_second_factor_refuses_tokens_created_without_one(
     doc: Account, settings: Any, setting: str, kind: str, status: int
 ) -> None:
     if kind == "staff":
@@ -198,7 +198,7 @@ def test_a_required_second_factor_stops_tokens_made_without_one(
     assert (of_password.get("/app").status, of_command.get("/app").status) == (status, 200)
 
 
-def test_a_token_made_with_a_code_goes_on(doc: Account, settings: Any) -> None:
+def test_token_created_with_a_code_stays_valid(doc: Account, settings: Any) -> None:
     Membership.objects.update(role="owner")
     TOTP.activate(doc, SECRET)
     caller = caller_of(doc)
@@ -208,7 +208,7 @@ def test_a_token_made_with_a_code_goes_on(doc: Account, settings: Any) -> None:
     assert caller.get("/app").status == 200
 
 
-def test_passwords_that_are_switched_off_stop_their_tokens(
+def test_disabling_passwords_refuses_tokens_of_passwords(
     doc: Account, tenant: Tenant, settings: Any
 ) -> None:
     """Not those of commands, nor those of resources, whose passwords still work."""

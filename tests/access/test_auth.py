@@ -20,7 +20,7 @@ REFUSED = (401, {"error": "Valid credentials are required.", "code": "unauthenti
 
 
 @pytest.fixture(autouse=True)
-def _still(clock: Any) -> None:
+def _frozen_clock(clock: Any) -> None:
     """The clock stands still."""
 
 
@@ -106,7 +106,7 @@ def test_the_key_lasts_thirty_days(tenant: Tenant, clock: Any) -> None:
 
 
 @pytest.mark.parametrize("who", ["account", "resource"])
-def test_the_newest_ten_are_kept_and_other_keys_stay(tenant: Tenant, clock: Any, who: str) -> None:
+def test_only_newest_ten_log_in_keys_stay_valid(tenant: Tenant, clock: Any, who: str) -> None:
     account, ada = make_owner(tenant), make_ada(tenant)
     other = issue_key(Credential.ACCESS, account=account, description="Script")[0]
     email = "owner@example.com" if who == "account" else "ada@example.com"
@@ -124,7 +124,7 @@ def test_the_newest_ten_are_kept_and_other_keys_stay(tenant: Tenant, clock: Any,
     assert ada.credentials.exclude(description=LOG_IN_DESCRIPTION).count() == 1
 
 
-def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
+def test_test_mode_is_shown(make_tenant: MakeTenant) -> None:
     make_ada(make_tenant(mode="test"))
 
     answer = auth("ada@example.com")
@@ -133,14 +133,14 @@ def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
 
 
 # --- Several apps ---------------------------------------------------------------------------------
-def test_the_password_tells_whose_resource_it_is(make_tenant: MakeTenant) -> None:
+def test_password_selects_among_resources_with_one_address(make_tenant: MakeTenant) -> None:
     mine = make_ada(make_tenant())
     make_ada(make_tenant(), password="another one")
 
     assert auth("ada@example.com").data["id"] == str(mine.id)
 
 
-def test_where_it_fits_several_the_app_is_to_be_named(make_tenant: MakeTenant) -> None:
+def test_app_is_required_if_password_fits_several_resources(make_tenant: MakeTenant) -> None:
     tenants = [make_tenant(), make_tenant()]
     rows = [make_ada(tenant) for tenant in tenants]
 
@@ -191,7 +191,7 @@ def strangers(tenant: Tenant, other: Tenant) -> dict[str, tuple[str, str, str | 
     }
 
 
-def test_every_refusal_is_the_same_and_costs_one_hash(
+def test_refusals_are_equal_and_cost_one_hash(
     make_tenant: MakeTenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.FAILED_PASSWORDS_PER_HOUR = 0
@@ -239,14 +239,14 @@ def str_of(value: Any) -> Any:
         ),
     ],
 )
-def test_wrong_bodies(db: None, body: Any, errors: dict[str, list[str]]) -> None:
+def test_wrong_bodies_are_refused(db: None, body: Any, errors: dict[str, list[str]]) -> None:
     answer = Answer(Client().post("/v2/auth", body, content_type="application/json"))
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
     assert not FailedLogin.objects.exists()
 
 
-def test_query_and_method_are_strict(db: None) -> None:
+def test_unknown_query_parameters_and_methods_are_refused(db: None) -> None:
     answers = [
         Answer(Client().post("/v2/auth?x=1", {}, content_type="application/json")),
         Answer(Client().get("/v2/auth")),
@@ -259,9 +259,7 @@ def test_query_and_method_are_strict(db: None) -> None:
 
 
 # --- How often (wrong passwords: test_log_in_limits.py) -------------------------------------------
-def test_strangers_are_counted_by_their_address(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_failures_are_counted_per_network(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     make_owner(tenant)
     monkeypatch.setattr("apps_config.authentication.request_rates.limit", 2)
 

@@ -93,7 +93,7 @@ def harbour(make_tenant: Callable[..., Tenant]) -> Tenant:
         (["--kind", "resource", "--resource", "desk@example.com"], "desk@example.com", ""),
     ],
 )
-def test_issue_key_prints_the_key_and_nothing_else(
+def test_issue_key_prints_only_the_key(
     harbour: Tenant, words: list[str], user: str, start: str
 ) -> None:
     lines = run("issue_key", "harbour", *words)
@@ -146,7 +146,7 @@ def test_issue_key_refuses(
 
 
 @pytest.mark.parametrize(("kind", "option"), [("access", "--account"), ("resource", "--resource")])
-def test_issue_key_wants_a_holder_where_there_are_several(
+def test_issue_key_requires_a_holder_if_there_are_several(
     harbour: Tenant, kind: str, option: str
 ) -> None:
     harbour.member("second@example.com")

@@ -46,7 +46,7 @@ def record(made: Any, kind: str, **given: Any) -> dict[str, Any]:
         ("test", "widget", "test_widget_key_"),
     ],
 )
-def test_a_key_of_the_app(make_tenant: MakeTenant, mode: str, kind: str, word: str) -> None:
+def test_create_server_key(make_tenant: MakeTenant, mode: str, kind: str, word: str) -> None:
     tenant = make_tenant(mode=mode)
 
     answer = tenant.post("/credentials", {"kind": kind})
@@ -58,7 +58,7 @@ def test_a_key_of_the_app(make_tenant: MakeTenant, mode: str, kind: str, word: s
     assert Caller(key).call("GET" if body is None else "POST", path, body).status in (200, 422)
 
 
-def test_a_key_with_everything(tenant: Tenant) -> None:
+def test_create_key_with_every_field(tenant: Tenant) -> None:
     given = {"kind": "server", "description": "Night job", "expires_at": "2026-11-20 10:30:00"}
 
     answer = tenant.post("/credentials", given)
@@ -73,7 +73,7 @@ def test_a_key_with_everything(tenant: Tenant) -> None:
     assert (answer.status, answer.json) == (201, {"data": expected})
 
 
-def test_a_key_of_a_resource(tenant: Tenant) -> None:
+def test_create_resource_key(tenant: Tenant) -> None:
     resource = tenant.make_resource(email="ada@example.com")
     body = {"kind": "resource", "resource_id": resource["id"]}
 
@@ -111,7 +111,7 @@ def test_a_key_of_a_resource(tenant: Tenant) -> None:
         ),
     ],
 )
-def test_what_is_refused(
+def test_wrong_keys_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     before = Credential.objects.count()
@@ -122,7 +122,7 @@ def test_what_is_refused(
     assert Credential.objects.count() == before
 
 
-def test_another_apps_resource_gets_no_key_here(tenant: Tenant, make_tenant: MakeTenant) -> None:
+def test_resource_of_another_app_is_refused(tenant: Tenant, make_tenant: MakeTenant) -> None:
     stranger = make_tenant().make_resource()
 
     answer = tenant.post("/credentials", {"kind": "resource", "resource_id": stranger["id"]})
@@ -133,7 +133,7 @@ def test_another_apps_resource_gets_no_key_here(tenant: Tenant, make_tenant: Mak
     )
 
 
-def test_a_secret_is_not_kept_for_a_second_answer(tenant: Tenant) -> None:
+def test_idempotency_key_is_refused_for_secrets(tenant: Tenant) -> None:
     answer = tenant.post("/credentials", {"kind": "server"}, **{"Idempotency-Key": "k"})
 
     assert (answer.status, answer.json["errors"]) == (
@@ -153,7 +153,7 @@ def test_a_key_expires(tenant: Tenant, clock: Any) -> None:
 
 
 # --- GET ------------------------------------------------------------------------------------------
-def test_the_list_is_newest_first_and_keeps_secrets(tenant: Tenant, clock: Any) -> None:
+def test_list_is_newest_first_without_secrets(tenant: Tenant, clock: Any) -> None:
     own = Credential.objects.get(app=tenant.app)
     widget = tenant.post("/credentials", {"kind": "widget"}).data
     server = tenant.post("/credentials", {"kind": "server"}).data
@@ -170,7 +170,7 @@ def test_the_list_is_newest_first_and_keeps_secrets(tenant: Tenant, clock: Any) 
     assert server["key"] not in answer.content.decode()
 
 
-def test_last_use_is_told_to_the_minute(tenant: Tenant, clock: Any) -> None:
+def test_last_use_is_rounded_to_the_minute(tenant: Tenant, clock: Any) -> None:
     key = tenant.post("/credentials", {"kind": "server"}).data
     clock.shift(95)
 
@@ -244,7 +244,7 @@ def test_a_revoked_key_is_refused_and_stays_in_the_list(tenant: Tenant, clock: A
 
 
 @pytest.mark.parametrize("kind", ["foreign", "unknown", "access"])
-def test_what_is_not_the_apps_looks_like_none(
+def test_foreign_unknown_and_access_keys_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, kind: str
 ) -> None:
     tenant.member("owner@example.com")
@@ -262,7 +262,7 @@ def test_what_is_not_the_apps_looks_like_none(
 
 # --- Who may --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("role", [Membership.VIEWER, Membership.EDITOR])
-def test_others_than_owners_may_not_even_look(tenant: Tenant, role: str) -> None:
+def test_only_owners_list_and_change_keys(tenant: Tenant, role: str) -> None:
     member = tenant.member("member@example.com", role)
     made = tenant.post("/credentials", {"kind": "widget"}).data
 

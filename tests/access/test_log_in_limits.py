@@ -71,7 +71,7 @@ def test_ten_failures_of_an_address_begin_a_pause(doc: Account, entry: str, emai
 
 
 @pytest.mark.parametrize("first", ENTRIES)
-def test_both_entries_and_all_spellings_have_one_count(doc: Account, first: str) -> None:
+def test_api_office_and_all_spellings_share_one_count(doc: Account, first: str) -> None:
     other = ENTRIES[1 - ENTRIES.index(first)]
     for number, email in enumerate([DOC, "Doc@example.com", "DOC@EXAMPLE.COM"] * 4):
         try_log_in(first, number, email)
@@ -108,7 +108,7 @@ def test_a_pause_ends_with_the_hour(doc: Account, clock: Any) -> None:
     assert try_log_in("api", 99, DOC, PASSWORD).status_code == 200
 
 
-def test_right_passwords_and_refused_tries_do_not_count(doc: Account) -> None:
+def test_successful_and_refused_log_ins_are_not_counted(doc: Account) -> None:
     for _ in range(15):
         assert try_log_in("api", 1, DOC, PASSWORD).status_code == 200
     for number in range(50):
@@ -156,7 +156,7 @@ def test_a_browser_that_has_logged_in_passes_the_pause(doc: Account, settings: A
     }
 
 
-def test_a_known_browser_has_ten_tries_of_its_own(doc: Account) -> None:
+def test_known_browser_has_its_own_ten_attempts(doc: Account) -> None:
     browser = Client()
     try_log_in("office", 1, DOC, PASSWORD, browser)
     lock_out()
@@ -167,7 +167,9 @@ def test_a_known_browser_has_ten_tries_of_its_own(doc: Account) -> None:
 
 
 @pytest.mark.parametrize("fault", ["another account's", "old password", "old", "damaged"])
-def test_a_cookie_that_proves_nothing(doc: Account, tenant: Tenant, clock: Any, fault: str) -> None:
+def test_invalid_device_cookie_does_not_pass_the_pause(
+    doc: Account, tenant: Tenant, clock: Any, fault: str
+) -> None:
     bob = Account.objects.create_user("bob@example.com", PASSWORD)
     Membership.objects.create(app=tenant.app, account=bob, role="editor")
     browser, who = Client(), bob if fault == "another account's" else doc
@@ -206,7 +208,7 @@ def test_a_network_of_an_earlier_log_in_passes_the_pause(
     assert try_log_in(entry, 1, DOC, PASSWORD).status_code == 429
 
 
-def test_a_log_in_makes_no_network_known_to_others(
+def test_log_in_to_another_app_makes_no_network_known(
     doc: Account, tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     """Somebody gives a resource of an app of their own the address of the account."""
@@ -243,7 +245,9 @@ def test_an_account_has_a_hundred_failures_an_hour(doc: Account, clock: Any) -> 
 
 # --- A network ------------------------------------------------------------------------------------
 @pytest.mark.parametrize("entry", ENTRIES)
-def test_thirty_names_from_one_network_meet_one_limit(doc: Account, clock: Any, entry: str) -> None:
+def test_thirty_accounts_from_one_network_share_one_limit(
+    doc: Account, clock: Any, entry: str
+) -> None:
     """From other addresses of one /64."""
     for number in range(30):
         name = f"name-{number}@example.com"
@@ -271,7 +275,9 @@ def test_a_known_browser_passes_the_limit_of_its_network(doc: Account) -> None:
     assert try_log_in("office", 5, DOC, PASSWORD, browser).status_code == 302
 
 
-def test_processes_share_the_count(doc: Account, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_the_count_of_a_network(
+    doc: Account, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Another process knows only what the table says."""
     for number in range(31):
         try_log_in("api", 5, f"name-{number}@example.com")
@@ -290,7 +296,7 @@ def test_counts_are_purged_after_their_hour(doc: Account, clock: Any) -> None:
 
 
 # --- The pages ------------------------------------------------------------------------------------
-def test_the_page_says_when_to_try_again(doc: Account) -> None:
+def test_page_shows_when_to_retry(doc: Account) -> None:
     lock_out()
 
     english = try_log_in("office", 1)
@@ -320,7 +326,7 @@ def test_failures_and_locks_are_recorded_in_few_rows(doc: Account, clock: Any) -
     assert "my-password" not in str(list(SecurityEvent.objects.values()))
 
 
-def test_a_network_that_is_locked_is_recorded_once(doc: Account) -> None:
+def test_locked_network_is_recorded_once(doc: Account) -> None:
     for number in range(40):
         try_log_in("api", 5, f"name-{number}@example.com")
 
@@ -373,7 +379,7 @@ def begin(count: int, email: str = "n{}@example.com", network: int = 5) -> list[
 @pytest.mark.parametrize("entry", ENTRIES)
 @pytest.mark.parametrize("begun", [(30, "n{}@example.com", 5), (10, DOC, 7)])
 @pytest.mark.parametrize("is_right", [True, False])
-def test_right_passwords_at_once_lock_nobody_out(
+def test_concurrent_successful_log_ins_cause_no_lock(
     doc: Account, entry: str, begun: tuple[int, str, int], is_right: bool
 ) -> None:
     """Of a network, or of one account. The control: wrong ones do."""
@@ -388,7 +394,7 @@ def test_right_passwords_at_once_lock_nobody_out(
     assert later.status_code == (RIGHT[entry] if is_right else 429)
 
 
-def test_an_attempt_that_is_being_checked_uses_up_the_limit(doc: Account) -> None:
+def test_concurrent_attempt_counts_towards_the_limit(doc: Account) -> None:
     """It may prove wrong: nine failures and one attempt leave no room for another."""
     for number in range(9):
         try_log_in("api", number)
@@ -411,7 +417,7 @@ PAGES = {
 
 
 @pytest.mark.parametrize("path", PAGES)
-def test_a_stolen_session_guesses_no_password(doc: Account, path: str) -> None:
+def test_password_guesses_within_a_session_are_limited(doc: Account, path: str) -> None:
     thief, field = Client(), PAGES[path]
     thief.force_login(doc)
     others = {"new_password1": "another password", "new_password2": "another password"}

@@ -32,7 +32,7 @@ NOT_FOUND = {"error": "Member not found.", "code": "not_found", "model": "Member
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -51,7 +51,7 @@ def listed(caller: Caller) -> list[tuple[str, str, str]]:
 
 
 # --- The API --------------------------------------------------------------------------------------
-def test_an_invited_person_is_a_viewer_and_no_member_yet(tenant: Tenant) -> None:
+def test_invitation_defaults_to_viewer_and_creates_no_account(tenant: Tenant) -> None:
     answer = invite(tenant, "Doc@Example.com")
 
     invitation = Invitation.objects.get()
@@ -124,7 +124,7 @@ def test_members_of_another_app_are_unknown(tenant: Tenant, make_tenant: MakeTen
         ({"email": "doc@exa\0mple.com"}, 400, None),
     ],
 )
-def test_bodies_that_are_wrong(
+def test_wrong_bodies_are_refused(
     tenant: Tenant, body: Any, status: int, errors: list[str] | None
 ) -> None:
     answer = tenant.post("/apps/harbour/members", body)
@@ -133,7 +133,7 @@ def test_bodies_that_are_wrong(
     assert not Invitation.objects.exists()
 
 
-def test_nobody_is_invited_twice(tenant: Tenant) -> None:
+def test_second_invitation_is_refused(tenant: Tenant) -> None:
     tenant.member("ann@example.com")
     invite(tenant)
 
@@ -146,7 +146,7 @@ def test_nobody_is_invited_twice(tenant: Tenant) -> None:
     assert Delivery.objects.count() == 1
 
 
-def test_a_repeated_request_is_answered_from_its_key(tenant: Tenant) -> None:
+def test_invitation_with_idempotency_key_is_replayed(tenant: Tenant) -> None:
     first, second = (
         tenant.post(
             "/apps/harbour/members", {"email": "doc@example.com"}, **{"Idempotency-Key": "one"}
@@ -180,9 +180,7 @@ def test_members_and_invitations_are_removed(tenant: Tenant) -> None:
     assert bob.get("/app").status == 403
 
 
-def test_a_list_takes_as_many_queries_however_long(
-    tenant: Tenant, django_assert_num_queries: Any
-) -> None:
+def test_query_count_is_constant(tenant: Tenant, django_assert_num_queries: Any) -> None:
     tenant.get("/apps/harbour/members")  # notes the use of the key
     for count in (1, 3):
         for number in range(count):
@@ -194,7 +192,7 @@ def test_a_list_takes_as_many_queries_however_long(
 
 @pytest.mark.postgresql  # threads of a test share SQLite's database in memory
 @pytest.mark.django_db(transaction=True)
-def test_of_two_invitations_at_once_one_is_sent(tenant: Tenant) -> None:
+def test_concurrent_invitations_send_one_mail(tenant: Tenant) -> None:
     def invite_in_thread(_: int) -> int:
         try:
             return invite(tenant).status
@@ -225,9 +223,7 @@ def reasons() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("mode", ["live", "test"])
 @pytest.mark.django_db(transaction=True)
-def test_the_mail_has_a_link_that_finds_the_invitation(
-    make_tenant: MakeTenant, mails: Any, mode: str
-) -> None:
+def test_mail_link_finds_the_invitation(make_tenant: MakeTenant, mails: Any, mode: str) -> None:
     tenant = make_tenant(mode=mode, name="Harbour")
     invitation = invitation_of(tenant)
 
@@ -246,9 +242,7 @@ def test_the_mail_has_a_link_that_finds_the_invitation(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_invitation_that_is_sent_again_ends_the_first_link_and_mail(
-    tenant: Tenant, mails: Any
-) -> None:
+def test_resent_invitation_ends_first_link_and_mail(tenant: Tenant, mails: Any) -> None:
     invitation = invitation_of(tenant)
     run_dispatcher(Delivery.EMAIL)
     with pytest.raises(SentRecently):
@@ -304,7 +298,7 @@ def test_accepting_creates_account_and_membership_once(tenant: Tenant) -> None:
     assert Account.objects.get(email="doc@example.com").check_password("harbour-lights-7")
 
 
-def test_accepting_leaves_a_known_account_as_it_is(tenant: Tenant) -> None:
+def test_accepting_keeps_an_existing_account(tenant: Tenant) -> None:
     Account.objects.create_user("doc@example.com", "harbour-lights-7")
     invitation = invitation_of(tenant)
 
@@ -314,7 +308,7 @@ def test_accepting_leaves_a_known_account_as_it_is(tenant: Tenant) -> None:
     assert listed(tenant) == [("doc@example.com", "viewer", "active")]
 
 
-def test_a_member_by_other_means_keeps_the_higher_role(tenant: Tenant) -> None:
+def test_accepting_keeps_a_higher_role(tenant: Tenant) -> None:
     invitation = invitation_of(tenant)
     tenant.member("doc@example.com", "owner")
 

@@ -101,7 +101,7 @@ def test_a_new_password_ends_tokens_and_sessions(doc: Account, path: str) -> Non
     ]
 
 
-def test_the_session_that_goes_on_is_listed(doc: Account) -> None:
+def test_current_session_stays_listed(doc: Account) -> None:
     client = logged_in()
     change_own(doc, client)
 
@@ -109,7 +109,7 @@ def test_the_session_that_goes_on_is_listed(doc: Account) -> None:
     assert Session.objects.count() == 1
 
 
-def test_a_better_hash_of_the_same_password_ends_nothing(doc: Account, settings: Any) -> None:
+def test_rehashing_a_password_ends_no_tokens_or_sessions(doc: Account, settings: Any) -> None:
     text = issue_key(Credential.ACCESS, account=doc)[1]
     settings.PASSWORD_HASHERS = [
         "tests.access.test_password_changes.BriefHasher",
@@ -126,7 +126,7 @@ def test_a_better_hash_of_the_same_password_ends_nothing(doc: Account, settings:
     assert not SecurityEvent.objects.filter(kind="password_changed").exists()
 
 
-def test_other_changes_of_an_account_end_nothing(doc: Account) -> None:
+def test_other_account_changes_end_no_tokens(doc: Account) -> None:
     text = issue_key(Credential.ACCESS, account=doc)[1]
 
     doc.name = "Emmett"
@@ -139,7 +139,7 @@ def test_other_changes_of_an_account_end_nothing(doc: Account) -> None:
     assert Caller(text, user=doc.email).get("/app").status == 200
 
 
-def test_a_resources_new_password_ends_its_log_ins(tenant: Tenant) -> None:
+def test_new_resource_password_ends_its_log_in_keys(tenant: Tenant) -> None:
     made = tenant.make_resource(email="ada@example.com")
     tenant.put(f"/resources/{made['id']}", {"password": OLD})
     body = {"email": "ada@example.com", "password": OLD}

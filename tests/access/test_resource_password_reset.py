@@ -36,7 +36,7 @@ DONE = ["Your password is set", "You can close this page."]
 
 
 @pytest.fixture(autouse=True)
-def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -59,7 +59,7 @@ SAME = (200, {"data": {}})
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_mail_is_planned_without_its_link(tenant: Tenant) -> None:
+def test_planned_mail_contains_no_link(tenant: Tenant) -> None:
     ada = make_ada(tenant)
 
     answer = ask(tenant)
@@ -77,7 +77,7 @@ def test_a_mail_is_planned_without_its_link(tenant: Tenant) -> None:
 
 @pytest.mark.usefixtures("clock")
 @pytest.mark.parametrize("kind", ["unknown", "foreign", "deleted"])
-def test_who_is_not_here_gets_the_same_answer_and_no_mail(
+def test_unknown_address_gets_same_response_and_no_mail(
     tenant: Tenant, make_tenant: Any, kind: str
 ) -> None:
     make_tenant().make_resource(email="foreign@example.com")
@@ -91,7 +91,7 @@ def test_who_is_not_here_gets_the_same_answer_and_no_mail(
 
 
 @pytest.mark.usefixtures("clock")
-def test_three_an_hour_and_no_more(tenant: Tenant, clock: Any) -> None:
+def test_at_most_three_mails_an_hour(tenant: Tenant, clock: Any) -> None:
     make_ada(tenant)
     tenant.make_resource(email="bob@example.com")
 
@@ -121,7 +121,7 @@ def test_three_an_hour_and_no_more(tenant: Tenant, clock: Any) -> None:
         ({"email": None}, {"email": ["This field may not be null."]}),
     ],
 )
-def test_wrong_bodies(tenant: Tenant, body: Any, errors: dict[str, list[str]]) -> None:
+def test_wrong_bodies_are_refused(tenant: Tenant, body: Any, errors: dict[str, list[str]]) -> None:
     answer = tenant.post("/users/resetpassword", body)
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
@@ -141,7 +141,7 @@ def link_in(mail: Mail) -> str:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_mail_leads_to_a_new_password(tenant: Tenant, mails: MailSink, settings: Any) -> None:
+def test_mail_link_opens_the_form(tenant: Tenant, mails: MailSink, settings: Any) -> None:
     settings.PUBLIC_URL = "https://booking.example.com"
     ada = make_ada(tenant)
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": True}})
@@ -159,7 +159,7 @@ def test_the_mail_leads_to_a_new_password(tenant: Tenant, mails: MailSink, setti
     )
     assert mails_planned() == [("password_reset", "delivered", "")]
     page = Page(post_form(Client(), link_in(mail), {"password": NEW, "again": NEW}))
-    assert (page.status, page.said[-2:]) == (200, DONE)
+    assert (page.status, page.visible_texts[-2:]) == (200, DONE)
     assert log_in(NEW).status == 200
 
 
@@ -183,7 +183,9 @@ def test_a_test_app_mails_only_its_members(make_tenant: Any, mails: MailSink) ->
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("change", ["deleted", "no address", "archived"])
-def test_who_has_gone_meanwhile_gets_no_mail(tenant: Tenant, mails: MailSink, change: str) -> None:
+def test_deleted_or_changed_resource_gets_no_mail(
+    tenant: Tenant, mails: MailSink, change: str
+) -> None:
     ada = make_ada(tenant)
     ask(tenant)
     if change == "deleted":
@@ -199,7 +201,7 @@ def test_who_has_gone_meanwhile_gets_no_mail(tenant: Tenant, mails: MailSink, ch
 
 
 @pytest.mark.django_db(transaction=True)
-def test_redelivered_it_lasts_another_hour(tenant: Tenant, mails: MailSink) -> None:
+def test_redelivered_mail_expires_an_hour_later(tenant: Tenant, mails: MailSink) -> None:
     make_ada(tenant)
     ask(tenant)
     send(mails)
@@ -254,18 +256,18 @@ def log_in(password: str) -> Answer:
 APP = "Harbour &lt;b&gt;Dental&lt;/b&gt;"
 
 
-def test_looking_changes_nothing(desk: Desk) -> None:
+def test_get_changes_nothing(desk: Desk) -> None:
     before = desk.password
 
     page, head = desk.open(), desk.client.head(desk.link)
 
-    assert (page.status, page.said) == (200, [APP, *FORM])
+    assert (page.status, page.visible_texts) == (200, [APP, *FORM])
     assert 'value="Ada@example.com"' in page.html
     assert (head.status_code, head.content) == (200, b"")
     assert desk.password == before
 
 
-def test_the_page_is_closed_to_the_world(desk: Desk) -> None:
+def test_page_has_strict_headers(desk: Desk) -> None:
     for page in (desk.open(), desk.send(), desk.open()):
         assert POLICY.fullmatch(page.headers["Content-Security-Policy"])
         assert page.headers["Cache-Control"] == "no-store"
@@ -275,20 +277,20 @@ def test_the_page_is_closed_to_the_world(desk: Desk) -> None:
         assert "<script" not in page.html
 
 
-def test_the_form_sets_the_password_once(desk: Desk) -> None:
+def test_form_sets_the_password_once(desk: Desk) -> None:
     token = log_in(OLD).data["api_token"]
 
     pages = [desk.send(), desk.send(password="yet another one"), desk.open()]
 
     assert [page.status for page in pages] == [200, 403, 403]
-    assert (pages[0].said, pages[1].said) == ([APP, *DONE], BAD_LINK)
+    assert (pages[0].visible_texts, pages[1].visible_texts) == ([APP, *DONE], BAD_LINK)
     assert check_password(NEW, desk.password)
     assert Caller(token, user="ada@example.com").get("/resources").status == 401
     assert [log_in(one).status for one in (OLD, NEW)] == [401, 200]
     assert Credential.objects.filter(description=LOG_IN_DESCRIPTION).count() == 1
 
 
-def test_who_has_no_password_yet_gets_one(clock: Any, tenant: Tenant) -> None:
+def test_form_sets_a_first_password(clock: Any, tenant: Tenant) -> None:
     desk = Desk(tenant, password=None)
 
     assert (desk.send().status, log_in(NEW).status) == (200, 200)
@@ -305,7 +307,7 @@ def test_who_has_no_password_yet_gets_one(clock: Any, tenant: Tenant) -> None:
         (NEW, "", "The passwords do not match."),
     ],
 )
-def test_the_form_comes_back_with_what_is_wrong(
+def test_form_shows_errors_of_wrong_passwords(
     desk: Desk, password: str, again: str, sentence: str
 ) -> None:
     before = desk.password
@@ -313,14 +315,14 @@ def test_the_form_comes_back_with_what_is_wrong(
     page = desk.send(password, again)
 
     heading, *fields = FORM
-    assert (page.status, page.said) == (422, [APP, heading, sentence, *fields])
+    assert (page.status, page.visible_texts) == (422, [APP, heading, sentence, *fields])
     assert desk.password == before
     assert password not in page.html or not password
     assert desk.send().status == 200
 
 
 @pytest.mark.parametrize("length", [12, 200])
-def test_bounds_are_within(desk: Desk, length: int) -> None:
+def test_password_length_bounds_are_accepted(desk: Desk, length: int) -> None:
     assert desk.send("ü" * length).status == 200
 
 
@@ -328,7 +330,7 @@ def test_bounds_are_within(desk: Desk, length: int) -> None:
     "body",
     [b"", b"{}", b"password=\xff\xfe", b"=&=&;", b"password=a&password=b", b"%zz=%00"],
 )
-def test_forms_that_are_none(desk: Desk, body: bytes) -> None:
+def test_malformed_forms_are_refused(desk: Desk, body: bytes) -> None:
     before = desk.password
 
     response = desk.client.generic("POST", desk.link, body, content_type="text/plain")
@@ -337,10 +339,10 @@ def test_forms_that_are_none(desk: Desk, body: bytes) -> None:
 
 
 @pytest.mark.parametrize("size", [300_000])
-def test_a_form_without_end_is_refused(desk: Desk, size: int) -> None:
+def test_oversized_form_is_refused(desk: Desk, size: int) -> None:
     page = desk.send("x" * size)
 
-    assert (page.status, page.said[0]) == (413, "The request is not valid")
+    assert (page.status, page.visible_texts[0]) == (413, "The request is not valid")
 
 
 # --- When the link does not hold ------------------------------------------------------------------
@@ -352,14 +354,14 @@ def test_a_link_lasts_an_hour(desk: Desk, clock: Any) -> None:
     pages = [desk.open(), desk.send()]
 
     assert (before, [page.status for page in pages]) == (200, [403, 403])
-    assert pages[0].said == BAD_LINK
+    assert pages[0].visible_texts == BAD_LINK
 
 
 @pytest.mark.parametrize(
     "change",
     ["password", "no password", "email", "deleted", "archived", "secret key"],
 )
-def test_a_link_dies_with_what_it_was_made_for(desk: Desk, settings: Any, change: str) -> None:
+def test_link_ends_with_change_of_resource_or_app(desk: Desk, settings: Any, change: str) -> None:
     path = f"/resources/{desk.ada.id}"
     if change in ("password", "no password"):
         desk.tenant.put(path, {"password": "changed by staff" if change == "password" else None})
@@ -375,11 +377,11 @@ def test_a_link_dies_with_what_it_was_made_for(desk: Desk, settings: Any, change
 
     pages = [desk.open(), desk.send()]
 
-    assert [(page.status, page.said) for page in pages] == [(403, BAD_LINK)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(403, BAD_LINK)] * 2
     assert desk.password == before
 
 
-def test_links_of_others_and_made_up_ones_look_the_same(desk: Desk) -> None:
+def test_foreign_and_forged_links_get_equal_responses(desk: Desk) -> None:
     """Whoever guesses does not even learn which resources there are."""
     bob = Resource.objects.get(id=desk.tenant.make_resource(email="bob@example.com")["id"])
     signature = desk.link.partition("?")[2]
@@ -398,22 +400,22 @@ def test_links_of_others_and_made_up_ones_look_the_same(desk: Desk) -> None:
 
     pages = [one for link in links for one in (desk.open(link), desk.send(link=link))]
 
-    assert {(page.status, *page.said) for page in pages} == {(403, *BAD_LINK)}
+    assert {(page.status, *page.visible_texts) for page in pages} == {(403, *BAD_LINK)}
     assert check_password(OLD, desk.password)
 
 
-def test_parameters_of_mail_programs_are_let_pass(desk: Desk) -> None:
+def test_tracking_parameters_are_ignored(desk: Desk) -> None:
     assert desk.open(f"{desk.link}&utm_source=mail").status == 200
 
 
-def test_other_methods(desk: Desk) -> None:
+def test_other_methods_are_refused(desk: Desk) -> None:
     page = Page(desk.client.put(desk.link))
 
-    assert (page.status, page.said[0]) == (405, "The request is not valid")
+    assert (page.status, page.visible_texts[0]) == (405, "The request is not valid")
     assert page.headers["Allow"] == "GET, POST, HEAD, OPTIONS"
 
 
-def test_of_two_forms_at_once_one_counts(desk: Desk) -> None:
+def test_concurrent_forms_set_one_password(desk: Desk) -> None:
     """Both were let in by the same link; the second finds that the password has changed."""
     read_before = Resource.objects.get(id=desk.ada.id)
 

@@ -62,7 +62,7 @@ def test_a_code_gets_a_token(with_codes: Account) -> None:
 
 
 @pytest.mark.parametrize("code", ["000000", "١٢٣٤٥٦", "\ud800", "x" * 64])
-def test_a_wrong_code_gets_none(with_codes: Account, code: str) -> None:
+def test_wrong_code_gets_no_token(with_codes: Account, code: str) -> None:
     answer = auth(code=code)
 
     assert answer.status in (400, 401)
@@ -71,7 +71,7 @@ def test_a_wrong_code_gets_none(with_codes: Account, code: str) -> None:
         assert (answer.status, answer.error) == WRONG
 
 
-def test_a_wrong_password_tells_nothing_of_second_factors(with_codes: Account) -> None:
+def test_wrong_password_does_not_reveal_second_factor(with_codes: Account) -> None:
     answers = [auth("wrong"), auth("wrong", code=code_now())]
 
     assert [(answer.status, answer.error) for answer in answers] == [UNKNOWN] * 2
@@ -79,7 +79,7 @@ def test_a_wrong_password_tells_nothing_of_second_factors(with_codes: Account) -
 
 
 @pytest.mark.parametrize("spelling", ["{0}", "{0} ", "{1}-{2}", "{1} {2}"])
-def test_a_used_code_works_no_more_in_any_spelling(with_codes: Account, spelling: str) -> None:
+def test_used_code_is_refused_in_any_spelling(with_codes: Account, spelling: str) -> None:
     code = code_now()
     auth(code=code)
 
@@ -88,7 +88,7 @@ def test_a_used_code_works_no_more_in_any_spelling(with_codes: Account, spelling
     assert ((again.status, again.error), tokens()) == (WRONG, 1)
 
 
-def test_a_used_code_works_no_more_in_the_next_window(with_codes: Account, clock: Any) -> None:
+def test_used_code_is_refused_in_next_window(with_codes: Account, clock: Any) -> None:
     """It is 9:30: codes are counted by the quarter of an hour, and last for 90 seconds."""
     clock.shift(-10)
     code = code_now()
@@ -100,7 +100,7 @@ def test_a_used_code_works_no_more_in_the_next_window(with_codes: Account, clock
     assert (again.status, again.error) == WRONG
 
 
-def test_a_code_of_the_back_office_works_no_more_here(with_codes: Account) -> None:
+def test_code_used_in_the_back_office_is_refused(with_codes: Account) -> None:
     client, code = Client(), code_now()
     log_in(client)
     entered = client.post(AUTHENTICATE, {"code": code})
@@ -164,7 +164,7 @@ MUST = refusal("This account needs a second factor. Set one up in the back offic
         ("owners", "owner of an archived app", False),
     ],
 )
-def test_who_must_have_a_second_factor(
+def test_require_second_factor_setting_per_account_kind(
     tenant: Tenant, doc: Account, settings: Any, setting: str, kind: str, must: bool
 ) -> None:
     """Without one, the account gets no token, and sees nothing of the back office but the pages to

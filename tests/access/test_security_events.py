@@ -41,14 +41,14 @@ def events() -> list[Event]:
 
 
 @pytest.fixture
-def owner(tenant: Tenant) -> Any:
+def owner_caller(tenant: Tenant) -> Any:
     """Calls the API with an access token; the events of its making are gone."""
     caller = tenant.member("owner@example.com")
     events()
     return caller
 
 
-def test_an_event_says_who_when_and_from_where(tenant: Tenant, clock: Any) -> None:
+def test_event_records_account_time_and_network(tenant: Tenant, clock: Any) -> None:
     account = Account.objects.create_user("owner@example.com", PASSWORD)
     account.memberships.create(app=tenant.app, role="owner")
     client = Client(headers={"User-Agent": BROWSER * 3}, REMOTE_ADDR="2001:db8::17")
@@ -74,10 +74,10 @@ def test_an_event_says_who_when_and_from_where(tenant: Tenant, clock: Any) -> No
     ]
 
 
-def test_keys_by_the_api(tenant: Tenant, owner: Any) -> None:
-    made = owner.post("/credentials", {"kind": "widget"}).data
-    owner.delete(f"/credentials/{made['id']}")
-    owner.delete(f"/credentials/{made['id']}")  # already revoked
+def test_events_of_keys_through_the_api(tenant: Tenant, owner_caller: Any) -> None:
+    made = owner_caller.post("/credentials", {"kind": "widget"}).data
+    owner_caller.delete(f"/credentials/{made['id']}")
+    owner_caller.delete(f"/credentials/{made['id']}")  # already revoked
     tenant.make_resource()
     resource_key = Credential.objects.get(kind="resource")
     about = {"key_kind": "widget", "prefix": made["prefix"]}
@@ -90,12 +90,12 @@ def test_keys_by_the_api(tenant: Tenant, owner: Any) -> None:
     ]
 
 
-def test_keys_and_owners_by_commands(tenant: Tenant) -> None:
+def test_events_of_commands(tenant: Tenant) -> None:
     tenant.member("owner@example.com")
     events()
 
     call_command("issue_key", tenant.app.slug)
-    call_command("create_app", "harbour", owner="owner@example.com")
+    call_command("create_app", "harbour", owner_caller="owner@example.com")
 
     key = Credential.objects.order_by("-id")[0]
     assert events() == [
@@ -104,17 +104,17 @@ def test_keys_and_owners_by_commands(tenant: Tenant) -> None:
     ]
 
 
-def test_members_by_the_api_and_a_link(tenant: Tenant, owner: Any) -> None:
+def test_events_of_members(tenant: Tenant, owner_caller: Any) -> None:
     path = f"/apps/{tenant.app.slug}/members"
     doc, bob = {"member": "doc@example.com", "role": "editor"}, {"member": "bob@example.com"}
-    owner.post(path, {"email": "doc@example.com", "role": "editor"})
-    stopped = owner.post(path, {"email": "bob@example.com"}).data
-    owner.delete(f"{path}/{stopped['id']}")
+    owner_caller.post(path, {"email": "doc@example.com", "role": "editor"})
+    stopped = owner_caller.post(path, {"email": "bob@example.com"}).data
+    owner_caller.delete(f"{path}/{stopped['id']}")
     link = urlsplit(invitation_url(tenant.app.invitations.open().get()))
     passwords = {"new_password1": PASSWORD, "new_password2": PASSWORD}
     Client().post(f"{link.path}?{link.query}", passwords)
     joined = Account.objects.get(email="doc@example.com")
-    owner.delete(f"{path}/{joined.pk}")
+    owner_caller.delete(f"{path}/{joined.pk}")
 
     found = [event for event in events() if event[0] != "password_changed"]
 
@@ -127,16 +127,16 @@ def test_members_by_the_api_and_a_link(tenant: Tenant, owner: Any) -> None:
     ]
 
 
-def test_a_new_owner_in_the_back_office(tenant: Tenant) -> None:
-    owner = member(tenant.app, "owner", "ann@example.com")
+def test_event_of_a_new_owner_in_the_back_office(tenant: Tenant) -> None:
+    owner_caller = member(tenant.app, "owner", "ann@example.com")
     member(tenant.app, "editor", "bob@example.com")
     page = f"/admin/apps_config/membership/of/{tenant.app.pk}/"
     number = tenant.app.memberships.get(account__email="bob@example.com").pk
     events()
 
-    owner.post(page, {"member": number, "role": "owner"})
-    owner.post(page, {"member": number, "role": "owner"})  # no change
-    owner.post(page, {"member": number, "role": "viewer"})
+    owner_caller.post(page, {"member": number, "role": "owner"})
+    owner_caller.post(page, {"member": number, "role": "owner"})  # no change
+    owner_caller.post(page, {"member": number, "role": "viewer"})
 
     bob = {"member": "bob@example.com"}
     assert events() == [
@@ -145,7 +145,7 @@ def test_a_new_owner_in_the_back_office(tenant: Tenant) -> None:
     ]
 
 
-def test_a_higher_role_by_an_invitation(tenant: Tenant) -> None:
+def test_event_of_a_higher_role_through_an_invitation(tenant: Tenant) -> None:
     now = timezone.now()
     invited = invite_member(app=tenant.app, email="bob@example.com", role="owner", now=now)
     bob = Account.objects.create_user("bob@example.com", PASSWORD)
@@ -160,7 +160,7 @@ def test_a_higher_role_by_an_invitation(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-def test_exports_and_erasures(tenant: Tenant) -> None:
+def test_events_of_exports_and_erasures(tenant: Tenant) -> None:
     make_page(tenant)
     resource = tenant.get("/resources").data[0]["id"]
     times = {"start": "2026-12-01 09:00:00", "end": "2026-12-01 09:30:00"}
@@ -191,7 +191,7 @@ def test_exports_and_erasures(tenant: Tenant) -> None:
     ]
 
 
-def test_an_event_is_undone_with_its_change(tenant: Tenant) -> None:
+def test_event_is_rolled_back_with_its_change(tenant: Tenant) -> None:
     events()
 
     with transaction.atomic():
@@ -202,15 +202,15 @@ def test_an_event_is_undone_with_its_change(tenant: Tenant) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_an_event_is_a_log_line_without_other_peoples_words(
+def test_event_log_line_has_no_personal_data(
     make_tenant: Callable[..., Tenant], caplog: pytest.LogCaptureFixture
 ) -> None:
     tenant = make_tenant()
-    owner = tenant.member("owner@example.com")
+    owner_caller = tenant.member("owner@example.com")
     caplog.clear()
 
     with caplog.at_level(logging.INFO, logger="security"):
-        owner.post(f"/apps/{tenant.app.slug}/members", {"email": "doc@example.com"})
+        owner_caller.post(f"/apps/{tenant.app.slug}/members", {"email": "doc@example.com"})
 
     lines = [record for record in caplog.records if record.name == "security"]
     assert [(line.getMessage(), line.fields) for line in lines] == [

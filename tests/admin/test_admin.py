@@ -55,7 +55,7 @@ def test_lists_searches_and_pages_open(staff: Client) -> None:
     assert {path: staff.get(path).status_code for path in paths} == dict.fromkeys(paths, 200)
 
 
-def test_confirming_goes_through_the_service(staff: Client) -> None:
+def test_confirm_action_calls_the_service(staff: Client) -> None:
     booking = Booking.objects.get()
 
     staff.post(
@@ -76,7 +76,7 @@ def group(staff: Client, tenant: Tenant) -> Any:
     return make_group(tenant, tenant.make_resource("Bob"))
 
 
-def do(staff: Client, action: str, booking: Any) -> None:
+def apply_action(staff: Client, action: str, booking: Any) -> None:
     path = reverse("admin:bookings_booking_act", args=[booking["id"]])
     staff.post(path, {"action": action, "confirmed": "yes"})
 
@@ -95,9 +95,7 @@ def test_a_group_shows_its_seats(staff: Client, tenant: Tenant, group: Any) -> N
     assert ['id="seats-group"' in page for page in pages] == [True, False, False]
 
 
-def test_pages_of_groups_and_seats_take_as_many_queries_for_many_seats(
-    staff: Client, tenant: Tenant
-) -> None:
+def test_query_count_of_group_pages_is_constant(staff: Client, tenant: Tenant) -> None:
     counts = []
 
     for seats in (1, 9):
@@ -125,22 +123,22 @@ def test_pages_of_groups_and_seats_take_as_many_queries_for_many_seats(
     ("action", "states"),
     [("cancel", ["cancelled", "cancelled_by_owner"]), ("complete", ["completed", "completed"])],
 )
-def test_what_staff_does_to_a_group_its_seats_do(
+def test_group_action_applies_to_its_seats(
     staff: Client, tenant: Tenant, group: Any, action: str, states: list[str]
 ) -> None:
     seat = seat_in(tenant, group)
 
-    do(staff, action, group)
+    apply_action(staff, action, group)
 
     found = [Booking.objects.get(id=one["id"]) for one in (group, seat)]
     assert [one.state for one in found] == states
     assert {one.logs.last().actor for one in found} == {"staff@example.com"}
 
 
-def test_staff_can_say_that_it_was_paid(staff: Client, tenant: Tenant, group: Any) -> None:
+def test_staff_mark_a_seat_as_paid(staff: Client, tenant: Tenant, group: Any) -> None:
     seat = seat_in(tenant, group, graph="group_customer_payment")
 
-    do(staff, "pay", seat)
+    apply_action(staff, "pay", seat)
 
     assert Booking.objects.get(id=seat["id"]).state == "paid"
 
@@ -154,7 +152,7 @@ def test_no_secret_is_shown(staff: Client, tenant: Tenant) -> None:
     assert credential.secret_hash.encode() not in page.content
 
 
-def test_strangers_are_sent_to_the_log_in(client: Client, db: None) -> None:
+def test_anonymous_request_is_redirected_to_log_in(client: Client, db: None) -> None:
     answer = client.get("/admin/bookings/booking/")
 
     assert (answer.status_code, answer.url) == (302, "/admin/login/?next=/admin/bookings/booking/")

@@ -52,7 +52,7 @@ def two(make_tenant: MakeTenant) -> tuple[Tenant, Tenant, Caller]:
         ({"Service-App": "ONE"}, APP_NOT_FOUND),
     ],
 )
-def test_an_account_with_several_apps(
+def test_app_header_of_an_account_with_several_apps(
     two: tuple[Tenant, Tenant, Caller], headers: dict[str, str], expected: object
 ) -> None:
     _, _, member = two
@@ -70,7 +70,7 @@ def test_an_account_with_several_apps(
         ({"Service-App": "unknown"}, APP_NOT_FOUND),
     ],
 )
-def test_a_key_with_its_app_and_with_others(
+def test_app_header_of_a_key(
     two: tuple[Tenant, Tenant, Caller], headers: dict[str, str], expected: object
 ) -> None:
     one, _, _ = two
@@ -79,7 +79,7 @@ def test_a_key_with_its_app_and_with_others(
 
 
 @pytest.mark.parametrize("kind", [Credential.WIDGET, Credential.RESOURCE])
-def test_keys_of_every_kind_keep_to_their_app(
+def test_app_header_of_another_app_is_refused_for_each_kind_of_key(
     two: tuple[Tenant, Tenant, Caller], kind: str
 ) -> None:
     one, _, _ = two
@@ -99,13 +99,13 @@ def test_keys_of_every_kind_keep_to_their_app(
     assert (other.status, other.error) == APP_NOT_FOUND
 
 
-def test_an_account_with_one_app_need_not_say(make_tenant: MakeTenant) -> None:
+def test_app_header_is_optional_for_an_account_with_one_app(make_tenant: MakeTenant) -> None:
     member = make_tenant(slug="one").member("one@example.com")
 
     assert outcome(member.get("/app")) == "one"
 
 
-def test_archived_apps_are_no_apps(two: tuple[Tenant, Tenant, Caller]) -> None:
+def test_archived_apps_are_not_selected(two: tuple[Tenant, Tenant, Caller]) -> None:
     _, other, member = two
     archive_app(other.app, now=NOW)
 
@@ -113,7 +113,7 @@ def test_archived_apps_are_no_apps(two: tuple[Tenant, Tenant, Caller]) -> None:
     assert outcome(member.get("/app", **{"Service-App": "other"})) == APP_NOT_FOUND
 
 
-def test_an_account_without_apps_may_nothing(db: None) -> None:
+def test_account_without_apps_is_refused(db: None) -> None:
     account = Account.objects.create_user("nobody@example.com")
     caller = Caller(issue_key(Credential.ACCESS, account=account)[1], user="nobody@example.com")
 
@@ -138,7 +138,7 @@ def test_control_characters_in_the_header_are_malformed(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("mode", ["live", "test"])
-def test_answers_of_test_apps_say_so(make_tenant: MakeTenant, mode: str) -> None:
+def test_responses_of_test_apps_have_a_header(make_tenant: MakeTenant, mode: str) -> None:
     tenant = make_tenant(mode=mode)
 
     answers = [tenant.get("/app"), tenant.get("/app?unknown=1"), tenant.get("/apps/unknown")]

@@ -50,7 +50,7 @@ def test_the_app_of_a_key(tenant: Tenant, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
 @pytest.mark.parametrize("slug", ["stranger", "unknown"])
-def test_foreign_and_unknown_slugs_are_the_same(
+def test_foreign_and_unknown_slugs_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, method: str, slug: str
 ) -> None:
     make_tenant(slug="stranger")
@@ -103,7 +103,7 @@ def test_an_account_lists_its_apps_newest_first(
 
 
 # --- POST -----------------------------------------------------------------------------------------
-def test_an_owner_makes_an_app_and_owns_it(tenant: Tenant) -> None:
+def test_owner_creates_an_app_and_owns_it(tenant: Tenant) -> None:
     owner = tenant.member("owner@example.com")
 
     answer = owner.post(
@@ -139,7 +139,7 @@ def test_an_owner_makes_an_app_and_owns_it(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("slug", ["harbour", "stranger", "archived"])
-def test_a_taken_slug(tenant: Tenant, make_tenant: MakeTenant, slug: str) -> None:
+def test_taken_slug_is_refused(tenant: Tenant, make_tenant: MakeTenant, slug: str) -> None:
     """Slugs are unique in the whole service, for ever."""
     make_tenant(slug="stranger")
     App.objects.filter(id=make_tenant(slug="archived").app.id).update(archived_at=NOW)
@@ -180,7 +180,7 @@ def test_a_taken_slug(tenant: Tenant, make_tenant: MakeTenant, slug: str) -> Non
         ({"slug": 5, "name": "a"}, {"slug": ["Must be a string."]}),
     ],
 )
-def test_a_new_app_that_is_wrong(
+def test_wrong_new_app_is_refused(
     tenant: Tenant, body: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.member("owner@example.com").post("/apps", body)
@@ -189,7 +189,7 @@ def test_a_new_app_that_is_wrong(
     assert App.objects.count() == 1
 
 
-def test_only_owners_make_apps(tenant: Tenant) -> None:
+def test_only_owners_create_apps(tenant: Tenant) -> None:
     callers = [
         tenant,
         *(tenant.member(f"{role}@example.com", role) for role in ("viewer", "editor")),
@@ -205,7 +205,7 @@ def test_only_owners_make_apps(tenant: Tenant) -> None:
 
 
 # --- PUT ------------------------------------------------------------------------------------------
-def test_a_partial_change(tenant: Tenant, clock: Any) -> None:
+def test_update_is_partial(tenant: Tenant, clock: Any) -> None:
     clock.shift(60)
 
     answer = tenant.put("/apps/harbour", {"name": "Other"})
@@ -215,7 +215,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any) -> None:
 
 
 @pytest.mark.parametrize("body", [{}, [], {"settings": []}, {"settings": {}}, None])
-def test_nothing_to_change(tenant: Tenant, body: Any) -> None:
+def test_update_without_fields_changes_nothing(tenant: Tenant, body: Any) -> None:
     answer = tenant.put("/apps/harbour", body)
 
     assert (answer.status, answer.json) == (200, {"data": record(tenant)})
@@ -321,7 +321,7 @@ def test_every_known_setting(tenant: Tenant) -> None:
         ({"big": "x" * 16_384}, {"settings": ["Must be at most 16 kB."]}),
     ],
 )
-def test_settings_that_are_wrong(
+def test_wrong_settings_are_refused(
     tenant: Tenant, settings: Any, errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.put("/apps/harbour", {"name": "Other", "settings": settings})
@@ -330,7 +330,7 @@ def test_settings_that_are_wrong(
     assert tenant.get("/app").data == record(tenant)
 
 
-def test_settings_cant_grow_without_end(tenant: Tenant) -> None:
+def test_size_of_settings_is_limited(tenant: Tenant) -> None:
     for part in range(2):
         answer = tenant.put("/apps/harbour", {"settings": {f"key{part}_{n}": n for n in range(30)}})
 
@@ -361,7 +361,7 @@ def test_wall_times_are_read_in_the_default_zone(tenant: Tenant) -> None:
 
 
 # --- DELETE ---------------------------------------------------------------------------------------
-def test_an_archived_app_is_gone_and_its_data_stays(tenant: Tenant) -> None:
+def test_archived_app_is_hidden_and_its_data_stays(tenant: Tenant) -> None:
     member = tenant.member("owner@example.com")
     tenant.make_resource("Ada")
 
@@ -374,7 +374,7 @@ def test_an_archived_app_is_gone_and_its_data_stays(tenant: Tenant) -> None:
     assert (archived.archived_at, archived.resources.count()) == (NOW, 1)
 
 
-def test_an_archived_app_stays_archived_since_then(tenant: Tenant, clock: Any) -> None:
+def test_archiving_again_keeps_archived_at(tenant: Tenant, clock: Any) -> None:
     tenant.delete("/apps/harbour")
     clock.shift(60)
 
@@ -382,7 +382,7 @@ def test_an_archived_app_stays_archived_since_then(tenant: Tenant, clock: Any) -
     assert App.objects.get(slug="harbour").archived_at == NOW
 
 
-def test_other_methods(tenant: Tenant) -> None:
+def test_other_methods_are_refused(tenant: Tenant) -> None:
     answers = [tenant.call("POST", "/apps/harbour"), tenant.call("DELETE", "/app")]
 
     assert [(answer.status, answer.error, answer.headers["Allow"]) for answer in answers] == [

@@ -64,7 +64,7 @@ def refusal(answer: Answer) -> tuple[Any, ...]:
 
 # --- Who is let in --------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_of_key_is_let_in(tenant: Tenant, kind: str) -> None:
+def test_every_kind_of_key_is_accepted(tenant: Tenant, kind: str) -> None:
     assert is_let_in(Key(tenant, kind).call())
 
 
@@ -79,7 +79,7 @@ def test_every_kind_of_key_is_let_in(tenant: Tenant, kind: str) -> None:
         ("resource", "live", "", 11 + 43),
     ],
 )
-def test_keys_say_what_they_are(
+def test_key_prefix_names_kind_and_mode(
     make_tenant: Callable[..., Tenant], kind: str, mode: str, start: str, length: int
 ) -> None:
     key = Key(make_tenant(mode=mode), kind)
@@ -89,7 +89,7 @@ def test_keys_say_what_they_are(
 
 @pytest.mark.parametrize("home", [0, 7, 255])
 @pytest.mark.parametrize("kind", KINDS)
-def test_keys_name_the_home_of_their_app(
+def test_key_prefix_names_the_home_of_the_app(
     make_tenant: Callable[..., Tenant], settings: Any, kind: str, home: int
 ) -> None:
     settings.HOME_NUMBER = home
@@ -110,11 +110,11 @@ def test_keys_name_the_home_of_their_app(
         *("", "banana", "live_other_key_ff34567890_", "LIVE_API_KEY_FF34567890_"),
     ],
 )
-def test_keys_of_older_releases_are_of_home_0(text: str) -> None:
+def test_keys_of_older_releases_have_home_0(text: str) -> None:
     assert home_of_key(text) == 0
 
 
-def test_a_key_of_an_older_release_is_let_in(tenant: Tenant) -> None:
+def test_key_of_an_older_release_is_accepted(tenant: Tenant) -> None:
     key = Key(tenant, "server")
     key.text = "live_api_key_ff345678_" + key.text[-43:]
     Credential.objects.filter(id=key.credential.id).update(prefix=key.text[:-43])
@@ -123,7 +123,7 @@ def test_a_key_of_an_older_release_is_let_in(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_secrets_are_kept_as_digests_but_widget_keys_readable(tenant: Tenant, kind: str) -> None:
+def test_secrets_are_stored_as_digests_except_widget_keys(tenant: Tenant, kind: str) -> None:
     key = Key(tenant, kind)
     row = Credential.objects.get(id=key.credential.id)
 
@@ -133,7 +133,7 @@ def test_secrets_are_kept_as_digests_but_widget_keys_readable(tenant: Tenant, ki
     assert key.text[-43:] not in row.secret_hash
 
 
-def test_users_are_read_in_any_case(tenant: Tenant) -> None:
+def test_user_name_is_case_insensitive(tenant: Tenant) -> None:
     key = Key(tenant, "access")
 
     assert is_let_in(Caller(key.text, "Owner@EXAMPLE.com").post(*QUERY))
@@ -143,7 +143,7 @@ QUERY = ("/availability", {"project_id": "0193a4c2-0000-7000-8000-000000000014"}
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "basic", "BASIC"])
-def test_the_scheme_is_read_in_any_case(tenant: Tenant, scheme: str) -> None:
+def test_scheme_is_case_insensitive(tenant: Tenant, scheme: str) -> None:
     header = basic(tenant.key).replace("Basic", scheme)
 
     assert is_let_in(tenant.post(*QUERY, Authorization=header))
@@ -179,7 +179,7 @@ GARBLED = {
 
 
 @pytest.mark.parametrize("header", GARBLED.values(), ids=GARBLED)
-def test_garbled_headers_get_one_answer(tenant: Tenant, header: str | None) -> None:
+def test_malformed_headers_get_equal_responses(tenant: Tenant, header: str | None) -> None:
     caller = Caller("")
     del caller.headers["Authorization"]
 
@@ -251,7 +251,7 @@ CAUSES = [(kind, cause) for kind in KINDS for cause in FOR_ALL] + [
 
 
 @pytest.mark.parametrize(("kind", "cause"), CAUSES)
-def test_every_cause_gets_one_answer(
+def test_all_causes_get_equal_responses(
     tenant: Tenant, kind: str, cause: Callable[[Key, Tenant], None]
 ) -> None:
     key = Key(tenant, kind)
@@ -263,7 +263,7 @@ def test_every_cause_gets_one_answer(
     assert refusal(answer) == expected_refusal(answer)
 
 
-def test_keys_hold_until_they_expire(tenant: Tenant, clock: Any) -> None:
+def test_key_is_valid_until_it_expires(tenant: Tenant, clock: Any) -> None:
     key = Key(tenant, "server", expires_at=at("2026-11-20 10:00"))
 
     clock.move_to(at("2026-11-20 09:59:59"))
@@ -274,7 +274,7 @@ def test_keys_hold_until_they_expire(tenant: Tenant, clock: Any) -> None:
     assert (is_let_in(before), after.status) == (True, 401)
 
 
-def test_access_tokens_outlive_an_archived_app(tenant: Tenant) -> None:
+def test_access_token_survives_archiving_of_the_app(tenant: Tenant) -> None:
     """The account stays; only the app is gone from it."""
     key = Key(tenant, "access")
     archive_app(tenant.app, now=NOW)
@@ -284,7 +284,7 @@ def test_access_tokens_outlive_an_archived_app(tenant: Tenant) -> None:
     assert (answer.status, answer.data) == (200, [])
 
 
-def test_unknown_paths_come_before_credentials() -> None:
+def test_unknown_path_is_404_without_valid_credentials() -> None:
     answer = Caller("nonsense").get("/nowhere")
 
     assert (answer.status, answer.error) == (
@@ -313,7 +313,7 @@ def test_a_check_is_one_query(tenant: Tenant, kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_last_use_is_noted_to_the_minute(tenant: Tenant, kind: str) -> None:
+def test_last_use_is_stored_once_a_minute(tenant: Tenant, kind: str) -> None:
     key, check = Key(tenant, kind), QUERIES[kind]
     seen = []
 
@@ -332,7 +332,7 @@ def test_last_use_is_noted_to_the_minute(tenant: Tenant, kind: str) -> None:
     ]
 
 
-def test_refused_keys_note_no_use(tenant: Tenant) -> None:
+def test_refused_key_stores_no_last_use(tenant: Tenant) -> None:
     key = Key(tenant, "server", expires_at=NOW - hours(1))
 
     key.call()
@@ -355,7 +355,7 @@ def test_an_access_token_takes_two_queries_however_many_apps(
     assert (len(caller.memberships), len(queries)) == (apps, 2)
 
 
-def test_the_app_that_was_read_is_the_row(tenant: Tenant) -> None:
+def test_app_of_the_caller_equals_its_row(tenant: Tenant) -> None:
     """The look-up's statement is compiled once, and its rows are those of the ORM."""
     App.objects.filter(id=tenant.app.id).update(settings={"a": [1, {"b": "ä"}]})
     caller = authenticate(basic(tenant.key), None, now=NOW)

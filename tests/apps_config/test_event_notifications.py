@@ -39,7 +39,7 @@ def when(**given: Any) -> dict[str, Any]:
     return {**EMAIL, "when": {**EMAIL["when"], **given}}
 
 
-def test_two_reminders_as_in_the_brief(tenant: Tenant) -> None:
+def test_two_reminders(tenant: Tenant) -> None:
     """To customer and owner, an hour before the start."""
     both = [email(subject="Soon"), email(recipient="owner", subject="Soon")]
 
@@ -81,7 +81,7 @@ def test_two_reminders_as_in_the_brief(tenant: Tenant) -> None:
         (when(type="after"), when(type="after")),
     ],
 )
-def test_forms_that_are_taken(tenant: Tenant, given: Any, shown: Any) -> None:
+def test_accepted_forms_of_a_reminder(tenant: Tenant, given: Any, shown: Any) -> None:
     answer = put(tenant, [given])
 
     assert (answer.status, answer.data["event_notifications"]) == (200, [shown])
@@ -176,7 +176,7 @@ YEAR = ["Must be at most one year."]
         ),
     ],
 )  # fmt: skip
-def test_faults_are_named_by_their_paths(
+def test_errors_are_named_by_their_paths(
     tenant: Tenant, given: Any, errors: dict[str, list[str]]
 ) -> None:
     answer = put(tenant, [given])
@@ -200,13 +200,13 @@ def test_faults_are_named_by_their_paths(
         ),
     ],
 )
-def test_lists_that_are_wrong(tenant: Tenant, given: Any, errors: dict[str, list[str]]) -> None:
+def test_wrong_lists_are_refused(tenant: Tenant, given: Any, errors: dict[str, list[str]]) -> None:
     answer = put(tenant, given)
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
 
 
-def test_lists_are_replaced_whole_in_their_order(tenant: Tenant) -> None:
+def test_update_replaces_the_list_in_order(tenant: Tenant) -> None:
     lists = [[EMAIL, CALL, when(time=5)], [when(time=7), EMAIL], [EMAIL] * 20]
 
     shown = [put(tenant, given).data["event_notifications"] for given in lists]
@@ -215,7 +215,7 @@ def test_lists_are_replaced_whole_in_their_order(tenant: Tenant) -> None:
     assert AppNotification.objects.count() == 20
 
 
-def test_an_empty_list_clears(tenant: Tenant) -> None:
+def test_empty_list_removes_all_reminders(tenant: Tenant) -> None:
     put(tenant, [EMAIL, CALL])
 
     answer = put(tenant, [])
@@ -224,7 +224,7 @@ def test_an_empty_list_clears(tenant: Tenant) -> None:
     assert not AppNotification.objects.exists()
 
 
-def test_a_put_without_the_list_leaves_it(tenant: Tenant) -> None:
+def test_update_without_the_list_keeps_it(tenant: Tenant) -> None:
     put(tenant, [EMAIL])
 
     answer = tenant.put(f"/apps/{tenant.app.slug}", {"name": "Other"})

@@ -36,7 +36,7 @@ def test_the_second_call_replays_status_and_body(tenant: Tenant) -> None:
     assert count_projects(tenant) == 1
 
 
-def test_a_put_is_replayed_too(tenant: Tenant) -> None:
+def test_put_is_replayed(tenant: Tenant) -> None:
     path = f"/projects/{tenant.make_project()['id']}"
     key = {"Idempotency-Key": "k1"}
 
@@ -80,7 +80,7 @@ def other_query(tenant: Tenant) -> Answer:
 
 
 @pytest.mark.parametrize("again", [other_body, other_bytes, other_path, other_query])
-def test_another_request_under_the_same_key(
+def test_key_of_a_different_request_is_refused(
     tenant: Tenant, again: Callable[[Tenant], Answer]
 ) -> None:
     post(tenant)
@@ -98,7 +98,7 @@ def test_another_request_under_the_same_key(
     assert count_projects(tenant) == 1
 
 
-def test_other_keys_and_other_credentials_are_apart(tenant: Tenant) -> None:
+def test_keys_are_scoped_to_the_credential(tenant: Tenant) -> None:
     member = tenant.member("owner@example.com")
 
     answers = [post(tenant), post(tenant, key="k2"), post(member)]
@@ -107,9 +107,7 @@ def test_other_keys_and_other_credentials_are_apart(tenant: Tenant) -> None:
     assert count_projects(tenant) == 3
 
 
-def test_a_key_counts_for_each_app_of_an_account(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_keys_are_scoped_to_the_app(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other_tenant = make_tenant(slug="other")
     account = tenant.member("owner@example.com")
     owner = Membership.objects.get(app=tenant.app)
@@ -131,7 +129,7 @@ def test_a_key_counts_for_each_app_of_an_account(
     assert (count_projects(tenant), count_projects(other_tenant)) == (1, 1)
 
 
-def test_the_only_app_of_an_account_need_not_be_named(tenant: Tenant) -> None:
+def test_key_is_the_same_with_and_without_app_header(tenant: Tenant) -> None:
     member = tenant.member("owner@example.com")
 
     post(member)
@@ -151,7 +149,7 @@ def test_the_only_app_of_an_account_need_not_be_named(tenant: Tenant) -> None:
         ("/projects", {"name": "Second", "slug": "taken"}, 409),
     ],
 )
-def test_refusals_are_not_kept(tenant: Tenant, path: str, body: Any, status: int) -> None:
+def test_refusals_are_not_stored(tenant: Tenant, path: str, body: Any, status: int) -> None:
     tenant.make_project(slug="taken")
 
     answers = [post(tenant, body, path=path) for _ in range(2)]
@@ -162,7 +160,7 @@ def test_refusals_are_not_kept(tenant: Tenant, path: str, body: Any, status: int
     assert not IdempotencyRecord.objects.exists()
 
 
-def test_a_refused_key_is_free_for_the_next_request(tenant: Tenant) -> None:
+def test_key_of_a_refused_request_can_be_reused(tenant: Tenant) -> None:
     post(tenant, {})
 
     answer = post(tenant)
@@ -171,7 +169,7 @@ def test_a_refused_key_is_free_for_the_next_request(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("key", ["", "a b", "ä", "x" * 256, "a\x7f"])
-def test_keys_that_are_none(tenant: Tenant, key: str) -> None:
+def test_malformed_keys_are_refused(tenant: Tenant, key: str) -> None:
     answer = post(tenant, key=key)
 
     assert (answer.status, answer.json["errors"]) == (
@@ -182,11 +180,11 @@ def test_keys_that_are_none(tenant: Tenant, key: str) -> None:
 
 
 @pytest.mark.parametrize("key", ["x", "!~" + "x" * 253])
-def test_keys_of_every_length(tenant: Tenant, key: str) -> None:
+def test_keys_of_1_to_255_characters_are_accepted(tenant: Tenant, key: str) -> None:
     assert [post(tenant, key=key).headers.get(REPLAYED) for _ in range(2)] == [None, "true"]
 
 
-def test_answers_with_a_secret_refuse_the_header(tenant: Tenant) -> None:
+def test_key_is_refused_for_responses_with_a_secret(tenant: Tenant) -> None:
     answer = post(tenant, {"name": "Ada", "timezone": "UTC"}, path="/resources")
 
     assert (answer.status, answer.json["errors"]) == (
@@ -207,7 +205,7 @@ def test_answers_with_a_secret_refuse_the_header(tenant: Tenant) -> None:
         "/findtime",
     ],
 )
-def test_queries_are_always_asked_anew(tenant: Tenant, path: str) -> None:
+def test_queries_are_never_replayed(tenant: Tenant, path: str) -> None:
     body = {"resources": [tenant.make_resource()["id"]]}
 
     answers = [post(tenant, body, path=path) for _ in range(2)]
@@ -222,7 +220,7 @@ def test_queries_are_always_asked_anew(tenant: Tenant, path: str) -> None:
     ("later", "replayed"),
     [(timedelta(hours=24) - timedelta(seconds=1), "true"), (timedelta(hours=24), None)],
 )
-def test_answers_are_kept_for_a_day(
+def test_stored_response_lasts_a_day(
     tenant: Tenant, clock: Any, later: timedelta, replayed: str | None
 ) -> None:
     post(tenant)
@@ -262,7 +260,7 @@ def test_many_old_answers_are_deleted_in_slices(
     assert (counts, IdempotencyRecord.objects.count()) == ([3, 3, 1], 0)
 
 
-def test_a_purge_that_takes_long_is_continued(
+def test_long_purge_continues_in_another_task(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     continued: list[dict[str, Any]] = []
@@ -282,7 +280,7 @@ def test_a_purge_that_takes_long_is_continued(
 
 
 @pytest.mark.postgresql
-def test_an_answer_outlives_the_clock_of_a_worker(tenant: Tenant, clock: Any) -> None:
+def test_purge_uses_the_clock_of_the_database(tenant: Tenant, clock: Any) -> None:
     stored(tenant, 1, database_now())
     clock.move_to(NOW + timedelta(days=3650))
 

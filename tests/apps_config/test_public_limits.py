@@ -50,9 +50,7 @@ def with_limits(tenant: Tenant, **limits: Any) -> App:
 @pytest.mark.parametrize(
     ("kind", "seconds"), [(PER_ADDRESS, 1800), (PER_EMAIL, 14.5 * 3600), (PER_APP, 60)]
 )
-def test_what_is_above_a_limit_waits_for_the_end_of_its_window(
-    tenant: Tenant, kind: str, seconds: float
-) -> None:
+def test_retry_after_is_the_end_of_the_window(tenant: Tenant, kind: str, seconds: float) -> None:
     app = with_limits(tenant, **{kind: 2})
 
     found = [count(app, kind, seconds=second) for second in (0, 0, 0, seconds - 1, seconds)]
@@ -60,7 +58,7 @@ def test_what_is_above_a_limit_waits_for_the_end_of_its_window(
     assert found == ["", "", f"{kind} {seconds:.0f}", f"{kind} 1", ""]
 
 
-def test_subjects_limits_and_apps_are_counted_apart(make_tenant: Any) -> None:
+def test_counts_are_separate_per_subject_limit_and_app(make_tenant: Any) -> None:
     one, other = (with_limits(make_tenant(), **{PER_ADDRESS: 1, PER_EMAIL: 1}) for _ in range(2))
     wanted = [(one, PER_ADDRESS, "a"), (one, PER_ADDRESS, "b"), (one, PER_EMAIL, "a")]
     wanted.append((other, PER_ADDRESS, "a"))
@@ -81,7 +79,7 @@ def test_processes_share_the_counts(tenant: Tenant, monkeypatch: pytest.MonkeyPa
     assert found == ["", "", f"{PER_ADDRESS} 1800", f"{PER_ADDRESS} 1800"]
 
 
-def test_a_limit_is_checked_without_a_count(
+def test_checking_a_limit_does_not_count(
     tenant: Tenant, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = with_limits(tenant, **{PER_APP: 1, PER_EMAIL: 1})
@@ -111,7 +109,9 @@ def test_a_raised_limit_takes_effect_at_once(tenant: Tenant) -> None:
     assert count(with_limits(tenant, **{PER_ADDRESS: 3}), PER_ADDRESS) == ""
 
 
-def test_several_subjects_are_one_statement(tenant: Tenant, django_assert_num_queries: Any) -> None:
+def test_several_subjects_are_counted_in_one_statement(
+    tenant: Tenant, django_assert_num_queries: Any
+) -> None:
     emails = [f"{number}@example.com" for number in range(5)]
 
     with django_assert_num_queries(1):
@@ -126,7 +126,7 @@ def test_expired_counts_are_deleted(tenant: Tenant) -> None:
     assert [row.kind for row in RequestCount.objects.all()] == [PER_EMAIL]
 
 
-def test_the_first_use_is_the_only_one(tenant: Tenant) -> None:
+def test_challenge_is_used_once(tenant: Tenant) -> None:
     ends = at("2026-11-20 09:40")
     uses = [count_first_use(tenant.app, "public_challenge", word, ends) for word in "aab"]
 
@@ -184,7 +184,7 @@ def test_patterns_of_blocked_customers(
 
 
 # --- Settings -------------------------------------------------------------------------------------
-def test_the_settings_are_checked(tenant: Tenant) -> None:
+def test_wrong_limits_are_refused(tenant: Tenant) -> None:
     def save(**settings: Any) -> Answer:
         return tenant.put(f"/apps/{tenant.app.slug}", {"settings": settings})
 
@@ -218,7 +218,7 @@ def test_the_settings_are_checked(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("value", ["20", -1, None, [], True, 1.5, 10**12])
-def test_a_broken_setting_is_the_default(tenant: Tenant, value: Any) -> None:
+def test_broken_setting_falls_back_to_the_default(tenant: Tenant, value: Any) -> None:
     tenant.app.settings[PER_ADDRESS] = value
 
     assert public_limits.limit_of(tenant.app, PER_ADDRESS) == 20
@@ -247,7 +247,7 @@ def limited(sentence: str) -> dict[str, str]:
     return {"error": sentence, "code": "rate_limited"}
 
 
-def test_a_public_booking_above_the_limit(tenant: Tenant, project: str) -> None:
+def test_public_booking_above_the_limit_is_refused(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 2})
     widget = tenant.widget()
 
@@ -261,14 +261,14 @@ def test_a_public_booking_above_the_limit(tenant: Tenant, project: str) -> None:
     assert refusals_of_a_day(Q(app=tenant.app), NOW) == {PER_ADDRESS: 1}
 
 
-def test_other_keys_have_no_such_limits(tenant: Tenant, project: str) -> None:
+def test_server_keys_have_no_public_limits(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 1, PER_EMAIL: 1, PER_APP: 1})
 
     assert [book(tenant, project, hour).status for hour in (9, 11, 13)] == [201] * 3
     assert not RequestCount.objects.exists()
 
 
-def test_a_repeated_request_gets_its_answer(tenant: Tenant, project: str) -> None:
+def test_replayed_request_passes_the_limit(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 1})
     widget = tenant.widget()
     key = {"headers": {"Idempotency-Key": "one"}}
@@ -279,7 +279,7 @@ def test_a_repeated_request_gets_its_answer(tenant: Tenant, project: str) -> Non
     assert book(widget, project, 11, headers={"Idempotency-Key": "two"}).status == 429
 
 
-def test_a_stored_answer_that_turns_a_day_old_lifts_no_limit(
+def test_expiring_stored_response_is_replayed_within_limits(
     tenant: Tenant, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer turns a day old just after the limits were skipped for it."""
@@ -304,7 +304,7 @@ def test_a_stored_answer_that_turns_a_day_old_lifts_no_limit(
     assert tenant.get("/bookings").json["total"] == 2
 
 
-def test_a_rollback_keeps_the_count_of_attempts(tenant: Tenant, project: str) -> None:
+def test_rolled_back_attempts_are_counted(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 1})
     widget = tenant.widget()
 
@@ -316,7 +316,7 @@ def test_a_rollback_keeps_the_count_of_attempts(tenant: Tenant, project: str) ->
     assert statuses == [422, 429]
 
 
-def test_what_is_stored_of_a_booking_are_digests(tenant: Tenant, project: str) -> None:
+def test_counts_store_only_digests(tenant: Tenant, project: str) -> None:
     book(tenant.widget(), project)
 
     rows = RequestCount.objects.order_by("kind").values_list("kind", "expires_at", "count")
@@ -330,7 +330,7 @@ def test_what_is_stored_of_a_booking_are_digests(tenant: Tenant, project: str) -
         assert set(subject) <= set("0123456789abcdef")
 
 
-def test_moves_count_too(tenant: Tenant, project: str) -> None:
+def test_moves_are_counted(tenant: Tenant, project: str) -> None:
     with_limits(tenant, **{PER_ADDRESS: 2})
     widget = tenant.widget()
     booking = book(widget, project).data["id"]
@@ -345,7 +345,7 @@ def test_moves_count_too(tenant: Tenant, project: str) -> None:
     assert [move.status for move in moves][1] == 429
 
 
-def test_a_blocked_customer(tenant: Tenant, project: str) -> None:
+def test_blocked_customer_is_refused(tenant: Tenant, project: str) -> None:
     with_limits(tenant, blocked_customers=["*@example.com"])
 
     refused = book(tenant.widget(), project)
@@ -359,7 +359,7 @@ def test_a_blocked_customer(tenant: Tenant, project: str) -> None:
     assert refusals_of_a_day(Q(app=tenant.app), NOW) == {"blocked_customers": 1}
 
 
-def test_open_bookings_of_one_address(tenant: Tenant, project: str) -> None:
+def test_limit_of_open_bookings_per_address(tenant: Tenant, project: str) -> None:
     with_limits(tenant, public_open_bookings_per_email=2)
     widget = tenant.widget()
     loud = {"name": "Marty", "email": "MARTY@example.com"}
@@ -402,7 +402,7 @@ def test_spellings_and_tags_of_an_address_are_counted_together(
     assert [made.status, refused.status, other.status] == [201, 429, 201]
 
 
-def test_a_look_alike_of_a_blocked_address_is_refused(tenant: Tenant, project: str) -> None:
+def test_lookalike_of_a_blocked_domain_is_refused(tenant: Tenant, project: str) -> None:
     with_limits(tenant, blocked_customers=["*@spam.example"])
     customer = {"name": "A", "email": "a@ſpam.example"}
 
@@ -440,7 +440,7 @@ HOSTILE: list[Any] = [
 
 
 @pytest.mark.parametrize("body", HOSTILE)
-def test_hostile_bodies_are_attempts_of_the_network_alone(tenant: Tenant, body: Any) -> None:
+def test_malformed_bodies_count_for_the_network_only(tenant: Tenant, body: Any) -> None:
     answer = tenant.widget().post("/bookings", body)
 
     # An object without a project is refused before its customers are read.
@@ -449,7 +449,7 @@ def test_hostile_bodies_are_attempts_of_the_network_alone(tenant: Tenant, body: 
 
 
 # --- What counts for addresses and the app --------------------------------------------------------
-def test_refused_requests_lock_nobody_out(tenant: Tenant, project: str) -> None:
+def test_refused_requests_do_not_count_for_the_customer(tenant: Tenant, project: str) -> None:
     """Those of a stranger with the customer's address: without a time, and for a taken time."""
     with_limits(tenant, **{PER_EMAIL: 2, PER_APP: 2})
     widget = tenant.widget()
@@ -473,7 +473,7 @@ def test_refused_requests_lock_nobody_out(tenant: Tenant, project: str) -> None:
         (PER_APP, "Too many bookings at the moment.", "60"),
     ],
 )
-def test_a_refusal_tells_of_challenges(
+def test_refusal_offers_a_challenge(
     tenant: Tenant, project: str, kind: str, sentence: str, wait: str
 ) -> None:
     with_limits(tenant, **{kind: 1})
@@ -527,7 +527,7 @@ def attempt_from(tenant: Tenant, client: str, **headers: str) -> int:
 
 
 @pytest.mark.parametrize("varies", [False, True])
-def test_an_own_header_switches_no_limit_off(tenant: Tenant, varies: bool) -> None:
+def test_forwarded_header_of_the_client_is_ignored(tenant: Tenant, varies: bool) -> None:
     """Of a client in a private network, which no proxy forwards."""
     with_limits(tenant, **{PER_ADDRESS: 20})
 
@@ -537,7 +537,7 @@ def test_an_own_header_switches_no_limit_off(tenant: Tenant, varies: bool) -> No
     assert public_limits.saw_unknown_proxy(Q(app=tenant.app), NOW) is varies
 
 
-def test_a_proxy_is_learnt_from_two_clients_in_an_hour(
+def test_unknown_proxy_is_detected_from_two_clients(
     tenant: Tenant, make_tenant: Any, clock: Any
 ) -> None:
     other = make_tenant()
@@ -554,7 +554,7 @@ def test_a_proxy_is_learnt_from_two_clients_in_an_hour(
     assert not public_limits.saw_unknown_proxy(Q(app=other.app), timezone.now())
 
 
-def test_a_flood_of_headers_stores_two(tenant: Tenant) -> None:
+def test_many_forwarded_headers_store_two_rows(tenant: Tenant) -> None:
     for number in range(9):
         attempt_from(tenant, f"203.0.113.{number}")
 
@@ -563,7 +563,7 @@ def test_a_flood_of_headers_stores_two(tenant: Tenant) -> None:
     assert not [row for row in stored if "203.0" in row.subject]
 
 
-def test_two_peers_are_two_clients(tenant: Tenant) -> None:
+def test_two_peers_are_no_unknown_proxy(tenant: Tenant) -> None:
     """Each with a header of its own."""
     widget = tenant.widget()
     for peer in ("10.0.0.5", "10.0.0.6"):
@@ -578,7 +578,7 @@ def test_two_peers_are_two_clients(tenant: Tenant) -> None:
     assert not public_limits.saw_unknown_proxy(Q(app=tenant.app), NOW)
 
 
-def test_a_known_proxy_is_no_statement_more(tenant: Tenant, settings: Any) -> None:
+def test_known_proxy_takes_no_additional_query(tenant: Tenant, settings: Any) -> None:
     widget = tenant.widget()
     forwarded = {"X-Forwarded-For": "203.0.113.1"}
     widget.post("/bookings", {})

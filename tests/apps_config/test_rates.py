@@ -54,7 +54,7 @@ def test_requests_beyond_the_limit_are_refused_until_the_minute_ends(
     assert answers[2].error == TOO_MANY
 
 
-def test_the_headers_of_the_draft_stand_beside(tenant: Tenant, clock: Any) -> None:
+def test_draft_rate_limit_headers_are_sent(tenant: Tenant, clock: Any) -> None:
     clock.move_to(at("2026-11-20 09:30:15"))
 
     headers = tenant.get("/app").headers
@@ -65,7 +65,7 @@ def test_the_headers_of_the_draft_stand_beside(tenant: Tenant, clock: Any) -> No
     )
 
 
-def test_redis_is_never_asked_inside_a_transaction(
+def test_redis_is_not_called_inside_a_transaction(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It could be slow, and the transaction would hold its locks meanwhile."""
@@ -128,7 +128,7 @@ def test_requests_of_one_ipv6_network_are_counted_together(
     assert [ask("2001:db8:1:3::1"), ask("203.0.113.1")] == [admitted] * 2
 
 
-def test_a_mapped_address_is_that_of_its_network(
+def test_mapped_ipv4_address_counts_as_ipv4(
     tenant: Tenant, settings: Any, set_limit: Callable[[int], None]
 ) -> None:
     set_limit(1)
@@ -144,7 +144,7 @@ def test_a_mapped_address_is_that_of_its_network(
 
 
 @pytest.mark.parametrize("is_public", [True, False])
-def test_cpu_time_counts(
+def test_cpu_time_counts_as_requests(
     tenant: Tenant,
     monkeypatch: pytest.MonkeyPatch,
     set_limit: Callable[[int], None],
@@ -180,7 +180,7 @@ def test_a_page_counts_its_cpu_time(
     assert (response.status_code, response.headers["X-RateLimit-Remaining"]) == (200, "7")
 
 
-def test_an_ordinary_request_is_one_round_trip(
+def test_request_takes_one_redis_round_trip(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """To the counter of all processes."""
@@ -202,14 +202,14 @@ def test_an_ordinary_request_is_one_round_trip(
     assert asked == [1, 1, 3]
 
 
-def test_no_limit_no_headers(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
+def test_no_headers_without_a_limit(tenant: Tenant, set_limit: Callable[[int], None]) -> None:
     set_limit(0)
 
     assert rates(tenant.get("/app")) == (200, [None, None, None, None])
 
 
 # --- Failed log-ins -------------------------------------------------------------------------------
-def test_the_eleventh_failure_of_a_minute_is_429(tenant: Tenant, clock: Any) -> None:
+def test_eleventh_failed_log_in_of_a_minute_is_429(tenant: Tenant, clock: Any) -> None:
     clock.move_to(at("2026-11-20 09:30:20"))
     stranger = Caller("live_api_key_wrong")
 
@@ -221,7 +221,7 @@ def test_the_eleventh_failure_of_a_minute_is_429(tenant: Tenant, clock: Any) -> 
     ] * 2
 
 
-def test_the_right_key_still_passes(tenant: Tenant) -> None:
+def test_valid_key_passes_after_failures(tenant: Tenant) -> None:
     """Behind one shared address a stranger's mistakes lock out nobody."""
     stranger = Caller("live_api_key_wrong")
     for _ in range(11):
@@ -230,7 +230,7 @@ def test_the_right_key_still_passes(tenant: Tenant) -> None:
     assert [stranger.get("/app").status, tenant.get("/app").status] == [429, 200]
 
 
-def test_the_next_minute_counts_anew(tenant: Tenant, clock: Any) -> None:
+def test_count_restarts_each_minute(tenant: Tenant, clock: Any) -> None:
     stranger = Caller("live_api_key_wrong")
     for _ in range(11):
         stranger.get("/app")
@@ -240,7 +240,7 @@ def test_the_next_minute_counts_anew(tenant: Tenant, clock: Any) -> None:
     assert stranger.get("/app").status == 401
 
 
-def test_requests_without_credentials_are_no_attempts(tenant: Tenant) -> None:
+def test_requests_without_credentials_are_not_counted(tenant: Tenant) -> None:
     nobody = Caller("")
     del nobody.headers["Authorization"]
 
@@ -248,7 +248,7 @@ def test_requests_without_credentials_are_no_attempts(tenant: Tenant) -> None:
     assert not FailedLogin.objects.exists()
 
 
-def test_addresses_are_counted_apart(tenant: Tenant, settings: Any) -> None:
+def test_failures_are_counted_per_address(tenant: Tenant, settings: Any) -> None:
     settings.TRUSTED_PROXIES = 1
     stranger = Caller("live_api_key_wrong")
     for _ in range(11):
@@ -275,7 +275,7 @@ def test_failures_of_one_ipv6_network_are_counted_together(tenant: Tenant, setti
     assert FailedLogin.objects.get().address == "2001:db8:1:2::/64"
 
 
-def test_processes_share_the_count(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_processes_share_one_count(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process knows only what the table says."""
     stranger = Caller("live_api_key_wrong")
     for _ in range(10):
@@ -293,7 +293,7 @@ def test_the_limit_of_failures_can_be_switched_off(tenant: Tenant, settings: Any
     assert {stranger.get("/app").status for _ in range(12)} == {401}
 
 
-def test_old_failures_are_forgotten(tenant: Tenant, clock: Any) -> None:
+def test_old_failures_are_purged(tenant: Tenant, clock: Any) -> None:
     this_minute = int(at("2026-11-20 09:30").timestamp()) // 60
     for minute in (this_minute - 2, this_minute - 1, this_minute):
         FailedLogin.objects.create(address="192.0.2.1", minute=minute, count=3)

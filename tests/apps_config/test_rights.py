@@ -10,10 +10,10 @@ from django.urls import URLPattern, get_resolver
 from apps_config.base_views import TenantView
 from apps_config.models import Membership
 from bookings.services import code_of
-from tests.external_calendars.fake_provider import Shelf, shelf
+from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav
 from tests.world import Answer, Caller, Tenant
 
-__all__ = ["shelf"]
+__all__ = ["fake_caldav"]
 
 pytestmark = pytest.mark.usefixtures("clock", "connectable")
 
@@ -153,8 +153,8 @@ TABLE = [
 
 
 @pytest.fixture
-def connectable(shelf: Shelf) -> None:
-    shelf.put(CONNECTED)
+def connectable(fake_caldav: FakeCalendarServer) -> None:
+    fake_caldav.put(CONNECTED)
 
 
 class World:
@@ -254,7 +254,7 @@ class World:
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_rights(tenant: Tenant, caller: str) -> None:
+def test_permissions_of_each_endpoint(tenant: Tenant, caller: str) -> None:
     world = World(tenant)
 
     found = {f"{row.method} {row.path}": world.call(caller, row).status for row in TABLE}
@@ -264,7 +264,7 @@ def test_rights(tenant: Tenant, caller: str) -> None:
     }
 
 
-def test_head_has_the_rights_and_parameters_of_get(tenant: Tenant) -> None:
+def test_head_has_the_permissions_and_parameters_of_get(tenant: Tenant) -> None:
     key = tenant.make_resource("Desk", email="desk@example.com")["api_token"]
     callers = {
         "editor": tenant.member("editor@example.com", Membership.EDITOR),
@@ -309,7 +309,7 @@ def test_unknown_query_parameters_are_refused_everywhere(tenant: Tenant) -> None
         assert (answer.status, answer.json["errors"]) == (422, errors), path
 
 
-def test_a_refusal_whole(tenant: Tenant) -> None:
+def test_whole_refusal(tenant: Tenant) -> None:
     answer = tenant.widget().get("/resources")
 
     assert (answer.status, answer.error) == (
@@ -318,7 +318,7 @@ def test_a_refusal_whole(tenant: Tenant) -> None:
     )
 
 
-def test_rights_are_looked_at_before_the_body(tenant: Tenant) -> None:
+def test_permissions_are_checked_before_the_body(tenant: Tenant) -> None:
     """Who may not do it learns nothing about what would be valid."""
     viewer = tenant.member("viewer@example.com", Membership.VIEWER)
 
@@ -330,7 +330,7 @@ def test_rights_are_looked_at_before_the_body(tenant: Tenant) -> None:
     assert statuses == [403, 403, 403]
 
 
-def test_every_endpoint_stands_in_the_table() -> None:
+def test_every_endpoint_is_in_the_table() -> None:
     """A new endpoint needs a line that says who may call it."""
     expected = {
         (method, "/" + path)
@@ -419,7 +419,7 @@ def resource_key(tenant: Tenant) -> tuple[Caller, dict[str, str]]:
         ("DELETE", "/bookings/reserve/{hold}", None, "Hold"),
     ],
 )
-def test_a_resources_key_does_not_see_what_is_anothers(
+def test_resource_key_gets_404_for_rows_of_other_resources(
     tenant: Tenant, method: str, path: str, body: Any, model: str
 ) -> None:
     caller, names = resource_key(tenant)
@@ -450,7 +450,7 @@ def test_a_resources_key_does_not_see_what_is_anothers(
         ("/findtime", {"resource_ids": ["{resource}"]}, "resource_ids.0"),
     ],
 )  # fmt: skip
-def test_a_resources_key_cant_name_what_is_anothers(
+def test_resource_key_cannot_reference_other_resources(
     tenant: Tenant, path: str, body: Any, where: str
 ) -> None:
     caller, names = resource_key(tenant)
@@ -468,7 +468,7 @@ def test_a_resources_key_cant_name_what_is_anothers(
     )
 
 
-def test_listings_of_a_resources_key_hold_its_own_alone(tenant: Tenant) -> None:
+def test_listings_of_a_resource_key_have_only_its_own_rows(tenant: Tenant) -> None:
     caller, _ = resource_key(tenant)
     mine = caller.get("/resources").data[0]
     booking = tenant.book(resource_id=mine["id"], **EVENT).data["id"]
@@ -488,7 +488,7 @@ def test_listings_of_a_resources_key_hold_its_own_alone(tenant: Tenant) -> None:
     assert found["bookings"]["data"][0]["id"] == booking
 
 
-def test_a_resources_key_does_not_see_who_else_is_in_its_projects(tenant: Tenant) -> None:
+def test_resource_key_does_not_see_other_resources_of_its_projects(tenant: Tenant) -> None:
     caller, names = resource_key(tenant)
     mine = caller.get("/resources").data[0]["id"]
     project = tenant.make_project(mine, names["resource"])["id"]

@@ -64,7 +64,9 @@ def run(*args: str) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_new_rules_of_a_zone(tenant: Tenant, new_rules: Callable[[], None]) -> None:
+def test_doctor_finds_days_with_outdated_zone_rules(
+    tenant: Tenant, new_rules: Callable[[], None]
+) -> None:
     berlin, paris = make_days(tenant), make_days(tenant, "Europe/Paris")
     past = make_days(tenant, first="2026-11-16", last="2026-11-18")
     before = times_of(past)
@@ -90,7 +92,7 @@ def test_new_rules_of_a_zone(tenant: Tenant, new_rules: Callable[[], None]) -> N
     assert run()[-1] == "0 recomputed."
 
 
-def test_a_time_is_free_by_the_new_rules(tenant: Tenant, new_rules: Callable[[], None]) -> None:
+def test_recomputed_days_free_the_old_time(tenant: Tenant, new_rules: Callable[[], None]) -> None:
     event = make_days(tenant, last="2026-11-24")
     resource = str(Event.objects.get(id=event).resource_id)
     query = {"resources": [resource], "from": "2026-11-22T21:00:00Z", "to": "2026-11-23T23:59:00Z"}
@@ -104,7 +106,7 @@ def test_a_time_is_free_by_the_new_rules(tenant: Tenant, new_rules: Callable[[],
     ]
 
 
-def test_what_is_not_derived(tenant: Tenant) -> None:
+def test_other_events_are_not_recomputed(tenant: Tenant) -> None:
     """Events with a time, events of connected calendars, deleted calendars, unknown zones."""
     timed, connected, hidden, unknown = (make_days(tenant) for _ in range(4))
     events = Event.objects.filter(id__in=[timed, connected, hidden, unknown])
@@ -125,7 +127,7 @@ def test_what_is_not_derived(tenant: Tenant) -> None:
     assert set(events.values_list("start", flat=True)) == {BY_OLD_RULES[0] + HOUR}
 
 
-def test_many_are_derived_with_few_statements(tenant: Tenant) -> None:
+def test_many_days_are_recomputed_in_few_statements(tenant: Tenant) -> None:
     counts = []
     for number in (2, 20):
         for _ in range(number):

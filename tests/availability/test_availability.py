@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.usefixtures("monday"), pytest.mark.both_databases]
 
 
 # --- The answer -----------------------------------------------------------------------------------
-def test_answer_whole(tenant, ada):
+def test_whole_response(tenant, ada):
     answer = ask(tenant, ada["id"], output_timezone=BERLIN)
 
     summary = {"id": ada["id"], "name": "Ada", "timezone": "UTC"}
@@ -59,7 +59,7 @@ def test_defaults_are_hours_of_the_next_four_weeks(tenant, ada):
     assert len(found) == 1 + (4 * 7 * 24 - 3)
 
 
-def test_null_means_the_default_except_for_length(tenant, ada):
+def test_null_is_the_default_except_for_length(tenant, ada):
     names = ["mode", "from", "to", "buffer", "timeslot_increments", "round_to_nearest_hour"]
     names += ["ignore_all_day_events", "constraints", "include_past", "output_timezone"]
     plain = tenant.post("/availability", {"resources": [ada["id"]]})
@@ -74,7 +74,7 @@ def test_unknown_keys_are_ignored(tenant, ada):
     assert ask(tenant, ada["id"], colour="red").json == ask(tenant, ada["id"]).json
 
 
-def test_nothing_free_is_an_empty_list(tenant, ada):
+def test_no_free_time_is_an_empty_list(tenant, ada):
     answer = ask(tenant, ada["id"], constraints=[{"allow_day": {"day": "Sunday"}}])
 
     assert (answer.status, answer.content) == (200, b'{"data":[]}')
@@ -137,7 +137,7 @@ def test_project_without_resources_has_no_slots(tenant, mode):
     ],
 )  # fmt: skip
 @pytest.mark.matrix
-def test_field(tenant, ada, given, found):
+def test_each_field(tenant, ada, given, found):
     days = [row if len(row) > 11 and row[2] == "-" else f"11-23 {row}" for row in found]
 
     assert lines(ask(tenant, ada["id"], **given)) == [f"2026-{row} +00:00 Ada" for row in days]
@@ -238,7 +238,7 @@ NO_INSTANT = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
           "to": "Must be a string.", "buffer": NO_DURATION}),
     ],
 )  # fmt: skip
-def test_field_refused(tenant, ada, given, errors):
+def test_wrong_fields_are_refused(tenant, ada, given, errors):
     answer = ask(tenant, ada["id"], **given)
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
@@ -255,7 +255,7 @@ def test_field_refused(tenant, ada, given, errors):
         ("now", 422, refusal(body="Must be an object.")),
     ],
 )
-def test_body_that_asks_nothing(tenant, body, status, error):
+def test_empty_bodies_are_refused(tenant, body, status, error):
     answer = tenant.post("/availability", body)
 
     assert (answer.status, answer.error) == (status, error)
@@ -281,7 +281,7 @@ def test_more_than_100000_pairs_are_refused(tenant, ada):
     assert (more.status, more.error) == (422, refusal(to=many))
 
 
-def test_pairs_count_once_for_each_resource(tenant, ada):
+def test_limit_of_pairs_counts_each_resource(tenant, ada):
     bob = tenant.make_resource("Bob")
     minutes = {"from": "2027-01-01T00:00:00Z", "length": "1 minute", "mode": "mutual"}
 
@@ -317,14 +317,14 @@ def test_pairs_count_once_for_each_resource(tenant, ada):
          ["09:00-11:00 Ada", "09:15-11:15 Cleo", "09:30-12:00 Bob"]),
     ],
 )  # fmt: skip
-def test_mode(tenant, three, mode, given, found):
+def test_each_mode(tenant, three, mode, given, found):
     rows = [f"2026-11-23 {row[:11]} +00:00 {row[12:]}" for row in found]
 
     assert lines(ask(tenant, *three, mode=mode, **given)) == rows
 
 
 @pytest.mark.parametrize("length", ["1 hour", None])
-def test_slots_of_the_same_time_are_one(tenant, length):
+def test_equal_slots_are_merged_per_mode(tenant, length):
     """The order of the request decides whom prioritized names, and how exclusive lists."""
     ada, bob = (tenant.make_resource(name)["id"] for name in ("Ada", "Bob"))
     hour = {"to": f"{MONDAY}T10:00:00Z", "length": length}
@@ -341,7 +341,7 @@ def test_slots_of_the_same_time_are_one(tenant, length):
     }
 
 
-def test_random_shuffles_once_per_request(tenant):
+def test_random_order_is_drawn_once_per_request(tenant):
     """Each slot names one resource; whoever comes first has every slot that it can have."""
     ids = [tenant.make_resource(name)["id"] for name in ("Ada", "Bob", "Cleo")]
     random.seed(7)
@@ -364,7 +364,7 @@ def test_mode_is_random_by_default(tenant):
     assert firsts == {"Ada", "Bob"}
 
 
-def test_a_resource_named_often_counts_once(tenant, ada):
+def test_repeated_resource_counts_once(tenant, ada):
     ids = [ada["id"]] * 499
 
     assert lines(ask(tenant, *ids, ada["id"].upper(), mode="exclusive")) == [
@@ -399,7 +399,7 @@ def test_a_resource_named_often_counts_once(tenant, ada):
               "length": "50 minutes"}, ["09:05", "11:05"]),
     ],
 )  # fmt: skip
-def test_grid(tenant, ada, rules, given, found):
+def test_grid_of_starts(tenant, ada, rules, given, found):
     """Ada is busy from 10:00 to 10:30."""
     tenant.put(f"/resources/{ada['id']}", {"availability_constraints": rules})
     hourly = {"timeslot_increments": "1 hour", "length": "45 minutes", **given}
@@ -409,7 +409,7 @@ def test_grid(tenant, ada, rules, given, found):
     ]
 
 
-def test_grid_is_of_each_day(tenant):
+def test_grid_starts_anew_each_day(tenant):
     """Seven does not divide the day: every midnight counts anew."""
     ada = tenant.make_resource("Ada")
     hours = {"timeslot_increments": "7 hours", "from": f"{MONDAY}T12:00:00Z"}
@@ -424,7 +424,7 @@ def test_grid_is_of_each_day(tenant):
     ]
 
 
-def test_a_meeting_does_not_shift_the_day(tenant):
+def test_event_does_not_shift_the_grid(tenant):
     ada = tenant.make_resource("Ada", **open_hours(9, 12))
     tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T10:00:00Z", f"{MONDAY}T10:55:00Z")
 
@@ -466,7 +466,7 @@ def test_events_that_block(tenant):
     ]
 
 
-def test_events_beyond_the_range_reach_in_with_their_buffer(tenant):
+def test_buffers_of_events_outside_the_range_block(tenant):
     ada = tenant.make_resource("Ada")
     calendar = ada["calendars"][0]["id"]
     tenant.make_event(calendar, f"{MONDAY}T08:00:00Z", f"{MONDAY}T08:50:00Z")
@@ -504,7 +504,7 @@ def test_all_day_events(tenant, event, found):
         ]
 
 
-def test_all_day_events_have_a_buffer_too(tenant):
+def test_all_day_events_have_a_buffer(tenant):
     ada = tenant.make_resource("Ada")
     tenant.make_event(ada["calendars"][0]["id"], "2026-11-24", "2026-11-25", all_day=True)
 
@@ -561,7 +561,7 @@ def test_constraints_of_resource_project_and_request_add_up(tenant):
     assert of_all == of_project
 
 
-def test_rules_are_read_on_the_clock_of_each_resource(tenant):
+def test_rules_apply_in_the_zone_of_each_resource(tenant):
     ids = [tenant.make_resource(zone, zone)["id"] for zone in (BERLIN, KATHMANDU)]
     rules = [{"allow_hours": {"start": 9, "end": 10}}]
 
@@ -589,7 +589,7 @@ def test_rules_are_read_on_the_clock_of_each_resource(tenant):
          "2026-11-24 01:45-02:45 +05:45"),
     ],
 )  # fmt: skip
-def test_output_timezone_only_formats(tenant, ada, given, headers, found):
+def test_output_timezone_changes_only_the_format(tenant, ada, given, headers, found):
     """It moves neither the range nor the rules, which are read in the zone of the resource."""
     body = {
         "resources": [ada["id"]],

@@ -49,7 +49,7 @@ def reasons(answer: Any) -> list[str]:
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
-def test_the_larger_of_both_sides_lies_between(tenant: Tenant, ada: Any, capacity: int) -> None:
+def test_larger_buffer_of_both_bookings_applies(tenant: Tenant, ada: Any, capacity: int) -> None:
     tenant.put(f"/resources/{ada['id']}", {"capacity": capacity})
     first, second = make_project(tenant, ada, **AFTER), make_project(tenant, ada, **BEFORE)
     for _ in range(capacity):
@@ -69,7 +69,7 @@ def test_the_larger_of_both_sides_lies_between(tenant: Tenant, ada: Any, capacit
 
 
 @pytest.mark.parametrize("capacity", [1, 2])
-def test_a_buffer_before_lies_between_bookings_of_one_project(
+def test_buffer_before_applies_between_bookings_of_one_project(
     tenant: Tenant, ada: Any, capacity: int
 ) -> None:
     tenant.put(f"/resources/{ada['id']}", {"capacity": capacity})
@@ -103,7 +103,7 @@ def test_a_booking_keeps_its_buffers(tenant: Tenant, ada: Any) -> None:
     assert set(Event.objects.values_list("buffer_before", "buffer_after")) == {(0, 1800)}
 
 
-def test_a_request_that_is_confirmed_keeps_its_buffers(tenant: Tenant, ada: Any) -> None:
+def test_confirmed_request_keeps_its_buffers(tenant: Tenant, ada: Any) -> None:
     project, other = make_project(tenant, ada, **AFTER), make_project(tenant, ada)
     tenant.put(f"/projects/{project}", {"booking": {"graph": "confirm_decline"}})
     request = book(tenant, project, "12:00", "13:00")
@@ -115,7 +115,7 @@ def test_a_request_that_is_confirmed_keeps_its_buffers(tenant: Tenant, ada: Any)
     assert reasons(refused) == ["Within the buffer of 30 minutes before an event."]
 
 
-def test_events_and_older_bookings_have_those_of_whoever_asks(tenant: Tenant, ada: Any) -> None:
+def test_events_and_older_bookings_use_buffers_of_the_query(tenant: Tenant, ada: Any) -> None:
     first, second = make_project(tenant, ada, **AFTER), make_project(tenant, ada)
     book(tenant, first, "12:00", "13:00")
     Event.objects.update(buffer_before=None, buffer_after=None)
@@ -125,7 +125,7 @@ def test_events_and_older_bookings_have_those_of_whoever_asks(tenant: Tenant, ad
     assert free(tenant, second) == ["08:00-12:00", "13:00-15:00", "16:00-18:00"]
 
 
-def test_a_hold_keeps_the_buffers_too(tenant: Tenant, ada: Any) -> None:
+def test_hold_keeps_its_buffers(tenant: Tenant, ada: Any) -> None:
     project, other = make_project(tenant, ada, **AFTER), make_project(tenant, ada)
 
     held = tenant.post("/bookings/reserve", {"project_id": project, **span("12:00", "13:00")})
@@ -135,7 +135,7 @@ def test_a_hold_keeps_the_buffers_too(tenant: Tenant, ada: Any) -> None:
     assert free(tenant, other) == ["08:00-12:00", "13:30-18:00"]
 
 
-def test_buffers_reach_into_the_range_from_far_outside(tenant: Tenant, ada: Any) -> None:
+def test_long_buffers_outside_the_range_block(tenant: Tenant, ada: Any) -> None:
     far, other = make_project(tenant, ada, buffer_after="10 hours"), make_project(tenant, ada)
     ben = tenant.make_resource("Ben")
     both = make_project(tenant, ada, ben, mode="exclusive")
@@ -154,7 +154,7 @@ def test_buffers_reach_into_the_range_from_far_outside(tenant: Tenant, ada: Any)
     assert tenant.book(project_id=other, **span("09:00", "10:00")).status == 201
 
 
-def test_a_check_finds_a_buffer_that_is_longer_than_any_it_knew(tenant: Tenant, ada: Any) -> None:
+def test_check_finds_a_longer_buffer_written_concurrently(tenant: Tenant, ada: Any) -> None:
     """The resource was read before its lock; meanwhile a booking with a long buffer was made."""
     far = make_project(tenant, ada, buffer_after="10 hours")
     resource = Resource.objects.get()
@@ -203,7 +203,7 @@ def test_a_widget_key_only_lengthens_buffers(tenant: Tenant, ada: Any) -> None:
     assert free(widget, project, buffer_before="1 hour") == ["08:00-11:00", "14:00-18:00"]
 
 
-def test_the_buffers_of_a_project(tenant: Tenant, ada: Any) -> None:
+def test_buffers_of_a_project(tenant: Tenant, ada: Any) -> None:
     terms = {"length": None, "buffer": "1 hour", **AFTER}
     project = make_project(tenant, ada, **terms)
     path = f"/projects/{project}"

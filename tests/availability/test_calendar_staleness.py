@@ -72,7 +72,7 @@ def everything(tenant: Tenant, resource: Any) -> dict[str, Answer]:
 
 
 # --- Out of step, and what is not -----------------------------------------------------------------
-def test_the_answer_whole(tenant: Tenant) -> None:
+def test_whole_response(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 11))
     calendar = connect(ada, LATE)
 
@@ -109,20 +109,18 @@ def test_the_answer_whole(tenant: Tenant) -> None:
         (None, True),
     ],
 )
-def test_from_when_on_a_calendar_is_out_of_step(
-    tenant: Tenant, synced_at: Any, is_late: bool
-) -> None:
+def test_calendar_is_stale_after_the_limit(tenant: Tenant, synced_at: Any, is_late: bool) -> None:
     ada = tenant.make_resource("Ada")
     calendar = connect(ada, synced_at)
 
     (read,) = fetch_resources(tenant.app.id, [calendar.resource_id], now=NOW)
 
-    assert read.out_of_step == (((calendar.id, "Work", synced_at),) if is_late else ())
+    assert read.stale_calendars == (((calendar.id, "Work", synced_at),) if is_late else ())
     # The same rule where calendars are listed and counted.
     assert list(Calendar.objects.filter(is_stale(NOW))) == ([calendar] if is_late else [])
 
 
-def test_the_setting_says_how_long_it_may_be(tenant: Tenant, settings: Any) -> None:
+def test_calendar_stale_seconds_setting(tenant: Tenant, settings: Any) -> None:
     ada = tenant.make_resource("Ada")
     calendar = connect(ada, LATE)
     ids = [calendar.resource_id]
@@ -132,13 +130,13 @@ def test_the_setting_says_how_long_it_may_be(tenant: Tenant, settings: Any) -> N
     settings.CALENDAR_STALE_SECONDS = 3 * 3600 - 1
     after = fetch_resources(tenant.app.id, ids, now=NOW)
 
-    assert [[one.id for one in row.out_of_step] for (row,) in (before, after)] == [
+    assert [[one.id for one in row.stale_calendars] for (row,) in (before, after)] == [
         [],
         [calendar.id],
     ]
 
 
-def test_never_synced(tenant: Tenant) -> None:
+def test_never_synced_calendar_is_warned_of(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     calendar = connect(ada, None)
 
@@ -148,7 +146,7 @@ def test_never_synced(tenant: Tenant) -> None:
     assert answer.json["warnings"] == [warning(ada, calendar, None, text)]
 
 
-def test_calendars_that_say_nothing(tenant: Tenant) -> None:
+def test_fresh_own_and_deleted_calendars_cause_no_warning(tenant: Tenant) -> None:
     """One's own, one that is in step, one that is gone, and those of another resource."""
     ada, bob = (tenant.make_resource(name, **open_hours(9, 10)) for name in ("Ada", "Bob"))
     connect(ada, NOW)
@@ -162,7 +160,7 @@ def test_calendars_that_say_nothing(tenant: Tenant) -> None:
     assert lines(answer) == [f"{MONDAY} 09:00-10:00 +00:00 Ada"]
 
 
-def test_the_bytes_of_an_answer_with_nothing_to_say_stay_as_they_are(tenant: Tenant) -> None:
+def test_responses_without_warnings_stay_the_same(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     before = everything(tenant, ada)
 
@@ -174,7 +172,7 @@ def test_the_bytes_of_an_answer_with_nothing_to_say_stay_as_they_are(tenant: Ten
     }
 
 
-def test_each_rule_is_read_once_beside_several_calendars(tenant: Tenant) -> None:
+def test_rules_are_not_duplicated_by_several_calendars(tenant: Tenant) -> None:
     """Two equal rules are two; a resource without rules has none; the project's order stands."""
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     rules = [{"allow_hours": {"start": 9, "end": 12}}] * 2 + [{"block_weekends": {}}]
@@ -188,9 +186,9 @@ def test_each_rule_is_read_once_beside_several_calendars(tenant: Tenant) -> None
 
     found = fetch_project_resources(tenant.app.id, project, now=NOW)
 
-    assert [row._replace(out_of_step=()) for row in found] == alone
+    assert [row._replace(stale_calendars=()) for row in found] == alone
     assert [len(row.rules) for row in found] == [0, 3]
-    assert [row.out_of_step for row in found] == [
+    assert [row.stale_calendars for row in found] == [
         tuple((one.id, one.name, LATE) for one in sorted(late[name], key=lambda one: one.name))
         for name in ("Bob", "Ada")
     ]
@@ -198,7 +196,7 @@ def test_each_rule_is_read_once_beside_several_calendars(tenant: Tenant) -> None
 
 # --- The app chooses: warn ------------------------------------------------------------------------
 @pytest.mark.parametrize("choice", [None, "warn"])
-def test_warned_of_in_every_answer(tenant: Tenant, choice: str | None) -> None:
+def test_every_response_warns_of_stale_calendars(tenant: Tenant, choice: str | None) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 11))
     before = everything(tenant, ada)
     calendar = connect(ada, LATE)
@@ -212,7 +210,7 @@ def test_warned_of_in_every_answer(tenant: Tenant, choice: str | None) -> None:
     }
 
 
-def test_warnings_stand_in_the_order_of_the_resources(tenant: Tenant) -> None:
+def test_warnings_are_in_the_order_of_the_resources(tenant: Tenant) -> None:
     ada, bob, cleo = (tenant.make_resource(name, **open_hours(9, 10)) for name in "ABC")
     of_bob, of_ada = connect(bob, LATE), [connect(ada, LATE, name=name) for name in ("Y", "X")]
     project = tenant.make_project(cleo["id"], bob["id"], ada["id"])
@@ -227,7 +225,7 @@ def test_warnings_stand_in_the_order_of_the_resources(tenant: Tenant) -> None:
     ]
 
 
-def test_a_resources_key_is_warned_of_its_own(tenant: Tenant) -> None:
+def test_resource_key_sees_warnings_of_its_own_calendars(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", email="ada@example.com", **open_hours(9, 10))
     calendar = connect(ada, LATE)
     key = Caller(ada["api_token"], user="ada@example.com")
@@ -237,7 +235,7 @@ def test_a_resources_key_is_warned_of_its_own(tenant: Tenant) -> None:
     assert answer.json["warnings"] == [late_warning(ada, calendar)]
 
 
-def test_a_widget_key_is_told_nothing(tenant: Tenant) -> None:
+def test_widget_key_sees_no_warnings(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     project = tenant.make_project(ada["id"])
     connect(ada, LATE)
@@ -251,7 +249,7 @@ def test_a_widget_key_is_told_nothing(tenant: Tenant) -> None:
     ] * 3
 
 
-def test_a_booking_goes_on_by_what_is_known(tenant: Tenant) -> None:
+def test_booking_is_accepted_with_a_stale_calendar(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     project = tenant.make_project(ada["id"])
     connect(ada, LATE)
@@ -264,7 +262,7 @@ def test_a_booking_goes_on_by_what_is_known(tenant: Tenant) -> None:
 
 
 # --- The app chooses: block -----------------------------------------------------------------------
-def test_blocked_in_every_answer(tenant: Tenant) -> None:
+def test_stale_calendar_blocks_in_every_response(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     calendar = connect(ada, LATE)
     block(tenant)
@@ -294,7 +292,7 @@ def test_blocked_in_every_answer(tenant: Tenant) -> None:
     }
 
 
-def test_explained_beside_the_other_reasons_one_for_each_calendar(tenant: Tenant) -> None:
+def test_explain_names_each_stale_calendar(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", BERLIN)
     tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T10:00:00Z", f"{MONDAY}T10:30:00Z")
     connect(ada, LATE, name="B")
@@ -317,7 +315,7 @@ def test_explained_beside_the_other_reasons_one_for_each_calendar(tenant: Tenant
     ]
 
 
-def test_one_of_several_is_blocked(tenant: Tenant) -> None:
+def test_stale_calendar_blocks_only_its_resource(tenant: Tenant) -> None:
     ada, bob = (tenant.make_resource(name, **open_hours(9, 10)) for name in ("Ada", "Bob"))
     connect(ada, LATE)
     block(tenant)
@@ -369,7 +367,7 @@ def test_an_enforced_booking_is_refused_with_the_reason(tenant: Tenant) -> None:
     assert tenant.get("/bookings").json["total"] == 0
 
 
-def test_a_widget_key_is_not_told_the_calendars_name(tenant: Tenant) -> None:
+def test_widget_key_does_not_see_the_calendar_name(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     project = tenant.make_project(ada["id"])
     connect(ada, LATE, name="At my doctor's")
@@ -385,7 +383,7 @@ def test_a_widget_key_is_not_told_the_calendars_name(tenant: Tenant) -> None:
     assert "doctor" not in answer.content.decode()
 
 
-def test_where_no_rule_is_enforced_it_is_booked(tenant: Tenant) -> None:
+def test_booking_without_enforced_rules_ignores_stale_calendars(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     project = tenant.make_project(ada["id"], settings={"enforce_availability": False})
     connect(ada, LATE)
@@ -401,7 +399,7 @@ def test_where_no_rule_is_enforced_it_is_booked(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [201, 201]
 
 
-def test_a_project_books_the_one_that_is_synced(tenant: Tenant) -> None:
+def test_project_books_the_resource_with_a_fresh_calendar(tenant: Tenant) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     modes = {
         mode: tenant.make_project(ada["id"], bob["id"], availability={"mode": mode})["id"]
@@ -430,7 +428,7 @@ def _body(project_id: str, hour: int) -> dict[str, Any]:
     }
 
 
-def test_a_series_and_a_move_are_refused_too(tenant: Tenant) -> None:
+def test_series_and_reschedule_are_refused(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     project = tenant.make_project(ada["id"])
     booking = tenant.book(**nine(project_id=project["id"])).data
@@ -448,7 +446,7 @@ def test_a_series_and_a_move_are_refused_too(tenant: Tenant) -> None:
     assert found == [(409, "not_available", ["calendar"])] * 2
 
 
-def test_a_request_is_still_confirmed(tenant: Tenant) -> None:
+def test_confirmation_ignores_stale_calendars(tenant: Tenant) -> None:
     """Confirming is the owner's right: what opens and closes was asked when it was made."""
     ada = tenant.make_resource("Ada")
     project = tenant.make_project(ada["id"], booking={"graph": "confirm_decline"})
@@ -461,7 +459,7 @@ def test_a_request_is_still_confirmed(tenant: Tenant) -> None:
     assert (answer.status, answer.data["state"]) == (200, "confirmed")
 
 
-def test_once_it_is_synced_again_time_is_free(tenant: Tenant) -> None:
+def test_sync_frees_the_time(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", **open_hours(9, 10))
     calendar = connect(ada, LATE)
     block(tenant)
@@ -474,7 +472,7 @@ def test_once_it_is_synced_again_time_is_free(tenant: Tenant) -> None:
 
 # --- The setting ----------------------------------------------------------------------------------
 @pytest.mark.parametrize("value", ["ignore", "", "BLOCK", 1, True, ["block"]])
-def test_a_wrong_choice_is_refused(tenant: Tenant, value: Any) -> None:
+def test_wrong_setting_is_refused(tenant: Tenant, value: Any) -> None:
     path = f"/apps/{tenant.app.slug}"
     before = tenant.get(path).data
 
@@ -484,7 +482,7 @@ def test_a_wrong_choice_is_refused(tenant: Tenant, value: Any) -> None:
     assert tenant.get(path).data == before
 
 
-def test_the_choice_is_kept_and_taken_back(tenant: Tenant) -> None:
+def test_setting_is_stored_and_removed(tenant: Tenant) -> None:
     path = f"/apps/{tenant.app.slug}"
     found = []
     for value in ("warn", "block", None):

@@ -96,7 +96,7 @@ def test_a_new_calendar(tenant: Tenant, given: dict[str, Any], shown: dict[str, 
         ({"provider": None}, {"provider": ["This field may not be null."]}),
     ],
 )
-def test_values_that_are_wrong(
+def test_wrong_values_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     resource = tenant.post_resource()
@@ -107,7 +107,7 @@ def test_values_that_are_wrong(
     assert Calendar.objects.count() == 1
 
 
-def test_what_a_new_calendar_needs(tenant: Tenant) -> None:
+def test_required_fields_of_a_new_calendar(tenant: Tenant) -> None:
     answer = tenant.post("/calendars", {})
 
     required = ["This field is required."]
@@ -117,7 +117,7 @@ def test_what_a_new_calendar_needs(tenant: Tenant) -> None:
     )
 
 
-def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
+def test_unknown_resources_are_refused(tenant: Tenant, make_tenant: MakeTenant) -> None:
     removed = tenant.post_resource()["id"]
     tenant.delete(f"/resources/{removed}")
     ids = [make_tenant().post_resource()["id"], str(uuid.uuid4()), removed]
@@ -133,7 +133,7 @@ def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -
 
 # --- GET ------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_foreign_unknown_and_removed_ones_are_the_same(
+def test_foreign_unknown_and_deleted_ids_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, method: str
 ) -> None:
     removed = make_calendar(tenant, tenant.post_resource())["id"]
@@ -195,7 +195,9 @@ def test_search_by_resource(tenant: Tenant) -> None:
         ("include=resource", {"include": ["Is not a known query parameter."]}),
     ],
 )
-def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, list[str]]) -> None:
+def test_wrong_query_parameters_are_refused(
+    tenant: Tenant, query: str, errors: dict[str, list[str]]
+) -> None:
     answer = tenant.get(f"/calendars?{query}")
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
@@ -212,7 +214,7 @@ def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, li
         ({"backgroundcolor": "red"}, {"backgroundcolor": "red"}),
     ],
 )
-def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
+def test_update_is_partial(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
     resource = tenant.post_resource()
     made = make_calendar(tenant, resource, description="Mine")
     clock.shift(60)
@@ -225,7 +227,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
 
 
 # --- DELETE ---------------------------------------------------------------------------------------
-def test_a_resources_last_calendar_cant_go(tenant: Tenant) -> None:
+def test_last_calendar_of_a_resource_cannot_be_deleted(tenant: Tenant) -> None:
     resource = tenant.post_resource()
     first = resource["calendars"][0]["id"]
     second = make_calendar(tenant, resource)["id"]
@@ -240,7 +242,7 @@ def test_a_resources_last_calendar_cant_go(tenant: Tenant) -> None:
     assert [row["id"] for row in tenant.get("/calendars").data] == [second]
 
 
-def test_bookings_that_are_yet_to_end_keep_a_calendar(tenant: Tenant, clock: Any) -> None:
+def test_calendar_with_uncompleted_bookings_cannot_be_deleted(tenant: Tenant, clock: Any) -> None:
     resource = tenant.post_resource()
     clock.shift(1)
     make_calendar(tenant, resource)
@@ -258,7 +260,7 @@ def test_bookings_that_are_yet_to_end_keep_a_calendar(tenant: Tenant, clock: Any
     assert after.status == 204
 
 
-def test_what_stands_in_a_removed_calendar_blocks_no_more(tenant: Tenant) -> None:
+def test_events_of_a_deleted_calendar_do_not_block(tenant: Tenant) -> None:
     resource = tenant.post_resource()
     second = make_calendar(tenant, resource)["id"]
     event = tenant.make_event(second, **SPAN)
@@ -271,7 +273,7 @@ def test_what_stands_in_a_removed_calendar_blocks_no_more(tenant: Tenant) -> Non
     assert tenant.book(resource_id=resource["id"], **SPAN).status == 201
 
 
-def test_bookings_go_into_the_first_calendar_that_is_left(tenant: Tenant, clock: Any) -> None:
+def test_bookings_use_the_first_remaining_calendar(tenant: Tenant, clock: Any) -> None:
     resource = tenant.post_resource()
     clock.shift(1)
     second = make_calendar(tenant, resource)["id"]

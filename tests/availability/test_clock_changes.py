@@ -100,7 +100,7 @@ def read_span(slot: dict[str, Any]) -> tuple[datetime, datetime]:
 
 
 @pytest.mark.parametrize(("zone", "change"), INSTANTS)
-def test_to_the_minute_at_both_edges(tenant, rosa, zone, change):
+def test_free_time_is_exact_around_the_change(tenant, rosa, zone, change):
     """One event began before the range, one ends after it, one lies around the change."""
     someone = rosa(zone, change)
     calendar = someone["calendars"][0]["id"]
@@ -132,7 +132,7 @@ def times(answer: Answer) -> list[dict[str, str]]:
 
 
 @pytest.mark.parametrize(("zone", "change"), INSTANTS)
-def test_edges_on_the_change_itself(tenant, rosa, zone, change):
+def test_range_edges_at_the_change(tenant, rosa, zone, change):
     someone = rosa(zone, change)
     calendar = someone["calendars"][0]["id"]
     tenant.make_event(calendar, **stretch(change, 30, 31))
@@ -230,7 +230,7 @@ def period(start: str, end: str) -> dict[str, Any]:
          ["2025-10-26 02:30+02:00 to 2025-10-26 02:15+01:00"]),
     ],
 )  # fmt: skip
-def test_rules(tenant, rosa, zone, on, rules, found):
+def test_rules_around_the_change(tenant, rosa, zone, on, rules, found):
     someone = rosa(zone, f"{on} 12:00", availability_constraints=rules)
     before, after = (date.fromisoformat(on) + timedelta(days=n) for n in (-1, 2))
     bounds = {"from": f"{before}T00:00:00Z", "to": f"{after}T12:00:00Z"}
@@ -274,7 +274,7 @@ def test_all_day_event_on_the_day_of_the_change(tenant, rosa, zone, on, found):
     assert lines(tenant.post("/unavailable/slots", body)) == [f"{found} Rosa"]
 
 
-def test_a_day_that_a_zone_skipped_can_have_no_event(tenant, rosa):
+def test_event_on_a_skipped_day_is_refused(tenant, rosa):
     apia = rosa("Pacific/Apia", "2011-12-30 10:00")
     berlin = rosa("Europe/Berlin", "2011-12-30 10:00")
     tenant.make_event(berlin["calendars"][0]["id"], "2011-12-30", "2011-12-31", all_day=True)
@@ -314,7 +314,7 @@ def test_wall_times_of_the_range(tenant, rosa, zone, given, found):
     assert lines(free(tenant, someone, **given, output_timezone=zone)) == [f"{found} Rosa"]
 
 
-def test_mutual_of_zones_that_change_apart(tenant, time_machine):
+def test_mutual_of_zones_with_different_change_dates(tenant, time_machine):
     """Between the second Sunday of March and the last, New York is an hour nearer to Berlin."""
     time_machine.move_to(at("2025-03-06 00:00"), tick=False)
     rules = [{"block_weekends": {}}, hours(9, 17)]
@@ -338,7 +338,7 @@ def test_mutual_of_zones_that_change_apart(tenant, time_machine):
 
 
 @pytest.mark.parametrize(("zone", "change"), INSTANTS)
-def test_the_table_names_real_changes(zone, change):
+def test_table_of_changes_matches_the_zones(zone, change):
     before, after = (at(change) - timedelta(seconds=1), at(change))
 
     offsets = [moment.astimezone(ZoneInfo(zone)).utcoffset() for moment in (before, after)]

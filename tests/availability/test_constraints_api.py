@@ -98,7 +98,7 @@ ROUND_TRIPS = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("given", "shown"), ROUND_TRIPS)
-def test_every_rule_comes_back_as_it_went_in(tenant: Tenant, given: Any, shown: Any) -> None:
+def test_every_rule_is_returned_as_stored(tenant: Tenant, given: Any, shown: Any) -> None:
     resource = tenant.post(
         "/resources?include=availability_constraints",
         {"name": "Ada", "timezone": BERLIN, "availability_constraints": [given]},
@@ -263,7 +263,7 @@ WRONG = [
 
 @pytest.mark.matrix
 @pytest.mark.parametrize(("rule", "errors"), WRONG)
-def test_faults_are_named_by_their_paths(tenant: Tenant, rule: Any, errors: dict[str, str]) -> None:
+def test_errors_are_named_by_their_paths(tenant: Tenant, rule: Any, errors: dict[str, str]) -> None:
     resource = tenant.post_resource()["id"]
 
     answers = {
@@ -308,7 +308,7 @@ def test_every_faulty_rule_is_named(tenant: Tenant) -> None:
     )
 
 
-def test_a_date_is_replaced_once_in_a_list(tenant: Tenant) -> None:
+def test_replace_day_of_one_date_twice_is_refused(tenant: Tenant) -> None:
     rule = {"replace_day": {"date": "2026-12-24", "windows": []}}
     other = {"replace_day": {"date": "2026-12-25", "windows": []}}
 
@@ -334,13 +334,13 @@ def test_a_date_is_replaced_once_in_a_list(tenant: Tenant) -> None:
         ([{"allow_weekdays": {}}] * 201, "At most 200 constraints."),
     ],
 )
-def test_lists_that_are_wrong(tenant: Tenant, rules: Any, fault: str) -> None:
+def test_wrong_lists_are_refused(tenant: Tenant, rules: Any, fault: str) -> None:
     answer = tenant.post("/projects", {"name": "A", "availability_constraints": rules})
 
     assert (answer.status, answer.json["errors"]) == (422, {"availability_constraints": [fault]})
 
 
-def test_two_hundred_rules(tenant: Tenant) -> None:
+def test_two_hundred_rules_are_accepted(tenant: Tenant) -> None:
     rules = [{"allow_day": {"day": "Monday"}}] * 200
 
     project = tenant.post_project(availability_constraints=rules)
@@ -443,7 +443,7 @@ EXAMPLES = [
 @pytest.mark.matrix
 @pytest.mark.parametrize(("rules", "opened"), EXAMPLES)
 @pytest.mark.parametrize("source", ["resource", "project", "request"])
-def test_rules_mean_the_same_wherever_they_come_from(
+def test_rules_mean_the_same_from_each_source(
     tenant: Tenant, source: str, rules: list[Any], opened: list[tuple[str, str]]
 ) -> None:
     lists = {"resource": [], "project": [], "request": [], source: rules}
@@ -467,7 +467,7 @@ def test_rules_mean_the_same_wherever_they_come_from(
     assert found == [(start.replace(" ", "T"), end.replace(" ", "T")) for start, end in opened]
 
 
-def test_lists_of_all_sources_are_taken_together(tenant: Tenant) -> None:
+def test_lists_of_all_sources_are_combined(tenant: Tenant) -> None:
     """Different lists intersect; blocks are taken away last."""
     resource = tenant.post_resource(
         availability_constraints=[{"allow_hours": {"start": 8, "end": 14}}]

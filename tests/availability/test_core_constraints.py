@@ -195,14 +195,14 @@ def test_parse_collects_the_errors_of_all_rules():
 
 
 @pytest.mark.parametrize("raw", [None, {}, "[]", 0])
-def test_parse_wants_a_list(raw):
+def test_parse_requires_a_list(raw):
     with pytest.raises(ConstraintError) as caught:
         parse_constraints(raw)
 
     assert caught.value.errors == {"": ["Expected a list of constraints."]}
 
 
-def test_parse_takes_up_to_200_rules():
+def test_parse_accepts_up_to_200_rules():
     assert len(parse_constraints([{"block_weekends": []}] * 200)) == 200
 
     with pytest.raises(ConstraintError) as caught:
@@ -382,7 +382,7 @@ def windows_of(lists, zone, start, end):
         ),
     ],
 )
-def test_rules_open(lists, expected):
+def test_open_windows_of_rules(lists, expected):
     """From Friday 4 to Monday 7 September 2026, in UTC."""
     assert windows_of(lists, "UTC", "2026-09-04", "2026-09-08") == expected
 
@@ -489,7 +489,7 @@ def test_rules_open(lists, expected):
         ("Asia/Kathmandu", [[hours(9, 10)]], "2026-09-04", "2026-09-05", ["04 03:15 - 04 04:15"]),
     ],
 )
-def test_rules_go_by_the_wall_clock(zone, lists, start, end, expected):
+def test_rules_follow_the_wall_clock(zone, lists, start, end, expected):
     assert windows_of(lists, zone, start, end) == expected
 
 

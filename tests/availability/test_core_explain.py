@@ -131,7 +131,7 @@ def test_texts_of_blocks(constraint, text):
         ),
     ],
 )
-def test_texts_of_what_is_not_allowed(constraints, text):
+def test_texts_of_allowing_rules(constraints, text):
     texts = {text for _, _, texts in explain_day(constraints) for text in texts}
 
     assert texts == {f"Outside the resource's {text}."}
@@ -177,11 +177,11 @@ EVENING = "Outside the resource's opening hours: 18:00 to 02:00."
         ),
     ],
 )
-def test_explain_names_the_kind_that_refuses(lists, expected):
+def test_explain_names_the_refusing_rule(lists, expected):
     assert explain_day(*lists) == expected
 
 
-def test_explain_tells_of_limits_in_time():
+def test_explain_names_notice_window_and_limits():
     segments = explain_day(
         closed={
             "day": [(FRIDAY + 6 * HOUR, FRIDAY + 8 * HOUR)],
@@ -207,7 +207,7 @@ def test_explain_tells_of_limits_in_time():
     ]
 
 
-def test_explain_tells_of_holds_and_of_what_begins_before():
+def test_explain_names_holds_and_earlier_events():
     busy = [at(-5, 1, event_id=1), at(0.5, 2, "hold"), at(23, 30, event_id=2)]
 
     segments = explain_day(busy=busy)
@@ -221,7 +221,7 @@ def test_explain_tells_of_holds_and_of_what_begins_before():
     ]
 
 
-def test_neighbours_with_the_same_reasons_are_one():
+def test_adjacent_segments_with_equal_reasons_are_merged():
     busy = [at(1, 2), at(2, 3)]
 
     assert explain_day(busy=busy) == [(0, 1, []), (1, 3, ["Overlaps an event."]), (3, 24, [])]
@@ -261,7 +261,7 @@ def test_the_longer_buffer_of_each_side_is_named():
     ]
 
 
-def test_buffers_around_times_at_which_all_places_are_taken():
+def test_buffers_around_full_times():
     shared = [at(9, 10)._replace(capacity=2), at(9.5, 11)._replace(capacity=2)]
     (first, second), taken = shared, "All 2 places are taken."
 
@@ -308,5 +308,5 @@ def test_explain_refuses_more_reasons_than_the_limit():
         ([[hours(9, 10), hours(9, 10, "block")]], True),
     ],
 )
-def test_never_open(lists, expected):
+def test_never_open_of_rules(lists, expected):
     assert never_open("UTC", rules_of(*lists), FRIDAY, FRIDAY + 24 * HOUR) is expected

@@ -12,7 +12,7 @@ from availability.core.fairness import Turn, find_turns
 ADA, BEN, CY = (uuid.UUID(int=number) for number in range(3))
 
 
-def test_the_one_behind_comes_first() -> None:
+def test_resource_behind_its_share_comes_first() -> None:
     turns = find_turns([ADA, BEN, CY], {BEN: 2}, {ADA: 2, BEN: 2, CY: 0})
 
     assert turns == {
@@ -23,17 +23,17 @@ def test_the_one_behind_comes_first() -> None:
     assert list(turns) == [CY, BEN, ADA]
 
 
-def test_equal_ones_keep_the_projects_order() -> None:
+def test_equal_resources_keep_the_order_of_the_project() -> None:
     assert list(find_turns([CY, ADA, BEN], {}, {})) == [CY, ADA, BEN]
 
 
-def test_without_weight_there_is_no_turn_and_no_share() -> None:
+def test_zero_weight_has_no_turn_and_no_share() -> None:
     turns = find_turns([ADA, BEN], {ADA: 0}, {ADA: 7, BEN: 3})
 
     assert turns == {BEN: Turn(1, 3, Fraction(3), 1), ADA: Turn(0, 7, Fraction(0), None)}
 
 
-def test_nobody_has_weight() -> None:
+def test_all_weights_are_zero() -> None:
     turns = find_turns([ADA, BEN], {ADA: 0, BEN: 0}, {ADA: 1})
 
     assert [turn.position for turn in turns.values()] == [None, None]

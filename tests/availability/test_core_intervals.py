@@ -40,7 +40,7 @@ def test_normalise_sorts_and_joins(spans, expected):
         ([(1, 9)], [(2, 3), (4, 5)], [(2, 3), (4, 5)]),
     ],
 )
-def test_intersect_keeps_what_is_common_in_either_order(left, right, expected):
+def test_intersect_is_symmetric(left, right, expected):
     assert (intersect(left, right), intersect(right, left)) == (expected, expected)
 
 
@@ -62,7 +62,7 @@ def test_intersect_keeps_what_is_common_in_either_order(left, right, expected):
         ([(0, 10), (12, 14)], [(2, 3)], {"at_least": 2, "buffer": 1}, [(4, 10), (12, 14)]),
     ],
 )
-def test_subtract_takes_away_widened_blocks(intervals, blocks, options, expected):
+def test_subtract_removes_widened_blocks(intervals, blocks, options, expected):
     assert subtract(intervals, blocks, **options) == expected
 
 
@@ -82,7 +82,7 @@ def test_clip_cuts_at_both_ends(lo, hi, expected):
     assert clip([(1, 3), (5, 8)], lo, hi) == expected
 
 
-def test_widen_joins_what_comes_to_touch():
+def test_widen_joins_touching_intervals():
     assert widen([(1, 2), (4, 5), (20, 21)], 1) == [(0, 6), (19, 22)]
 
 
@@ -95,7 +95,7 @@ def points(spans):
 
 
 @given(intervals, intervals)
-def test_the_algebra_agrees_with_sets_of_points(left, right):
+def test_algebra_agrees_with_sets_of_points(left, right):
     assert points(unite(left, right)) == points(left) | points(right)
     assert points(intersect(left, right)) == points(left) & points(right)
     assert points(subtract(left, right)) == points(left) - points(right)
@@ -141,7 +141,7 @@ few_spans = st.lists(
 
 
 @given(few_spans, st.integers(1, 5))
-def test_covered_by_counts_the_spans_of_each_instant(spans, count):
+def test_find_overlaps_counts_the_spans_of_each_instant(spans, count):
     found = find_overlaps(spans, count)
 
     depths = [sum(start <= instant < end for start, end in spans) for instant in range(50)]

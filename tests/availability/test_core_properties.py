@@ -443,7 +443,7 @@ def explain_in_seconds(agenda, demand, items, buffers):
 
 @thorough
 @given(explained_scenes())
-def test_explain_calls_available_what_is_free(scene):
+def test_explain_agrees_with_free_intervals(scene):
     agenda, demand, items, buffers = scene
 
     segments = explain_in_seconds(*scene)
@@ -480,7 +480,7 @@ def expected_reasons(scene, minute):
 
 @thorough
 @given(explained_scenes(longest=DAY))
-def test_explain_gives_every_reason_at_every_minute(scene):
+def test_explain_names_every_reason_at_every_minute(scene):
     agenda = scene[0]
 
     segments = explain_in_seconds(*scene)

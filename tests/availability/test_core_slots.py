@@ -225,7 +225,7 @@ EVE = agenda("eve", constraints=[{"allow_hours": {"start": "10:30", "end": 13}}]
         ),
     ],
 )
-def test_modes(mode, agendas, wanted, expected):
+def test_slots_of_each_mode(mode, agendas, wanted, expected):
     slots = find_slots(mode, agendas, wanted)
 
     assert slots == [(*span(times), tuple(keys.split())) for times, keys in expected]
@@ -249,7 +249,7 @@ def test_more_pairs_than_the_limit_are_refused(mode, wanted, pairs):
     ("wanted", "slots"),
     [(demand(1), 240), (demand(5, increment=1), 236), (demand(None), 2)],
 )
-def test_round_robin_counts_the_slots_of_the_answer(wanted, slots):
+def test_round_robin_limit_counts_slots_of_the_response(wanted, slots):
     agendas = [agenda("ann"), agenda("bob"), agenda("eve", constraints=LATE)]
 
     assert len(find_slots("roundrobin_prioritized", agendas, wanted, limit=slots)) == slots
@@ -262,7 +262,7 @@ LATE = [{"allow_hours": {"start": 10, "end": 13}}]
 
 
 @pytest.mark.parametrize("wanted", [demand(1), demand(1, increment=1)])
-def test_equal_slots_of_too_many_agendas_are_refused(wanted):
+def test_too_many_starts_per_slot_are_refused(wanted):
     """The last minute is free for nobody, so each agenda has to be looked at."""
     busy = ["11:59-12:00"]
     enough = [agenda(number, busy=busy) for number in range(MAX_STARTS_PER_SLOT)]
@@ -273,7 +273,7 @@ def test_equal_slots_of_too_many_agendas_are_refused(wanted):
         find_slots("roundrobin_prioritized", [*enough, *enough[:2]], wanted, limit=180)
 
 
-def test_an_agenda_that_can_add_nothing_needs_no_busy_time():
+def test_can_add_is_false_for_an_agenda_without_new_slots():
     found = FirstFreeSlots(demand(60, increment=60))
     ann, bob, late = agenda("ann"), agenda("bob"), agenda("late", constraints=LATE)
 

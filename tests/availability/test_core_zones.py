@@ -81,7 +81,7 @@ def test_offset_segments_change_at_the_second(zone, start, end, changes):
     assert segments == list(zip(starts, ends, offsets, strict=True))
 
 
-def test_offset_segments_of_nothing_are_none():
+def test_offset_segments_of_an_empty_range():
     assert offset_segments("UTC", 5, 5) == []
 
 

@@ -25,7 +25,7 @@ def days(answer: Answer) -> dict[str, Any]:
     return dict(found)
 
 
-def test_answers_whole(tenant, ada):
+def test_whole_responses(tenant, ada):
     body = {"resources": [ada["id"]], "from": f"{MONDAY}T22:00:00Z", "to": "2026-11-25T01:00:00Z"}
 
     on = dates(tenant, **body)
@@ -62,7 +62,7 @@ def test_project_without_resources(tenant):
     assert count(tenant, project_id=project["id"]).json == {"data": []}
 
 
-def test_the_date_is_that_of_the_output_timezone(tenant, ada):
+def test_date_is_in_the_output_timezone(tenant, ada):
     """A slot belongs to the date on which it starts."""
     body = {"resources": [ada["id"]], "from": f"{MONDAY}T17:30:00Z", "to": f"{MONDAY}T19:30:00Z"}
 
@@ -90,7 +90,7 @@ def test_the_date_is_that_of_the_output_timezone(tenant, ada):
         ("mutual", {MONDAY: "ABC"}, {MONDAY: 1}),
     ],
 )  # fmt: skip
-def test_mode(tenant, three, mode, whose, counted):
+def test_each_mode(tenant, three, mode, whose, counted):
     """Ada has no time on Tuesday."""
     ada = tenant.get(f"/resources/{three[0]}?include=calendars").data
     tenant.make_event(ada["calendars"][0]["id"], "2026-11-24", "2026-11-25", all_day=True)
@@ -107,7 +107,7 @@ def test_mode(tenant, three, mode, whose, counted):
 
 @pytest.mark.parametrize("mode", ["roundrobin_prioritized", "exclusive", "mutual"])
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu", "Pacific/Marquesas"])
-def test_they_agree_with_the_slots(tenant, three, mode, zone):
+def test_dates_and_count_agree_with_the_slots(tenant, three, mode, zone):
     body = {
         "resources": three,
         "mode": mode,
@@ -179,7 +179,7 @@ def test_days_of_clock_changes(tenant, monday, zone, now, counts):
          {"to": "More than 100,000 slots: request a shorter range."}),
     ],
 )  # fmt: skip
-def test_refused(tenant, ada, given, errors):
+def test_wrong_bodies_are_refused(tenant, ada, given, errors):
     body = {**given, "resources": [ada["id"]]} if given.get("resources") == ["A"] else given
 
     for answer in (dates(tenant, **body), count(tenant, **body)):

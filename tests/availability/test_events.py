@@ -8,7 +8,7 @@ import pytest
 
 from availability.models import Event
 from common.durations import NO_BOUND
-from tests.bookings.booking_drafts import taken
+from tests.bookings.booking_drafts import busy_times
 from tests.world import BERLIN, NOW, STAMP, Tenant
 
 MakeTenant = Callable[..., Tenant]
@@ -100,7 +100,7 @@ def test_a_new_event(tenant: Tenant, given: dict[str, Any], shown: dict[str, Any
         ("2026-10-25T02:30:00+01:00", "2026-10-25T01:30:00+00:00"),
     ],
 )
-def test_wall_times_are_the_resources(tenant: Tenant, start: str, shown: str) -> None:
+def test_wall_times_are_in_the_zone_of_the_resource(tenant: Tenant, start: str, shown: str) -> None:
     calendar = make_calendar(tenant, BERLIN)
 
     answer = post(tenant, calendar, start=start, end="2026-11-24T00:00:00Z")
@@ -117,9 +117,7 @@ def test_wall_times_are_the_resources(tenant: Tenant, start: str, shown: str) ->
         ("America/New_York", "2026-11-23T04:00:00-05:00"),
     ],
 )
-def test_times_are_shown_in_the_zone_asked_for(
-    tenant: Tenant, zone: str | None, start: str
-) -> None:
+def test_times_are_in_the_requested_zone(tenant: Tenant, zone: str | None, start: str) -> None:
     calendar = make_calendar(tenant, "Asia/Tokyo")
     headers = {"Service-Timezone": zone} if zone else {}
     event = post(tenant, calendar).data["id"]
@@ -133,7 +131,7 @@ def test_times_are_shown_in_the_zone_asked_for(
     assert [one["start"] for one in shown] == [start] * 3
 
 
-def test_an_unknown_zone_in_the_header(tenant: Tenant) -> None:
+def test_unknown_zone_in_the_header_is_refused(tenant: Tenant) -> None:
     answer = tenant.get(f"/events?{NOVEMBER}", **{"Service-Timezone": "Mars/Olympus"})
 
     assert (answer.status, answer.json["errors"]) == (
@@ -202,7 +200,7 @@ FORM = ["Must be a date and time such as 2026-11-20T10:30:00+01:00."]
     ],
 )
 @pytest.mark.matrix
-def test_values_that_are_wrong(
+def test_wrong_values_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     calendar = make_calendar(tenant, BERLIN)
@@ -228,7 +226,7 @@ def test_values_that_are_wrong(
         ),
     ],
 )
-def test_what_a_new_event_needs(
+def test_required_fields_of_a_new_event(
     tenant: Tenant, body: dict[str, str], errors: dict[str, list[str]]
 ) -> None:
     calendar = make_calendar(tenant)
@@ -240,7 +238,7 @@ def test_what_a_new_event_needs(
     assert (answer.status, answer.json["errors"]) == (422, errors)
 
 
-def test_calendars_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
+def test_unknown_calendars_are_refused(tenant: Tenant, make_tenant: MakeTenant) -> None:
     ids = [make_calendar(make_tenant()), str(uuid.uuid4())]
 
     answers = [post(tenant, identifier) for identifier in ids]
@@ -265,11 +263,11 @@ def test_events_may_overlap_anything(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("busy", "spans"), [(True, ["09:00-10:00"]), (False, [])])
-def test_what_is_busy_blocks(tenant: Tenant, busy: bool, spans: list[str]) -> None:
+def test_busy_event_blocks(tenant: Tenant, busy: bool, spans: list[str]) -> None:
     resource = tenant.make_resource()
     post(tenant, resource["calendars"][0]["id"], busy=busy)
 
-    blocked = taken(tenant, resource["id"])
+    blocked = busy_times(tenant, resource["id"])
     answer = tenant.book(resource_id=resource["id"], **SPAN)
 
     conflicts = [{key: record("", "")[key] for key in ("start", "end")}]
@@ -329,7 +327,7 @@ def test_an_event_of_one_day_needs_no_end(tenant: Tenant) -> None:
     )
 
 
-def test_whole_days_are_shown_in_the_resources_zone(tenant: Tenant) -> None:
+def test_all_day_events_are_in_the_zone_of_the_resource(tenant: Tenant) -> None:
     """Whatever zone is asked for: a holiday is a day there."""
     calendar = make_calendar(tenant, BERLIN)
     event = post(tenant, calendar, all_day=True, start="2026-11-23", end=None).data
@@ -351,7 +349,7 @@ def test_whole_days_are_shown_in_the_resources_zone(tenant: Tenant) -> None:
         (NO_MIDNIGHT, "2026-09-05", "2026-09-05T00:00:00-04:00", "2026-09-06T01:00:00-03:00"),
     ],
 )
-def test_days_on_which_the_clock_changes(
+def test_all_day_events_on_clock_changes(
     tenant: Tenant, zone: str, day: str, start: str, end: str
 ) -> None:
     calendar = make_calendar(tenant, zone)
@@ -363,7 +361,7 @@ def test_days_on_which_the_clock_changes(
     assert (again.status, again.json) == (200, {"data": event})
 
 
-def test_a_new_zone_moves_whole_days_and_nothing_else(tenant: Tenant, clock: Any) -> None:
+def test_new_zone_moves_only_all_day_events(tenant: Tenant, clock: Any) -> None:
     resource = tenant.make_resource(timezone=BERLIN)
     calendar = resource["calendars"][0]["id"]
     holiday = post(tenant, calendar, all_day=True, start="2026-11-23", end="2026-11-25").data
@@ -395,7 +393,9 @@ def test_a_new_zone_moves_whole_days_and_nothing_else(tenant: Tenant, clock: Any
         (f"{NOVEMBER}&include=calendar", {"include": ["Is not a known query parameter."]}),
     ],
 )
-def test_listings_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, list[str]]) -> None:
+def test_wrong_listing_parameters_are_refused(
+    tenant: Tenant, query: str, errors: dict[str, list[str]]
+) -> None:
     answer = tenant.get(f"/events?{query}")
 
     assert (answer.status, answer.json["code"], answer.json["errors"]) == (422, "invalid", errors)
@@ -493,7 +493,7 @@ def test_pages_newest_first(tenant: Tenant, clock: Any) -> None:
 
 # --- GET, PUT and DELETE of one -------------------------------------------------------------------
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_foreign_unknown_and_removed_ones_are_the_same(
+def test_foreign_unknown_and_deleted_ids_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, method: str
 ) -> None:
     removed = post(tenant, make_calendar(tenant)).data["id"]
@@ -534,7 +534,7 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
         ),
     ],
 )
-def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
+def test_update_is_partial(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
     calendar = make_calendar(tenant, BERLIN)
     values = {"where": "Hamburg", "participants": ["Bob"]}
     event = post(tenant, calendar, **values).data["id"]
@@ -569,7 +569,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
         ),
     ],
 )
-def test_a_change_of_whole_days(
+def test_update_of_an_all_day_event(
     tenant: Tenant, zone: str, given: dict[str, Any], start: str, end: str
 ) -> None:
     calendar = make_calendar(tenant, zone)
@@ -583,9 +583,7 @@ def test_a_change_of_whole_days(
 @pytest.mark.parametrize(
     "given", [{"end": "2026-09-08"}, {"start": "2026-09-05"}, {"all_day": True, "what": "B"}]
 )
-def test_a_change_of_whole_days_that_begin_without_a_midnight(
-    tenant: Tenant, given: dict[str, Any]
-) -> None:
+def test_update_of_an_all_day_event_without_midnight(tenant: Tenant, given: dict[str, Any]) -> None:
     calendar = make_calendar(tenant, NO_MIDNIGHT)
     event = post(tenant, calendar, all_day=True, start="2026-09-06", end="2026-09-07").data["id"]
 
@@ -610,7 +608,7 @@ def test_a_change_of_whole_days_that_begin_without_a_midnight(
         ({"what": None}, {"what": ["This field may not be null."]}),
     ],
 )
-def test_changes_that_are_wrong(
+def test_wrong_changes_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     event = post(tenant, make_calendar(tenant)).data
@@ -621,7 +619,7 @@ def test_changes_that_are_wrong(
     assert tenant.get(f"/events/{event['id']}").data == event
 
 
-def test_a_removed_event_blocks_no_more(tenant: Tenant) -> None:
+def test_deleted_event_does_not_block(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     event = post(tenant, resource["calendars"][0]["id"]).data["id"]
 

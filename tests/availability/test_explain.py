@@ -37,7 +37,7 @@ def rules(*constraints: dict[str, Any]) -> dict[str, Any]:
     return {"availability_constraints": list(constraints)}
 
 
-def test_answer_whole(tenant):
+def test_whole_response(tenant):
     """Every key of every type of reason, in order; several hold at once."""
     ada = tenant.make_resource("Ada", **rules({"allow_hours": {"start": "08:30", "end": 17}}))
     event = tenant.make_event(
@@ -136,7 +136,7 @@ def test_answer_whole(tenant):
     }
 
 
-def test_allowing_rules_that_unite_are_named_together(tenant, ada):
+def test_united_allowing_rules_are_named_together(tenant, ada):
     allowed = [{"allow_day": {"day": "Tuesday"}}, {"allow_weekends": {}}]
 
     answer = explain(tenant, ada["id"], constraints=allowed, to=f"{MONDAY}T10:00:00Z")
@@ -282,7 +282,7 @@ def test_segments_cover_the_range_and_agree_with_availability(tenant, busy_three
         assert (found[0]["start"], found[-1]["end"]) == (whole[0][0], whole[-1][1])
 
 
-def test_the_range_alone_where_nothing_is_to_say(tenant):
+def test_free_range_is_one_segment(tenant):
     ada = tenant.make_resource("Ada")
 
     assert segments(explain(tenant, ada["id"])) == ["2026-11-23 09:00-12:00 +00:00: free"]
@@ -305,7 +305,7 @@ def test_events_beyond_the_range_are_named(tenant):
     ]
 
 
-def test_two_events_at_once_are_both_named(tenant, ada):
+def test_overlapping_events_are_both_named(tenant, ada):
     other = tenant.make_event(
         ada["calendars"][0]["id"], f"{MONDAY}T10:15:00Z", f"{MONDAY}T10:45:00Z"
     )
@@ -321,7 +321,7 @@ def test_two_events_at_once_are_both_named(tenant, ada):
 
 
 # --- Never open -----------------------------------------------------------------------------------
-def test_never_open(tenant):
+def test_never_open_of_each_resource(tenant):
     ada = tenant.make_resource("Ada", **open_hours(9, 12))
     bob = tenant.make_resource("Bob")
     evening = {"constraints": [{"allow_hours": {"start": 18, "end": 20}}]}
@@ -367,7 +367,7 @@ def test_never_open_on_a_day(tenant, monday, zone, day, constraint, never):
     assert ("text" in answer.data[0]) is never
 
 
-def test_a_full_calendar_is_open_all_the_same(tenant):
+def test_full_calendar_is_not_never_open(tenant):
     """The rules open the time; it is taken, which the segments say."""
     ada = tenant.make_resource("Ada")
     tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T00:00:00Z", f"{MONDAY}T20:00:00Z")
@@ -449,13 +449,13 @@ def test_include_past(tenant, ada):
          {"constraints__0__allow_hours__end": "This field is required."}),
     ],
 )  # fmt: skip
-def test_refused(tenant, body, errors):
+def test_wrong_bodies_are_refused(tenant, body, errors):
     answer = tenant.post("/availability/explain", body)
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
 
 
-def test_too_much_to_explain(tenant, ada):
+def test_too_many_segments_are_refused(tenant, ada):
     """Two hundred rules, each of which begins and ends every day of a year."""
     many = [{"block_hours": {"start": "12:00", "end": f"12:{n % 59 + 1:02}"}} for n in range(200)]
 
@@ -517,7 +517,7 @@ def test_a_resource_key_sees_itself_only(tenant, ada):
     assert other.error == refusal(resources__0="There is no such resource.")
 
 
-def test_lines_of_the_slots_are_those_of_the_segments(tenant, ada):
+def test_slots_agree_with_free_segments(tenant, ada):
     """The same zone formats both."""
     zone = {"output_timezone": "Asia/Kathmandu", "length": None}
 
@@ -534,7 +534,7 @@ SATURDAY = {"from": "2026-11-28T09:00:00Z", "to": "2026-11-28T15:00:00Z"}
 EXTRA = {"open_period": {"start": "2026-11-28 10:00:00", "end": "2026-11-28 14:00:00"}}
 
 
-def test_the_list_that_keeps_an_extra_saturday_shut(tenant):
+def test_explain_names_the_list_that_closes_an_extra_saturday(tenant):
     ada = tenant.make_resource("Ada", **rules({"allow_weekdays": {}}, EXTRA))
     project = tenant.make_project(ada["id"], **rules({"block_weekends": {}}))
 
@@ -645,7 +645,7 @@ def test_rules_of_dates(tenant, constraints, given, expected):
     assert all(one == constraints or one in constraints for one in known)
 
 
-def test_a_refused_booking_of_the_public_does_not_name_the_rule(tenant):
+def test_public_refusal_does_not_name_the_rule(tenant):
     ada = tenant.make_resource("Ada")
     outing = {"block_period": {"start": "2026-11-24", "end": "2026-11-25", "name": "In hospital"}}
     project = tenant.make_project(ada["id"], availability={"length": "1 hour"}, **rules(outing))

@@ -27,7 +27,7 @@ def calendar_of(tenant: Tenant, resource_id: str) -> str:
     return tenant.get(f"/resources/{resource_id}?include=calendars").data["calendars"][0]["id"]
 
 
-def test_answer_whole(tenant, ada):
+def test_whole_response(tenant, ada):
     answer = find(tenant, ada["id"])
 
     assert (answer.status, answer.json) == (
@@ -88,7 +88,7 @@ def test_defaults(tenant, ada):
          ["09:00-10:00", "10:30-11:30"]),
     ],
 )  # fmt: skip
-def test_field(tenant, ada, given, found):
+def test_each_field(tenant, ada, given, found):
     expected = [row if len(row) > 11 else f"11-23 {row}" for row in found]
 
     assert lines(find(tenant, ada["id"], **given)) == [f"2026-{row} +00:00" for row in expected]
@@ -103,7 +103,7 @@ def test_all_day_events(tenant, ada):
     )
 
 
-def test_no_day_span(tenant):
+def test_no_day_span_keeps_slots_within_a_day(tenant):
     """On the clock of the resource: Kathmandu's midnight is at 18:15 UTC. Midnight as an end is
     of the day before."""
     rosa = tenant.make_resource("Rosa", "Asia/Kathmandu")
@@ -125,13 +125,13 @@ def test_several_resources_are_mutual(tenant, three):
 
 
 @pytest.mark.parametrize("name", ["resource_ids", "resources"])
-def test_names_of_the_resources(tenant, ada, name):
+def test_resources_by_each_parameter_name(tenant, ada, name):
     answer = tenant.post("/findtime", {name: [ada["id"]], **NOON})
 
     assert lines(answer) == rows("09:00-10:00", "10:30-11:30")
 
 
-def test_calendars_stand_for_their_resources(tenant, three):
+def test_calendar_ids_select_their_resources(tenant, three):
     """All calendars of the resource count, and all names of resources add up."""
     ada, bob, cleo = three
     other = tenant.post("/calendars", {"name": "Home", "resource_id": ada}).data["id"]
@@ -161,7 +161,7 @@ def test_project(tenant, three):
     assert lines(tenant.post("/findtime", body)) == []
 
 
-def test_wall_times_are_those_of_the_resource(tenant):
+def test_wall_times_are_in_the_zone_of_the_resource(tenant):
     berta, ben, kiran = (
         tenant.make_resource(zone, zone)["id"] for zone in (BERLIN, BERLIN, "Asia/Kathmandu")
     )
@@ -176,7 +176,7 @@ def test_wall_times_are_those_of_the_resource(tenant):
     assert starts(tenant.post("/findtime", body, **header)) == ["2026-11-25 09:00-05:00"]
 
 
-def test_days_move_on_the_wall_clock(tenant, monday):
+def test_days_are_added_on_the_wall_clock(tenant, monday):
     """From noon to noon there are 23 hours when the clock goes forth."""
     monday.move_to(at("2025-03-29 11:00"))
     berta = tenant.make_resource("Berta", BERLIN)
@@ -267,7 +267,7 @@ def joined(answer: Answer) -> list[str]:
     return [" to ".join(stretch) for stretch in stretches]
 
 
-def test_filters_are_read_on_the_clock_of_the_resource(tenant, monday):
+def test_filters_apply_in_the_zone_of_the_resource(tenant, monday):
     monday.move_to(at(MONDAY))
     kiran = tenant.make_resource("Kiran", "Asia/Kathmandu")
     filters = {"and": [{"business_hours": {}}]}
@@ -335,7 +335,7 @@ def test_filters_add_to_the_rules_of_resource_and_project(tenant):
         ({"ignore_all_day_events": 0}, {"ignore_all_day_events": "Must be true or false."}),
     ],
 )  # fmt: skip
-def test_refused(tenant, ada, given, errors):
+def test_wrong_bodies_are_refused(tenant, ada, given, errors):
     body = {"resource_ids": [ada["id"]], **given}
     if "resources" in given and "resource_ids" not in given:
         del body["resource_ids"]
@@ -381,7 +381,7 @@ def test_refused(tenant, ada, given, errors):
     ],
 )  # fmt: skip
 @pytest.mark.matrix
-def test_filters_refused(tenant, ada, name, filters, errors):
+def test_wrong_filters_are_refused(tenant, ada, name, filters, errors):
     answer = find(tenant, ada["id"], **{name: filters})
     beside_the_other = find(tenant, ada["id"], **{"filters": [], "constraints": [], name: filters})
 
@@ -401,7 +401,7 @@ def test_start_in_a_gap_is_refused(tenant, monday):
     assert ended.error == refusal(future=f"{gap} does not exist in Europe/Berlin.")
 
 
-def test_foreign_ids_are_unknown(tenant, make_tenant, ada):
+def test_foreign_ids_are_refused(tenant, make_tenant, ada):
     other = make_tenant()
     theirs = other.make_resource("Eve")
 
@@ -414,7 +414,7 @@ def test_foreign_ids_are_unknown(tenant, make_tenant, ada):
 
 # --- Many at once ---------------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/findtime/bulk", "/findtime/team"])
-def test_many_queries_are_answered_in_order(tenant, ada, path):
+def test_bulk_queries_are_answered_in_order(tenant, ada, path):
     bob = tenant.make_resource("Bob")
     queries = [
         {"resource_ids": [ada["id"]], **NOON},
@@ -466,13 +466,13 @@ def test_many_queries_are_answered_in_order(tenant, ada, path):
          {"queries__0__filters__or__0": "lunch is not a filter."}),
     ],
 )  # fmt: skip
-def test_many_refused(tenant, path, body, errors):
+def test_wrong_bulk_queries_are_refused(tenant, path, body, errors):
     answer = tenant.post(path, body)
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
 
 
-def test_the_second_of_many_is_named(tenant, ada):
+def test_wrong_query_of_a_bulk_is_named(tenant, ada):
     queries = [{"resource_ids": [ada["id"]]}, {"resource_ids": [ada["id"]], "future": "-2 days"}]
 
     answer = tenant.post("/findtime/bulk", {"queries": queries})

@@ -59,7 +59,7 @@ def kitchen(tenant: Tenant) -> Kitchen:
     return Kitchen(tenant)
 
 
-def test_an_extra_saturday(kitchen: Kitchen) -> None:
+def test_recipe_extra_saturday(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday")
 
     assert kitchen.open_on("2026-11-27", "2026-11-28", "2026-11-29", "2026-12-05") == [
@@ -68,7 +68,7 @@ def test_an_extra_saturday(kitchen: Kitchen) -> None:
     ]
 
 
-def test_every_second_tuesday(kitchen: Kitchen) -> None:
+def test_recipe_every_second_tuesday(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday", "every-second-tuesday")
 
     days = ("2026-11-24", "2026-11-28", "2026-12-01", "2026-12-08", "2027-01-05", "2027-11-09")
@@ -81,7 +81,7 @@ def test_every_second_tuesday(kitchen: Kitchen) -> None:
     ]
 
 
-def test_christmas(kitchen: Kitchen) -> None:
+def test_recipe_christmas(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday", "christmas")
 
     days = [f"2026-12-{day}" for day in range(23, 32)] + ["2027-01-01", "2027-01-06", "2027-01-07"]
@@ -95,7 +95,7 @@ def test_christmas(kitchen: Kitchen) -> None:
     ]
 
 
-def test_one_schedule_for_five_people(kitchen: Kitchen) -> None:
+def test_recipe_one_schedule_for_five_people(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday", "one-schedule-for-five-people")
 
     friday, saturday = "2026-11-27", "2026-11-28"
@@ -107,7 +107,7 @@ def test_one_schedule_for_five_people(kitchen: Kitchen) -> None:
     assert found == [[day], [day, "10:00-14:00"], ["08:00-12:00"], [day], [day]]
 
 
-def test_time_between_bookings(kitchen: Kitchen) -> None:
+def test_recipe_time_between_bookings(kitchen: Kitchen) -> None:
     kitchen.cook("extra-saturday")
     kitchen.cook("buffers")
 
@@ -121,14 +121,14 @@ def test_time_between_bookings(kitchen: Kitchen) -> None:
     assert free("treatment") == ["09:00-10:30", "12:30-17:00"]
 
 
-def test_fair_turns(kitchen: Kitchen) -> None:
+def test_recipe_fair_turns(kitchen: Kitchen) -> None:
     kitchen.cook("fair-turns")
 
     turns = [visit["resource_id"] for visit in kitchen.names["visits"]]
     assert Counter(turns) == {kitchen.dentist: 4, kitchen.names["jennifer"]["id"]: 2}
 
 
-def test_half_an_hour_or_an_hour(kitchen: Kitchen) -> None:
+def test_recipe_half_an_hour_or_an_hour(kitchen: Kitchen) -> None:
     kitchen.cook("half-an-hour-or-an-hour")
 
     def slots(name: str) -> list[str]:

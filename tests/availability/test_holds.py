@@ -65,7 +65,7 @@ def test_a_held_time_is_not_offered(tenant: Tenant, ada: Any, clock: Any) -> Non
     ]
 
 
-def test_the_buffer_is_kept_around_it(tenant: Tenant, ada: Any) -> None:
+def test_buffer_applies_around_a_hold(tenant: Tenant, ada: Any) -> None:
     hold_of(tenant, resource_id=ada["id"])
 
     found = lines(ask(tenant, ada["id"], buffer="15 minutes", length="45 minutes"))
@@ -74,14 +74,14 @@ def test_the_buffer_is_kept_around_it(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("ignored", [False, True])
-def test_it_is_no_event_of_a_whole_day(tenant: Tenant, ada: Any, ignored: bool) -> None:
+def test_hold_is_no_all_day_event(tenant: Tenant, ada: Any, ignored: bool) -> None:
     whole_day = {"start": f"{MONDAY}T00:00:00Z", "end": "2026-11-24T00:00:00Z"}
     hold_of(tenant, resource_id=ada["id"], **whole_day)
 
     assert ask(tenant, ada["id"], ignore_all_day_events=ignored).data == []
 
 
-def test_it_blocks_in_every_answer(tenant: Tenant, ada: Any) -> None:
+def test_hold_blocks_in_every_response(tenant: Tenant, ada: Any) -> None:
     hold_of(tenant, resource_id=ada["id"], start=f"{MONDAY}T09:00:00Z", end=f"{MONDAY}T12:00:00Z")
     query = {"resources": [ada["id"]], "from": f"{MONDAY}T09:00:00Z", "to": f"{MONDAY}T12:00:00Z"}
     older = {"resource_ids": [ada["id"]], "start": query["from"], "future": "3 hours"}
@@ -92,7 +92,7 @@ def test_it_blocks_in_every_answer(tenant: Tenant, ada: Any) -> None:
     assert lines(tenant.post("/unavailable/slots", query)) == [f"{MONDAY} 09:00-12:00 +00:00 Ada"]
 
 
-def test_each_resource_has_its_own(tenant: Tenant, ada: Any) -> None:
+def test_hold_blocks_only_its_resource(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob", **open_hours(9, 12))
     hold_of(tenant, resource_id=bob["id"])
     tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T09:00:00Z", f"{MONDAY}T10:00:00Z")
@@ -114,7 +114,7 @@ def test_each_resource_has_its_own(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Why not --------------------------------------------------------------------------------------
-def test_explain_names_it(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_explain_names_the_hold(tenant: Tenant, ada: Any, clock: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
     query = {
         "resources": [ada["id"]],
@@ -145,7 +145,7 @@ def test_explain_names_it(tenant: Tenant, ada: Any, clock: Any) -> None:
     assert segment_lines(later["segments"]) == [f"{MONDAY} 09:00-12:00 +00:00: free"]
 
 
-def test_a_mutual_hold_is_named_by_its_one_id(tenant: Tenant, ada: Any) -> None:
+def test_mutual_hold_has_one_id(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(
         ada["id"], bob["id"], availability={"mode": "mutual", "length": "30 minutes"}
@@ -161,7 +161,7 @@ def test_a_mutual_hold_is_named_by_its_one_id(tenant: Tenant, ada: Any) -> None:
 
 # --- How much it costs ----------------------------------------------------------------------------
 @pytest.mark.parametrize("path", ["/availability", "/availability/explain"])
-def test_answers_take_as_many_queries_with_holds(tenant: Tenant, ada: Any, path: str) -> None:
+def test_query_count_is_constant_with_holds(tenant: Tenant, ada: Any, path: str) -> None:
     query = {"resources": [ada["id"]], "from": f"{MONDAY}T00:00:00Z", "to": "2026-12-20T00:00:00Z"}
     counts = []
     for count in (0, 1, 30):
@@ -209,7 +209,7 @@ def seconds(count: float) -> timedelta:
     return timedelta(seconds=count)
 
 
-def test_a_hold_lasts_up_to_its_end(hold_at: Callable[..., Hold]) -> None:
+def test_hold_is_usable_until_it_expires(hold_at: Callable[..., Hold]) -> None:
     hold = hold_at(NOW)
 
     with pytest.raises(HoldExpired):
@@ -219,7 +219,7 @@ def test_a_hold_lasts_up_to_its_end(hold_at: Callable[..., Hold]) -> None:
     assert Hold.objects.get().used_at == NOW + seconds(29.999)
 
 
-def test_an_extension_that_comes_late_finds_its_successor(hold_at: Callable[..., Hold]) -> None:
+def test_late_extension_after_a_new_hold_is_refused(hold_at: Callable[..., Hold]) -> None:
     """Asked in time, it waited so long for the lock that another has found the hold lapsed."""
     first = hold_at(NOW)
     hold_at(NOW + seconds(30))
@@ -238,7 +238,7 @@ def test_an_extension_that_comes_late_finds_its_successor(hold_at: Callable[...,
 @pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "control"])
-def test_an_extension_waits_for_a_successor_that_is_being_placed(
+def test_extension_waits_for_a_concurrent_hold(
     hold_at: Callable[..., Hold], monkeypatch: pytest.MonkeyPatch, is_locked: bool
 ) -> None:
     """Asked in time; the other has found the hold lapsed, and is not committed yet."""
@@ -271,7 +271,7 @@ def test_an_extension_waits_for_a_successor_that_is_being_placed(
     ]
 
 
-def test_an_extension_keeps_later_ones_out(hold_at: Callable[..., Hold]) -> None:
+def test_extension_refuses_later_holds(hold_at: Callable[..., Hold]) -> None:
     first = hold_at(NOW)
 
     extend_hold(first, seconds=30, now=NOW + seconds(29.9))
@@ -280,7 +280,7 @@ def test_an_extension_keeps_later_ones_out(hold_at: Callable[..., Hold]) -> None
         hold_at(NOW + seconds(30))
 
 
-def test_a_hold_that_is_gone_by_now(hold_at: Callable[..., Hold]) -> None:
+def test_deleted_hold_is_not_found(hold_at: Callable[..., Hold]) -> None:
     hold = hold_at(NOW)
     Hold.objects.all().delete()
 
@@ -292,7 +292,7 @@ def test_a_hold_that_is_gone_by_now(hold_at: Callable[..., Hold]) -> None:
 
 
 # --- What is forgotten ----------------------------------------------------------------------------
-def test_holds_are_forgotten_a_day_after_their_end(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_holds_are_purged_a_day_after_their_end(tenant: Tenant, ada: Any, clock: Any) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(
         ada["id"], bob["id"], availability={"mode": "mutual", "length": "30 minutes"}
@@ -325,7 +325,7 @@ def test_many_lapsed_holds_are_deleted_in_slices(
     assert (counts, Hold.objects.count()) == ([2, 2, 1], 0)
 
 
-def test_a_purge_that_takes_long_is_continued(
+def test_long_purge_continues_in_another_task(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     continued: list[dict[str, Any]] = []
@@ -347,7 +347,7 @@ def test_a_purge_that_takes_long_is_continued(
 
 
 @pytest.mark.postgresql
-def test_a_hold_outlives_the_clock_of_a_worker(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_purge_uses_the_clock_of_the_database(tenant: Tenant, ada: Any, clock: Any) -> None:
     Hold.objects.create(
         app=tenant.app,
         resource_id=ada["id"],

@@ -50,7 +50,7 @@ ALWAYS = ((1, GRID), (2, GRID), (32, GRID), (2, HALF_HOURS), (2, ANY_LENGTH))
         for given in (GRID, HALF_HOURS, ANY_LENGTH)
     ],
 )
-def test_each_slot_has_the_first_resource_that_is_free(
+def test_each_slot_has_the_first_free_resource(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, first_batch: int, given: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(search, "FIRST_BATCH", first_batch)
@@ -81,7 +81,7 @@ def count_queries(tenant: Tenant, resources: list[Any], **given: Any) -> int:
     return len(queries)
 
 
-def test_resources_that_can_add_no_slot_are_not_read(
+def test_resources_without_new_slots_are_not_read(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(search, "FIRST_BATCH", 2)
@@ -134,7 +134,7 @@ def describe(refusal: Any) -> Any:
 @pytest.mark.parametrize(
     "seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.deep) for seed in range(3, 6))]
 )
-def test_the_quick_check_agrees_with_the_reasons(tenant: Tenant, seed: int) -> None:
+def test_quick_check_agrees_with_explain(tenant: Tenant, seed: int) -> None:
     """`check_requests` explains each resource; the choice of a resource explains at most one."""
     chance = random.Random(seed)
     rules = make_checked_project(tenant, chance)

@@ -89,13 +89,13 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
 
 
 # --- POST -----------------------------------------------------------------------------------------
-def test_a_project_of_a_name(tenant: Tenant) -> None:
+def test_create_project_with_only_a_name(tenant: Tenant) -> None:
     answer = tenant.post("/projects", {"name": "Check-up"})
 
     assert (answer.status, answer.json) == (201, {"data": record(answer.data["id"])})
 
 
-def test_a_project_with_everything(tenant: Tenant) -> None:
+def test_create_project_with_every_field(tenant: Tenant) -> None:
     ids = [tenant.post_resource(name)["id"] for name in "AB"]
 
     answer = tenant.post("/projects", {**FULL, "resources": ids[::-1], "unknown": 1})
@@ -224,7 +224,7 @@ MODE = {"availability.mode": [CHOICE.format("random")]}
         ({"meta": {str(n): n for n in range(51)}}, {"meta": ["Must have at most 50 keys."]}),
     ],
 )  # fmt: skip
-def test_values_that_are_wrong(
+def test_wrong_values_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     made = tenant.post_project()
@@ -245,7 +245,7 @@ def test_a_new_project_needs_a_name(tenant: Tenant) -> None:
     assert (answer.status, answer.json["errors"]) == (422, {"name": ["This field is required."]})
 
 
-def test_resources_that_are_not_there(tenant: Tenant, make_tenant: MakeTenant) -> None:
+def test_unknown_resources_are_refused(tenant: Tenant, make_tenant: MakeTenant) -> None:
     removed = tenant.post_resource()["id"]
     tenant.delete(f"/resources/{removed}")
     foreign = make_tenant().post_resource()["id"]
@@ -401,7 +401,7 @@ def test_a_project_may_keep_its_slug(tenant: Tenant) -> None:
         ({"resources": []}, {"resources": []}),
     ],
 )
-def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
+def test_update_is_partial(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
     ids = [tenant.post_resource(name)["id"] for name in "AB"]
     made = tenant.post("/projects", {**FULL, "resources": ids}).data
     clock.shift(60)
@@ -422,7 +422,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
         ({"from": "now", "to": "366 days"}, {"from": "-1 day"}),
     ],
 )
-def test_from_and_to_go_together_after_a_partial_change(
+def test_from_and_to_are_checked_together_after_an_update(
     tenant: Tenant, kept: dict[str, str], given: dict[str, Any]
 ) -> None:
     made = tenant.post_project(availability=kept)
@@ -437,7 +437,7 @@ def test_from_and_to_go_together_after_a_partial_change(
 
 
 @pytest.mark.parametrize("name", ["customer_fields", "ui", "meta"])
-def test_free_objects_cant_grow_without_end(tenant: Tenant, name: str) -> None:
+def test_size_of_free_objects_is_limited(tenant: Tenant, name: str) -> None:
     made = tenant.post_project(**{name: {f"a{n}": {} for n in range(30)}})
 
     answer = tenant.put(f"/projects/{made['id']}", {name: {f"b{n}": {} for n in range(30)}})
@@ -458,7 +458,7 @@ def test_free_objects_cant_grow_without_end(tenant: Tenant, name: str) -> None:
         ("DELETE", "/resources/0193a4c2-0000-7000-8000-000000000011"),
     ],
 )
-def test_foreign_unknown_and_removed_ones_are_the_same(
+def test_foreign_unknown_and_deleted_ids_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, method: str, below: str
 ) -> None:
     removed = tenant.post_project()["id"]
@@ -473,7 +473,7 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
     assert [(answer.status, answer.error) for answer in answers] == [(404, NOT_FOUND)] * 3
 
 
-def test_included_resources_are_whole(tenant: Tenant) -> None:
+def test_included_resources_have_all_fields(tenant: Tenant) -> None:
     resources = [tenant.post_resource(name) for name in "AB"]
     ids = [resource["id"] for resource in resources]
     whole = [tenant.get(f"/resources/{identifier}").data for identifier in ids]
@@ -593,7 +593,9 @@ def test_search(tenant: Tenant, search: str, names: list[str]) -> None:
         ("slug=a", {"slug": ["Is not a known query parameter."]}),
     ],
 )
-def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, list[str]]) -> None:
+def test_wrong_query_parameters_are_refused(
+    tenant: Tenant, query: str, errors: dict[str, list[str]]
+) -> None:
     answer = tenant.get(f"/projects?{query}")
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
@@ -630,7 +632,7 @@ def test_resources_are_set_in_the_order_given(
         ([str(uuid.uuid4())] * 501, {"resources": ["Must have at most 500 items."]}),
     ],
 )
-def test_lists_of_resources_that_are_wrong(
+def test_wrong_lists_of_resources_are_refused(
     tenant: Tenant, four: list[str], body: Any, errors: dict[str, list[str]]
 ) -> None:
     made = tenant.post_project(*four)
@@ -654,7 +656,7 @@ def test_a_resource_is_added_at_the_end_and_once(tenant: Tenant, four: list[str]
 
 
 @pytest.mark.parametrize("kind", ["foreign", "unknown", "removed"])
-def test_a_resource_that_is_not_there_cant_be_added(
+def test_unknown_resource_cannot_be_added(
     tenant: Tenant, make_tenant: MakeTenant, four: list[str], kind: str
 ) -> None:
     made = tenant.post_project()
@@ -673,7 +675,7 @@ def test_a_resource_that_is_not_there_cant_be_added(
     )
 
 
-def test_a_resource_is_taken_out(tenant: Tenant, four: list[str]) -> None:
+def test_resource_is_removed(tenant: Tenant, four: list[str]) -> None:
     a, b, c, d = four
     made = tenant.post_project(a, b, c)
     path = f"/projects/{made['id']}/resources"
@@ -712,7 +714,7 @@ def test_the_resources_are_listed_in_their_order(tenant: Tenant, four: list[str]
 
 
 # --- DELETE ---------------------------------------------------------------------------------------
-def test_a_project_with_future_bookings_stays(tenant: Tenant, four: list[str]) -> None:
+def test_project_with_future_bookings_cannot_be_deleted(tenant: Tenant, four: list[str]) -> None:
     path = f"/projects/{tenant.post_project(four[0])['id']}"
     booking = tenant.book(project_id=path.rpartition("/")[2], **SPAN).data["id"]
 
@@ -730,7 +732,7 @@ def test_a_project_with_future_bookings_stays(tenant: Tenant, four: list[str]) -
     assert tenant.get(f"/bookings/{booking}").data["project"]["name"] == "Check-up"
 
 
-def test_bookings_that_have_ended_do_not_keep_a_project(
+def test_project_with_ended_bookings_can_be_deleted(
     tenant: Tenant, four: list[str], clock: Any
 ) -> None:
     project = tenant.post_project(four[0])["id"]
@@ -740,7 +742,7 @@ def test_bookings_that_have_ended_do_not_keep_a_project(
     assert tenant.delete(f"/projects/{project}").status == 204
 
 
-def test_a_removed_project_cant_be_booked_or_asked(tenant: Tenant, four: list[str]) -> None:
+def test_deleted_project_cannot_be_booked_or_queried(tenant: Tenant, four: list[str]) -> None:
     project = tenant.post_project(four[0])["id"]
     tenant.delete(f"/projects/{project}")
 

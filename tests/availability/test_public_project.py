@@ -75,7 +75,7 @@ WHOLE = {
 
 
 # --- GET /projects/embed/:id ----------------------------------------------------------------------
-def test_an_embedded_page_of_a_name(tenant: Tenant) -> None:
+def test_embedded_page_of_a_minimal_project(tenant: Tenant) -> None:
     project = tenant.post_project()
 
     answer = tenant.widget().get(f"/projects/embed/{project['id']}")
@@ -84,7 +84,7 @@ def test_an_embedded_page_of_a_name(tenant: Tenant) -> None:
     assert answer.headers["Cache-Control"] == "private, max-age=60"
 
 
-def test_an_embedded_page_with_everything(tenant: Tenant) -> None:
+def test_embedded_page_with_every_field(tenant: Tenant) -> None:
     """No policies, no meta, no reminders: they are not shown, and calls have secret addresses."""
     project, ids = make_full(tenant)
 
@@ -116,7 +116,7 @@ def test_empty_values_are_left_out_at_any_depth(tenant: Tenant) -> None:
     )
 
 
-def test_the_projects_words_win(tenant: Tenant) -> None:
+def test_texts_of_the_project_override_the_app(tenant: Tenant) -> None:
     own = {"submit_button": "Reserve", "other": "Words"}
     view = {"availability_view": "listing", "show_timezone_helper": False}
     project = tenant.post_project(
@@ -146,7 +146,9 @@ def test_deleted_resources_are_not_offered(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unknown", "foreign", "deleted"])
-def test_no_page_of_what_is_not_here(tenant: Tenant, make_tenant: MakeTenant, kind: str) -> None:
+def test_unknown_foreign_and_deleted_projects_have_no_page(
+    tenant: Tenant, make_tenant: MakeTenant, kind: str
+) -> None:
     gone = tenant.post_project()
     tenant.delete(f"/projects/{gone['id']}")
     ids = {
@@ -160,7 +162,7 @@ def test_no_page_of_what_is_not_here(tenant: Tenant, make_tenant: MakeTenant, ki
     assert (answer.status, answer.error) == (404, NOT_FOUND)
 
 
-def test_what_the_page_is_told_can_be_asked_for(tenant: Tenant) -> None:
+def test_embedded_values_are_accepted_in_queries(tenant: Tenant) -> None:
     """Pages of this family send a project's own values along: that is no loosening."""
     given = {key: FULL[key] for key in ("availability", "availability_constraints")}
     project = tenant.post_project(tenant.post_resource()["id"], **given)
@@ -184,7 +186,7 @@ def test_what_the_page_is_told_can_be_asked_for(tenant: Tenant) -> None:
 
 
 # --- GET /projects/hosted/:slug -------------------------------------------------------------------
-def test_a_hosted_page_carries_a_key(tenant: Tenant) -> None:
+def test_hosted_page_includes_a_key(tenant: Tenant) -> None:
     project, ids = make_full(tenant)
     tenant.post("/credentials", {"kind": "widget"})
 
@@ -198,7 +200,7 @@ def test_a_hosted_page_carries_a_key(tenant: Tenant) -> None:
     assert Caller(key.public_text).get(f"/projects/embed/{project['id']}").status == 200
 
 
-def test_a_key_is_made_on_first_need(tenant: Tenant) -> None:
+def test_key_is_created_on_first_use(tenant: Tenant) -> None:
     tenant.post_project()
 
     answers = [hosted("check-up") for _ in range(2)]
@@ -246,7 +248,7 @@ def test_a_revoked_key_is_replaced(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unknown", "deleted", "archived"])
-def test_no_hosted_page_of_what_is_gone(tenant: Tenant, kind: str) -> None:
+def test_deleted_and_archived_projects_have_no_hosted_page(tenant: Tenant, kind: str) -> None:
     project = tenant.post_project()
     if kind == "deleted":
         tenant.delete(f"/projects/{project['id']}")
@@ -259,7 +261,7 @@ def test_no_hosted_page_of_what_is_gone(tenant: Tenant, kind: str) -> None:
     assert not Credential.objects.filter(kind="widget").exists()
 
 
-def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
+def test_test_mode_is_shown(make_tenant: MakeTenant) -> None:
     tenant = make_tenant(mode="test")
     tenant.post_project()
 
@@ -269,7 +271,7 @@ def test_a_test_app_says_so(make_tenant: MakeTenant) -> None:
     assert answer.data["app_key"].startswith("test_widget_key_")
 
 
-def test_queries_are_strict_and_browsers_may_read(tenant: Tenant) -> None:
+def test_unknown_query_parameters_are_refused_and_cors_is_allowed(tenant: Tenant) -> None:
     tenant.post_project()
 
     strict = hosted("check-up?x=1")
@@ -282,7 +284,7 @@ def test_queries_are_strict_and_browsers_may_read(tenant: Tenant) -> None:
     assert browser.headers["Access-Control-Allow-Origin"] == "*"
 
 
-def test_the_number_of_queries_does_not_grow(
+def test_query_count_is_constant(
     tenant: Tenant, django_assert_num_queries: Callable[..., Any]
 ) -> None:
     for count in (1, 4):
@@ -312,7 +314,7 @@ def test_reservation_time_has_bounds(tenant: Tenant, given: Any, fault: str) -> 
     assert (answer.status, answer.json["errors"]) == (422, {"reservation_time": [fault]})
 
 
-def test_reservation_time_is_set_kept_and_cleared(tenant: Tenant) -> None:
+def test_reservation_time_is_set_and_cleared(tenant: Tenant) -> None:
     project = tenant.post_project(reservation_time=3600)
     path = f"/projects/{project['id']}"
 
@@ -335,5 +337,5 @@ def test_reservation_time_is_set_kept_and_cleared(tenant: Tenant) -> None:
         "group_customer_payment",
     ],
 )
-def test_every_graph_can_be_a_projects(tenant: Tenant, graph: str) -> None:
+def test_every_graph_is_accepted(tenant: Tenant, graph: str) -> None:
     assert tenant.post_project(booking={"graph": graph})["booking"] == {"graph": graph}

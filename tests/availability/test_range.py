@@ -63,7 +63,7 @@ pytestmark = pytest.mark.usefixtures("monday")
     ],
 )  # fmt: skip
 @pytest.mark.matrix
-def test_range(tenant, monday, zone, now, given, found):
+def test_each_range(tenant, monday, zone, now, given, found):
     monday.move_to(at(now))
     rosa = tenant.make_resource("Rosa", zone)
 
@@ -76,13 +76,13 @@ def test_range(tenant, monday, zone, now, given, found):
         assert lines(answer) == [f"{found} Rosa"]
 
 
-def test_rounding_past_the_end_leaves_nothing(tenant, ada):
+def test_rounding_past_the_end_is_an_empty_range(tenant, ada):
     answer = tenant.post("/availability", {"resources": [ada["id"]], "to": "30 minutes"})
 
     assert (answer.status, answer.json) == (200, {"data": []})
 
 
-def test_relative_range_is_of_each_resource(tenant):
+def test_relative_range_is_in_the_zone_of_each_resource(tenant):
     berta, kiran = (tenant.make_resource(zone, zone)["id"] for zone in (BERLIN, KATHMANDU))
 
     answer = tenant.post(
@@ -112,7 +112,7 @@ WALL = {"from": f"{MONDAY} 12:00:00", "to": f"{MONDAY}T13:00:00"}
         ([BERLIN, "UTC"], {}, "17:00-18:00 +00:00"),
     ],
 )
-def test_wall_time(make_tenant, zones, headers, found):
+def test_wall_time_zone(make_tenant, zones, headers, found):
     tenant = make_tenant(settings={"default_timezone": "America/New_York"})
     ids = [tenant.make_resource("Rosa", zone)["id"] for zone in zones]
 
@@ -122,7 +122,7 @@ def test_wall_time(make_tenant, zones, headers, found):
     assert lines(answer) == [f"2026-11-23 {found} Rosa"]
 
 
-def test_wall_time_of_several_without_any_zone_is_utc(tenant):
+def test_wall_time_of_resources_in_several_zones_is_utc(tenant):
     ids = [tenant.make_resource("Rosa", zone)["id"] for zone in (BERLIN, KATHMANDU)]
 
     answer = ask(tenant, *ids, mode="mutual", **WALL)
@@ -179,7 +179,7 @@ def test_a_range_of_366_days_is_not_too_long(tenant, ada):
     ]
 
 
-def test_366_days_on_the_wall_clock_are_not_too_long(tenant, monday):
+def test_range_of_366_days_over_a_clock_change_is_not_too_long(tenant, monday):
     monday.move_to(at("2025-10-25 10:00"))  # the clock is set back on the next day
     berta = tenant.make_resource("Berta", BERLIN)
 

@@ -287,7 +287,7 @@ DEEP_CASES: dict[str, tuple[Send, int | None]] = {
 
 
 @pytest.mark.parametrize(("send", "status"), CASES.values(), ids=CASES)
-def test_dear_requests_are_answered_or_refused(world: World, send: Send, status: int) -> None:
+def test_expensive_requests_are_answered_or_refused(world: World, send: Send, status: int) -> None:
     assert send(world, 0) == status
 
 

@@ -19,7 +19,7 @@ NOT_FOUND = {"error": "Resource not found.", "code": "not_found", "model": "Reso
 
 
 @pytest.fixture(autouse=True)
-def _still(clock: Any) -> None:
+def _frozen_clock(clock: Any) -> None:
     """The clock stands still."""
 
 
@@ -29,7 +29,7 @@ def log_in(password: str) -> Answer:
 
 
 # --- Passwords ------------------------------------------------------------------------------------
-def test_a_password_is_taken_and_never_shown(tenant: Tenant) -> None:
+def test_password_is_stored_and_never_returned(tenant: Tenant) -> None:
     answer = tenant.post(
         "/resources",
         {"name": "Ada", "timezone": "UTC", "email": "ada@example.com", "password": PASSWORD},
@@ -55,7 +55,7 @@ def test_a_new_password_ends_the_log_ins_made_with_the_old_one(tenant: Tenant) -
     assert [log_in(one).status for one in (PASSWORD, "another password")] == [401, 200]
 
 
-def test_other_changes_leave_password_and_log_ins(tenant: Tenant) -> None:
+def test_other_updates_keep_password_and_log_in_keys(tenant: Tenant) -> None:
     made = tenant.make_resource(email="ada@example.com", password=PASSWORD)
     log_in(PASSWORD)
 
@@ -65,7 +65,7 @@ def test_other_changes_leave_password_and_log_ins(tenant: Tenant) -> None:
     assert Credential.objects.filter(description=LOG_IN_DESCRIPTION).count() == 2
 
 
-def test_null_takes_a_password_away(tenant: Tenant) -> None:
+def test_null_removes_the_password(tenant: Tenant) -> None:
     made = tenant.make_resource(email="ada@example.com", password=PASSWORD)
     log_in(PASSWORD)
 
@@ -85,7 +85,7 @@ def test_null_takes_a_password_away(tenant: Tenant) -> None:
         (12345678, "Must be a string."),
     ],
 )
-def test_passwords_have_bounds(tenant: Tenant, password: Any, fault: str) -> None:
+def test_wrong_password_lengths_are_refused(tenant: Tenant, password: Any, fault: str) -> None:
     made = tenant.make_resource()
     body = {"name": "B", "timezone": "UTC", "password": password}
 
@@ -98,7 +98,7 @@ def test_passwords_have_bounds(tenant: Tenant, password: Any, fault: str) -> Non
 
 
 @pytest.mark.parametrize("password", ["x" * 12, "x" * 200, "пароль ☃ 12 ы"])
-def test_passwords_within_bounds(tenant: Tenant, password: str) -> None:
+def test_password_length_bounds_are_accepted(tenant: Tenant, password: str) -> None:
     tenant.make_resource(email="ada@example.com", password=password)
 
     assert log_in(password).status == 200
@@ -127,7 +127,7 @@ def test_zone_and_offset(tenant: Tenant, zone: str, offset: float) -> None:
     assert type(answer.data["utc_offset"]) is type(offset)
 
 
-def test_the_offset_is_that_of_now(tenant: Tenant, clock: Any) -> None:
+def test_utc_offset_is_current(tenant: Tenant, clock: Any) -> None:
     tenant.make_resource("Ada", "Europe/Berlin", email="ada@example.com")
     clock.move_to("2026-07-01T12:00:00Z")
 
@@ -135,7 +135,9 @@ def test_the_offset_is_that_of_now(tenant: Tenant, clock: Any) -> None:
 
 
 @pytest.mark.parametrize("kind", ["unknown", "foreign", "deleted", "no address"])
-def test_who_is_not_here_is_not_found(tenant: Tenant, make_tenant: MakeTenant, kind: str) -> None:
+def test_unknown_foreign_and_deleted_addresses_are_not_found(
+    tenant: Tenant, make_tenant: MakeTenant, kind: str
+) -> None:
     make_tenant().make_resource(email="foreign@example.com")
     gone = tenant.make_resource(email="deleted@example.com")
     tenant.delete(f"/resources/{gone['id']}")
@@ -145,7 +147,7 @@ def test_who_is_not_here_is_not_found(tenant: Tenant, make_tenant: MakeTenant, k
     assert (answer.status, answer.error) == (404, NOT_FOUND)
 
 
-def test_a_resources_key_asks_for_itself_alone(tenant: Tenant) -> None:
+def test_resource_key_reads_only_its_own_zone(tenant: Tenant) -> None:
     ada = tenant.make_resource(email="ada@example.com")
     tenant.make_resource(email="bob@example.com")
     caller = Caller(ada["api_token"], user="ada@example.com")
@@ -156,7 +158,7 @@ def test_a_resources_key_asks_for_itself_alone(tenant: Tenant) -> None:
 
 
 # --- /users ---------------------------------------------------------------------------------------
-def test_users_are_resources(tenant: Tenant) -> None:
+def test_users_endpoints_are_aliases_of_resources(tenant: Tenant) -> None:
     """Every path has an older name; answers do not differ."""
     made = tenant.post("/users", {"name": "Ada", "timezone": "UTC", "email": "ada@example.com"})
     path = f"/users/{made.data['id']}"

@@ -73,7 +73,7 @@ def calendar_record(calendar: Any, **given: Any) -> dict[str, Any]:
 
 
 # --- POST -----------------------------------------------------------------------------------------
-def test_a_resource_of_two_words(tenant: Tenant) -> None:
+def test_create_resource_with_required_fields(tenant: Tenant) -> None:
     answer = tenant.post("/resources", {"name": "Ada", "timezone": "UTC"})
 
     row = Resource.objects.get()
@@ -88,7 +88,7 @@ def test_a_resource_of_two_words(tenant: Tenant) -> None:
     assert answer.data["api_token"][:-43] == key.prefix
 
 
-def test_a_resource_with_everything(tenant: Tenant) -> None:
+def test_create_resource_with_every_field(tenant: Tenant) -> None:
     rules = [{"block_weekends": {}}, {"allow_hours": {"start": 9, "end": "17:30"}}]
     body = {**FULL, "availability_constraints": rules, "unknown": 1}
 
@@ -151,7 +151,7 @@ def test_the_key_of_a_resource_is_shown_once_and_works(tenant: Tenant) -> None:
     ],
 )
 @pytest.mark.matrix
-def test_values_that_are_wrong(
+def test_wrong_values_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     made = tenant.post_resource()
@@ -176,7 +176,9 @@ def test_values_that_are_wrong(
         (None, {"name": ["This field is required."], "timezone": ["This field is required."]}),
     ],
 )
-def test_bodies_without_the_needed(tenant: Tenant, body: Any, errors: dict[str, list[str]]) -> None:
+def test_required_fields_are_checked(
+    tenant: Tenant, body: Any, errors: dict[str, list[str]]
+) -> None:
     answer = tenant.post("/resources", body)
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
@@ -229,7 +231,7 @@ def test_addresses_are_free_in_other_apps_and_after_removal(
     assert [row["id"] for row in tenant.get("/resources").data] == [again["id"]]
 
 
-def test_several_may_have_no_address(tenant: Tenant) -> None:
+def test_address_is_optional(tenant: Tenant) -> None:
     for _ in range(2):
         tenant.post_resource(email=None)
 
@@ -237,7 +239,7 @@ def test_several_may_have_no_address(tenant: Tenant) -> None:
 
 
 # --- GET ------------------------------------------------------------------------------------------
-def test_includes_of_one(tenant: Tenant, clock: Any) -> None:
+def test_includes_of_one_resource(tenant: Tenant, clock: Any) -> None:
     rules = [{"allow_day": {"day": "Monday"}}]
     made = tenant.post_resource(availability_constraints=rules)
     clock.shift(1)
@@ -261,7 +263,7 @@ def test_includes_of_one(tenant: Tenant, clock: Any) -> None:
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE"])
-def test_foreign_unknown_and_removed_ones_are_the_same(
+def test_foreign_unknown_and_deleted_ids_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, method: str
 ) -> None:
     removed = tenant.post_resource()["id"]
@@ -308,7 +310,7 @@ def make_five(tenant: Tenant, clock: Any) -> list[Any]:
 BASE = "http://127.0.0.1:8000/v2/resources"
 
 
-def test_the_briefs_page_two_of_five(tenant: Tenant, clock: Any) -> None:
+def test_page_two_of_five(tenant: Tenant, clock: Any) -> None:
     names = [one["name"] for one in make_five(tenant, clock)]
 
     answer = tenant.get("/resources?limit=3&page=2")
@@ -388,7 +390,7 @@ def test_pages_follow_one_another(tenant: Tenant, clock: Any) -> None:
     assert found == [expected[:2], expected[2:4], expected[4:]]
 
 
-def test_rows_of_one_instant_have_an_order(tenant: Tenant) -> None:
+def test_rows_created_at_once_are_ordered(tenant: Tenant) -> None:
     made = {tenant.post_resource(str(number))["id"] for number in range(6)}
 
     pages = [tenant.get(f"/resources?limit=2&page={page}").data for page in (1, 2, 3)]
@@ -448,7 +450,9 @@ def test_search(tenant: Tenant, make_tenant: MakeTenant, search: str, names: lis
         ("limit=1&limit=2", {"limit": ["Is given 2 times."]}),
     ],
 )
-def test_queries_that_are_wrong(tenant: Tenant, query: str, errors: dict[str, list[str]]) -> None:
+def test_wrong_query_parameters_are_refused(
+    tenant: Tenant, query: str, errors: dict[str, list[str]]
+) -> None:
     answer = tenant.get(f"/resources?{query}")
 
     assert (answer.status, answer.json["code"], answer.json["errors"]) == (422, "invalid", errors)
@@ -499,7 +503,7 @@ def test_includes_of_the_listing(tenant: Tenant, clock: Any) -> None:
         ({"updated_at": "2026-11-20T09:00:00+0000"}, {}),
     ],
 )
-def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
+def test_update_is_partial(tenant: Tenant, clock: Any, given: Any, changed: dict[str, Any]) -> None:
     made = tenant.post("/resources", FULL).data
     clock.shift(60)
 
@@ -510,7 +514,7 @@ def test_a_partial_change(tenant: Tenant, clock: Any, given: Any, changed: dict[
     assert tenant.get(f"/resources/{made['id']}").data == expected
 
 
-def test_constraints_are_replaced_whole(tenant: Tenant) -> None:
+def test_update_replaces_all_constraints(tenant: Tenant) -> None:
     made = tenant.post_resource(
         availability_constraints=[{"block_weekends": {}}, {"block_hours": {"start": 1, "end": 2}}]
     )
@@ -529,7 +533,7 @@ def test_constraints_are_replaced_whole(tenant: Tenant) -> None:
     assert shown == [rules, rules, []]
 
 
-def test_meta_cant_grow_without_end(tenant: Tenant) -> None:
+def test_size_of_meta_is_limited(tenant: Tenant) -> None:
     made = tenant.post_resource(meta={f"a{n}": n for n in range(30)})
 
     answer = tenant.put(f"/resources/{made['id']}", {"meta": {f"b{n}": n for n in range(30)}})
@@ -585,7 +589,7 @@ def test_a_removed_resource_is_hidden_everywhere(tenant: Tenant) -> None:
         ("08", {"graph": "confirm_decline"}, ["decline"], 204),
     ],
 )
-def test_a_booked_resource_stays(
+def test_booked_resource_cannot_be_deleted(
     tenant: Tenant, hour: str, given: dict[str, Any], actions: list[str], status: int
 ) -> None:
     made = tenant.post_resource()
@@ -601,7 +605,7 @@ def test_a_booked_resource_stays(
         assert tenant.get(f"/resources/{made['id']}").status == 200
 
 
-def test_a_resource_that_only_accompanies_stays_too(tenant: Tenant) -> None:
+def test_resource_of_a_companion_event_cannot_be_deleted(tenant: Tenant) -> None:
     """In a mutual booking the second resource holds a companion event."""
     first, second = tenant.post_resource("A"), tenant.post_resource("B")
     project = tenant.post_project(first["id"], second["id"], availability={"mode": "mutual"})

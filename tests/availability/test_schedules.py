@@ -18,7 +18,7 @@ def make_schedule(tenant: Tenant, *rules: dict[str, Any], name: str = "Practice 
     return tenant.post("/schedules", {"name": name, "availability_constraints": list(rules)}).data
 
 
-def test_from_making_to_deleting(tenant: Tenant) -> None:
+def test_create_update_and_delete(tenant: Tenant) -> None:
     made = tenant.post("/schedules", {"name": "Practice", "availability_constraints": HOURS})
     empty = tenant.post("/schedules", {"name": "Empty"})
     changed = tenant.put(f"/schedules/{made.data['id']}", {"availability_constraints": [OPEN]})
@@ -64,14 +64,14 @@ def test_from_making_to_deleting(tenant: Tenant) -> None:
         ),
     ],
 )
-def test_bodies_that_are_wrong(tenant: Tenant, body: Any, errors: dict[str, str]) -> None:
+def test_wrong_bodies_are_refused(tenant: Tenant, body: Any, errors: dict[str, str]) -> None:
     answer = tenant.post("/schedules", body)
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
     assert not Schedule.objects.exists()
 
 
-def test_a_resource_gets_keeps_and_loses_it(tenant: Tenant) -> None:
+def test_schedule_of_a_resource_is_set_and_removed(tenant: Tenant) -> None:
     schedule = make_schedule(tenant, *HOURS)["id"]
     plain = tenant.post_resource("Bob")
 
@@ -100,7 +100,7 @@ def test_a_deleted_resource_does_not_keep_its_schedule(tenant: Tenant) -> None:
     assert Resource.objects.get(id=ada).schedule is None
 
 
-def test_schedules_that_are_not_there(tenant: Tenant) -> None:
+def test_unknown_schedules_are_refused(tenant: Tenant) -> None:
     theirs = make_schedule(Tenant("other"))["id"]
     ada = tenant.post_resource("Ada")["id"]
 
@@ -115,7 +115,7 @@ def test_schedules_that_are_not_there(tenant: Tenant) -> None:
     assert list(Resource.objects.values_list("name", flat=True)) == ["Ada"]
 
 
-def test_the_key_of_a_resource_does_not_choose_it(tenant: Tenant) -> None:
+def test_resource_key_cannot_set_the_schedule(tenant: Tenant) -> None:
     schedule, other = make_schedule(tenant)["id"], make_schedule(tenant)["id"]
     ada = tenant.post_resource("Ada", email="ada@example.com", schedule_id=schedule)
     key = Caller(ada["api_token"], user="ada@example.com")
@@ -163,7 +163,7 @@ MONDAY_TO_FRIDAY = [f"2026-11-{day} 09:00-17:00" for day in range(23, 28)]
         ),
     ],
 )  # fmt: skip
-def test_own_rules_lie_over_it(
+def test_own_rules_apply_above_the_schedule(
     tenant: Tenant, rules: list[Any], own: list[Any], expected: list[str]
 ) -> None:
     schedule = make_schedule(tenant, *rules)["id"]
@@ -174,7 +174,7 @@ def test_own_rules_lie_over_it(
     assert [line.removesuffix(" Ada").removesuffix(" +00:00") for line in lines(answer)] == expected
 
 
-def test_a_change_applies_to_all_at_once(tenant: Tenant) -> None:
+def test_update_applies_to_all_resources(tenant: Tenant) -> None:
     schedule = make_schedule(tenant, *HOURS)["id"]
     people = [tenant.post_resource(name, schedule_id=schedule)["id"] for name in "ABC"]
     project = tenant.post_project(*people, availability={"mode": "exclusive"})["id"]

@@ -32,7 +32,7 @@ def project(tenant: Tenant, three: list[str]) -> Any:
     )
 
 
-def test_fields_default_to_the_projects(tenant, project):
+def test_fields_default_to_those_of_the_project(tenant, project):
     bob = tenant.get(f"/resources/{project['resources'][0]}?include=calendars").data
     calendar = bob["calendars"][0]["id"]
     tenant.make_event(calendar, "2026-11-24T10:40:00Z", "2026-11-24T10:50:00Z")
@@ -46,7 +46,7 @@ def test_fields_default_to_the_projects(tenant, project):
     ]
 
 
-def test_what_the_request_sends_wins(tenant, project, three):
+def test_request_overrides_the_project(tenant, project, three):
     body = {
         "project_id": project["id"],
         "resources": [three[2]],
@@ -62,7 +62,7 @@ def test_what_the_request_sends_wins(tenant, project, three):
     ]
 
 
-def test_length_null_wins_too(tenant, project):
+def test_length_null_overrides_the_project(tenant, project):
     body = {"project_id": project["id"], "length": None}
 
     assert lines(tenant.post("/availability", body)) == [
@@ -71,7 +71,7 @@ def test_length_null_wins_too(tenant, project):
     ]
 
 
-def test_null_in_the_request_leaves_the_projects_value(tenant, project):
+def test_null_keeps_the_value_of_the_project(tenant, project):
     names = ["resources", "mode", "from", "to", "buffer", "timeslot_increments"]
     names += ["round_to_nearest_hour", "ignore_all_day_events", "constraints"]
     plain = tenant.post("/availability", {"project_id": project["id"]})
@@ -133,7 +133,7 @@ def test_a_deleted_resource_of_a_project_is_left_out(tenant):
     assert lines(answer) == ["2026-11-23 09:00-10:00 +00:00 Bob"]
 
 
-def test_a_viewer_may_ask(tenant, ada):
+def test_viewer_may_query(tenant, ada):
     viewer = tenant.member("viewer@example.com", Membership.VIEWER)
 
     assert ask(viewer, ada["id"]).json == ask(tenant, ada["id"]).json
@@ -187,7 +187,7 @@ def test_widget_key_narrows_buffer_and_all_day_events(tenant, project):
     assert (longer, ignored, counted) == ([], ["2026-11-24 09:00+00:00"], [])
 
 
-def test_widget_key_names_the_length_where_the_project_does_not(tenant, ada):
+def test_widget_key_sets_length_if_the_project_has_none(tenant, ada):
     project = tenant.make_project(ada["id"], availability={"length": None})
     body = {"project_id": project["id"], **MORNING}
     widget = tenant.widget()
@@ -203,7 +203,7 @@ def test_widget_key_names_the_length_where_the_project_does_not(tenant, ada):
     ]
 
 
-def test_widget_key_and_other_resources(tenant, project, three):
+def test_widget_key_with_other_resources_is_refused(tenant, project, three):
     """Those of the project; without one, those of no project, and nothing of the past."""
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     widget = tenant.widget()
@@ -245,7 +245,7 @@ def test_resource_key_sees_itself_only(tenant, ada):
         ("/findtime/team", 403),
     ],
 )
-def test_what_a_widget_key_may_ask(tenant, ada, path, status):
+def test_permissions_of_a_widget_key_per_endpoint(tenant, ada, path, status):
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
     body = {"resources": [ada["id"]], "queries": [{"resources": [ada["id"]]}]}
 
@@ -253,7 +253,7 @@ def test_what_a_widget_key_may_ask(tenant, ada, path, status):
     assert tenant.post(path, body).status == 200
 
 
-def test_asking_writes_nothing(tenant, ada, django_assert_max_num_queries):
+def test_query_writes_nothing(tenant, ada, django_assert_max_num_queries):
     """And takes as many queries for fifty resources as for one."""
     many = [tenant.make_resource(f"R{number}")["id"] for number in range(50)]
     ask(tenant, ada["id"])

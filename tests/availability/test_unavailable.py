@@ -10,13 +10,13 @@ from tests.world import BERLIN, Answer, Caller, at
 pytestmark = pytest.mark.usefixtures("monday")
 
 
-def taken(caller: Caller, *resource_ids: str, **given: Any) -> Answer:
+def unavailable_times(caller: Caller, *resource_ids: str, **given: Any) -> Answer:
     body = {"resources": list(resource_ids), **MORNING, **given}
     return caller.post("/unavailable/slots", body)
 
 
-def test_answer_whole(tenant, ada):
-    answer = taken(tenant, ada["id"], output_timezone=BERLIN)
+def test_whole_response(tenant, ada):
+    answer = unavailable_times(tenant, ada["id"], output_timezone=BERLIN)
 
     assert answer.status == 200
     assert answer.json == {
@@ -54,16 +54,16 @@ def test_answer_whole(tenant, ada):
         ({"from": f"{MONDAY}T07:00:00Z", "to": f"{MONDAY}T08:00:00Z"}, ["07:00-08:00"]),
     ],
 )  # fmt: skip
-def test_field(tenant, ada, given, found):
+def test_each_field(tenant, ada, given, found):
     rows = [f"2026-11-23 {row} +00:00 Ada" for row in found]
 
-    assert lines(taken(tenant, ada["id"], **given)) == rows
+    assert lines(unavailable_times(tenant, ada["id"], **given)) == rows
 
 
 @pytest.mark.parametrize("mode", ["roundrobin_random", "mutual", "exclusive", None])
-def test_each_resource_has_its_own(tenant, three, mode):
+def test_intervals_are_per_resource(tenant, three, mode):
     """Whatever the mode; by start, then by end."""
-    assert lines(taken(tenant, *three, mode=mode)) == [
+    assert lines(unavailable_times(tenant, *three, mode=mode)) == [
         "2026-11-23 09:00-09:15 +00:00 Cleo",
         "2026-11-23 09:00-09:30 +00:00 Bob",
         "2026-11-23 11:00-12:00 +00:00 Ada",
@@ -71,7 +71,7 @@ def test_each_resource_has_its_own(tenant, three, mode):
     ]
 
 
-def test_it_is_the_complement_of_the_free_intervals(tenant, three):
+def test_unavailable_is_the_complement_of_free(tenant, three):
     body = {
         "resources": three,
         "mode": "exclusive",
@@ -97,19 +97,19 @@ def test_it_is_the_complement_of_the_free_intervals(tenant, three):
         assert [end for _, end in spans[:-1]] == [start for start, _ in spans[1:]]
 
 
-def test_the_range_is_of_each_resource(tenant):
+def test_range_is_in_the_zone_of_each_resource(tenant):
     """`tomorrow` begins at another instant in each zone; before it nothing is said."""
     ids = [
         tenant.make_resource(zone, zone, **open_hours(0, 1))["id"]
         for zone in (BERLIN, "Asia/Kathmandu")
     ]
 
-    answer = taken(tenant, *ids, **{"from": "tomorrow", "to": f"{MONDAY}T23:30:00Z"})
+    answer = unavailable_times(tenant, *ids, **{"from": "tomorrow", "to": f"{MONDAY}T23:30:00Z"})
 
     assert lines(answer) == ["2026-11-23 19:15-23:30 +00:00 Asia/Kathmandu"]
 
 
-def test_project(tenant):
+def test_project_rules_and_limits_apply(tenant):
     """Its rules and its limit count; events of whole days where it says so."""
     ada = tenant.make_resource("Ada", **open_hours(9, 17))
     tenant.make_event(ada["calendars"][0]["id"], "2026-11-24", "2026-11-25", all_day=True)
@@ -152,7 +152,9 @@ def test_events_over_midnight_and_beyond_the_range(tenant, monday):
     tenant.make_event(calendar, "2026-11-22T23:30:00Z", "2026-11-24T01:00:00Z")
     tenant.make_event(calendar, "2026-11-20T23:00:00Z", "2026-11-21T00:30:00Z")
 
-    answer = taken(tenant, ada["id"], **{"from": "2026-11-21 00:00:00", "to": f"{MONDAY} 00:00:00"})
+    answer = unavailable_times(
+        tenant, ada["id"], **{"from": "2026-11-21 00:00:00", "to": f"{MONDAY} 00:00:00"}
+    )
 
     assert lines(answer) == [
         "2026-11-21 00:00-00:30 +00:00 Ada",
@@ -171,16 +173,16 @@ def test_events_over_midnight_and_beyond_the_range(tenant, monday):
         ({"include_past": "yes"}, {"include_past": "Must be true or false."}),
     ],
 )
-def test_refused(tenant, body, errors):
+def test_wrong_bodies_are_refused(tenant, body, errors):
     answer = tenant.post("/unavailable/slots", body)
 
     assert (answer.status, answer.error) == (422, refusal(**errors))
 
 
-def test_the_range_is_bounded(tenant, ada):
+def test_length_of_the_range_is_limited(tenant, ada):
     ends = {"to": MORNING["from"]}, {"from": "now", "to": "367 days"}
 
-    short, long = (taken(tenant, ada["id"], **end) for end in ends)
+    short, long = (unavailable_times(tenant, ada["id"], **end) for end in ends)
 
     assert short.error == refusal(to="Must be after `from`.")
     assert long.error == refusal(to="Must be at most 366 days after `from`.")
@@ -191,7 +193,7 @@ def test_a_resource_key_sees_itself_only(tenant, ada):
     caller = Caller(bob["api_token"], user="bob@example.com")
 
     own = caller.post("/unavailable/slots", MORNING)
-    other = taken(caller, ada["id"])
+    other = unavailable_times(caller, ada["id"])
 
     assert lines(own) == ["2026-11-23 11:00-12:00 +00:00 Bob"]
     assert other.error == refusal(resources__0="There is no such resource.")

@@ -133,7 +133,7 @@ def check_quiet(page: Page, app: LiveApp, *refusals: str) -> None:
 
 
 # --- How it looks ---------------------------------------------------------------------------------
-def keep(page: Page, name: str) -> None:
+def keep_screenshot(page: Page, name: str) -> None:
     """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
     if os.environ.get("SCREENSHOTS"):
         # Chromium moves a page of a wide window, from right to left, if it shows the whole of it.

@@ -55,10 +55,10 @@ def test_an_app_without_a_published_project_has_no_page(
 
     pages = [Shown(f"/book/{each.app.slug}") for each in (empty, archived)]
 
-    assert [(page.status, page.said) for page in pages] == [(404, NO_PAGE)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(404, NO_PAGE)] * 2
 
 
-def test_a_projects_own_address_comes_first(tenant: Tenant) -> None:
+def test_project_slug_takes_precedence_over_app_slug(tenant: Tenant) -> None:
     make_page(tenant, slug=tenant.app.slug)
 
     assert Shown(f"/book/{tenant.app.slug}").words("h1") == ["Check-up"]
@@ -80,7 +80,7 @@ def make_choice(tenant: Tenant, **settings: Any) -> tuple[str, dict[str, str]]:
     return f"/book/{project['slug']}", ids
 
 
-def test_customers_choose_the_person_where_the_project_allows_it(tenant: Tenant) -> None:
+def test_choose_resource_setting_offers_people(tenant: Tenant) -> None:
     path, ids = make_choice(tenant, settings={"choose_resource": True})
 
     anyone = Shown(f"{path}?date=2026-11-23&name=Marty")
@@ -102,7 +102,7 @@ def test_customers_choose_the_person_where_the_project_allows_it(tenant: Tenant)
 
 
 @pytest.mark.parametrize("terms", [{}, {"mode": "mutual"}])
-def test_there_is_no_choice_without_the_setting_or_of_all_together(
+def test_no_choice_of_people_without_setting_or_in_mutual_mode(
     tenant: Tenant, terms: dict[str, str]
 ) -> None:
     settings = {"choose_resource": True} if terms else {}
@@ -127,7 +127,7 @@ def make_group(tenant: Tenant, project_id: str, start: str, seats: int) -> Any:
     return tenant.book(**body).data
 
 
-def test_sessions_show_their_free_seats(tenant: Tenant, django_assert_num_queries: Any) -> None:
+def test_group_sessions_show_free_seats(tenant: Tenant, django_assert_num_queries: Any) -> None:
     path = make_page(tenant, booking={"graph": "group_customer"}, rules=NINE_TO_NOON)
     project = str(tenant.app.projects.get().id)
     none = Shown(path)
@@ -140,7 +140,7 @@ def test_sessions_show_their_free_seats(tenant: Tenant, django_assert_num_querie
     with django_assert_num_queries(5):
         page = Shown(path)
 
-    assert none.said[1].startswith("There is no free time")
+    assert none.visible_texts[1].startswith("There is no free time")
     assert page.words("span", "time") == ["09:00 1 seat left", "10:00 2 seats left"]
     assert page.for_script["offer"]["slots"] == [
         [1795420800, 1795422600, small["id"], 1],

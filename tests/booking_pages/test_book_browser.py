@@ -20,10 +20,10 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep,
+    keep_screenshot,
     submit,
 )
-from tests.browser import Browser, Page, looks
+from tests.browser import Browser, Page, viewports
 from tests.live import LiveApp
 from tests.services import Service
 
@@ -48,7 +48,7 @@ def axe() -> str:
 
 # --- Booking --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("width", WIDTHS)
-def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> None:
+def test_booking_by_keyboard(browser: Browser, app: LiveApp, width: int) -> None:
     shop = Shop(app)
     page = shop.open(browser, width)
 
@@ -93,9 +93,7 @@ def test_books_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_people_and_lengths_are_skipped_by_keyboard(
-    browser: Browser, app: LiveApp, width: int
-) -> None:
+def test_keyboard_skips_people_and_lengths(browser: Browser, app: LiveApp, width: int) -> None:
     """At most 25 keys for a booking, however many people there are to choose from."""
     person = {"timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
     people = [
@@ -126,7 +124,7 @@ def test_people_and_lengths_are_skipped_by_keyboard(
     check_quiet(page, app)
 
 
-def test_answers_of_the_projects_own_questions_go_along(browser: Browser, app: LiveApp) -> None:
+def test_answers_to_custom_questions_are_stored(browser: Browser, app: LiveApp) -> None:
     name = {"title": "Name", "split_name": True, "required": True}
     member = {"title": "Member", "prefilled": "4711", "readonly": True}
     shop = Shop(app, customer_fields={"name": name, **FIELDS, "member": member})
@@ -195,7 +193,7 @@ def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
         ),
     ],
 )
-def test_outcome_is_named_for_what_it_is(
+def test_success_heading_of_each_graph(
     browser: Browser, app: LiveApp, booking: dict[str, str], state: str, heading: str
 ) -> None:
     shop = Shop(app, booking={"what": "Check-up", **booking})
@@ -205,14 +203,14 @@ def test_outcome_is_named_for_what_it_is(
     fill_in(page, **MARTY)
     submit(page)
     said = done(page)
-    keep(page, f"book-done-{booking['graph']}")
+    keep_screenshot(page, f"book-done-{booking['graph']}")
 
     assert said.startswith(f"{heading}\n")
     assert [booking["state"] for booking in shop.bookings()] == [state]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_payment_project_says_by_when_and_where_to_pay(
+def test_payment_project_shows_deadline_and_link(
     browser: Browser, app: LiveApp, axe: str, width: int
 ) -> None:
     address = "https://pay.example.com/checkout?shop=7"
@@ -225,7 +223,7 @@ def test_a_payment_project_says_by_when_and_where_to_pay(
     submit(page)
     said = done(page)
     link = page.evaluate("document.querySelector('#done a.button').href")
-    keep(page, f"book-payment-{width}")
+    keep_screenshot(page, f"book-payment-{width}")
 
     (made,) = shop.bookings()
     assert re.search(
@@ -238,7 +236,7 @@ def test_a_payment_project_says_by_when_and_where_to_pay(
     check_access(page, axe, width)
 
 
-def test_the_payment_goes_before_the_projects_own_page(browser: Browser, app: LiveApp) -> None:
+def test_payment_takes_precedence_over_redirect_url(browser: Browser, app: LiveApp) -> None:
     settings = {
         "pay_url": "https://pay.example.com/{booking_id}",
         "redirect_url": f"{app.url}/book/nowhere",
@@ -270,7 +268,7 @@ def test_the_payment_goes_before_the_projects_own_page(browser: Browser, app: Li
 DONE_LINKS = "[...document.querySelectorAll('#done a')].map(a => [a.innerText, a.href])"
 
 
-def test_projects_own_words_are_used(browser: Browser, app: LiveApp) -> None:
+def test_custom_texts_of_the_project_are_shown(browser: Browser, app: LiveApp) -> None:
     words = {"submit_button": "Ask for it", "success_message": "Bye $& %s <b>"}
     shop = Shop(app, ui={"localization": words})
     page = shop.open(browser)
@@ -286,7 +284,9 @@ def test_projects_own_words_are_used(browser: Browser, app: LiveApp) -> None:
 
 # --- The slot is gone -----------------------------------------------------------------------------
 @pytest.mark.parametrize("width", WIDTHS)
-def test_taken_meanwhile_offers_the_next_ones(browser: Browser, app: LiveApp, width: int) -> None:
+def test_slot_taken_before_submit_offers_next_slots(
+    browser: Browser, app: LiveApp, width: int
+) -> None:
     shop = Shop(app)
     page = shop.open(browser, width)
     choose(page, "09:00")
@@ -295,7 +295,7 @@ def test_taken_meanwhile_offers_the_next_ones(browser: Browser, app: LiveApp, wi
 
     submit(page)
     page.wait_for("!!document.querySelector('#notice li')")
-    keep(page, f"book-taken-{width}")
+    keep_screenshot(page, f"book-taken-{width}")
     offered = page.texts("#notice li")
     is_focused = page.evaluate("document.activeElement.id")
     page.click("#notice li:nth-child(2) button")
@@ -313,7 +313,7 @@ def test_taken_meanwhile_offers_the_next_ones(browser: Browser, app: LiveApp, wi
     check_quiet(page, app, "409")
 
 
-def test_all_times_are_shown_as_they_are_now(browser: Browser, app: LiveApp) -> None:
+def test_going_back_reloads_the_times(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)
     choose(page, "09:00")
@@ -327,7 +327,7 @@ def test_all_times_are_shown_as_they_are_now(browser: Browser, app: LiveApp) -> 
 
 
 # --- Holds ----------------------------------------------------------------------------------------
-def test_time_is_held_while_the_form_is_filled_in(browser: Browser, app: LiveApp) -> None:
+def test_slot_is_held_while_the_form_is_open(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, reservation_time=300)
     page = shop.open(browser)
     wanted = {"project_id": shop.project["id"], "start": f"{MONDAY} 09:00:00"}
@@ -350,9 +350,7 @@ def test_time_is_held_while_the_form_is_filled_in(browser: Browser, app: LiveApp
     check_quiet(page, app)
 
 
-def test_taken_while_it_was_chosen_offers_the_next_ones_at_once(
-    browser: Browser, app: LiveApp
-) -> None:
+def test_slot_taken_before_hold_offers_next_slots(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, reservation_time=300)
     page = shop.open(browser)
     shop.book()
@@ -367,9 +365,7 @@ def test_taken_while_it_was_chosen_offers_the_next_ones_at_once(
     check_quiet(page, app, "409")
 
 
-def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(
-    browser: Browser, app: LiveApp
-) -> None:
+def test_expired_hold_can_be_booked_while_free(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, reservation_time=300)
     page = shop.open(browser)
 
@@ -387,7 +383,7 @@ def test_lapsed_hold_is_booked_all_the_same_while_it_is_free(
     check_quiet(page, app, "409")
 
 
-def test_hold_is_extended_once_and_its_end_is_told(browser: Browser, app: LiveApp) -> None:
+def test_hold_is_extended_once_and_its_end_is_shown(browser: Browser, app: LiveApp) -> None:
     """With minutes that pass like seconds."""
     shop = Shop(app, reservation_time=120)
     page = browser.open("about:blank", zone="Europe/Berlin")
@@ -413,14 +409,14 @@ window.setTimeout = (act, ms, ...rest) => real(act, ms > 60000 ? ms / 60 : ms, .
 
 # --- What else goes wrong -------------------------------------------------------------------------
 @pytest.mark.parametrize("width", WIDTHS)
-def test_errors_stand_at_their_fields(browser: Browser, app: LiveApp, width: int) -> None:
+def test_errors_are_shown_at_their_fields(browser: Browser, app: LiveApp, width: int) -> None:
     shop = Shop(app, customer_fields=FIELDS)
     page = shop.open(browser, width)
     choose(page, "09:00")
 
     fill_in(page, email="marty")
     submit(page)
-    keep(page, f"book-errors-{width}")
+    keep_screenshot(page, f"book-errors-{width}")
 
     errors = page.evaluate(ERRORS)
     assert errors == {
@@ -444,7 +440,7 @@ Object.fromEntries([...document.querySelectorAll("[aria-invalid=true]")].map(one
 """
 
 
-def test_faults_that_only_the_service_sees_stand_there_too(browser: Browser, app: LiveApp) -> None:
+def test_server_side_errors_are_shown_at_their_fields(browser: Browser, app: LiveApp) -> None:
     page = Shop(app).open(browser)
     choose(page, "09:00")
 
@@ -464,7 +460,7 @@ def test_faults_that_only_the_service_sees_stand_there_too(browser: Browser, app
     "language",
     [pytest.param("en", marks=pytest.mark.deep), pytest.param("de", marks=pytest.mark.deep), "ar"],
 )
-def test_faults_of_every_field_are_in_the_pages_language(
+def test_errors_are_in_the_language_of_the_page(
     browser: Browser, app: LiveApp, language: str
 ) -> None:
     shop = Shop(app, customer_fields={"phone": {"format": "tel"}})
@@ -485,7 +481,7 @@ def test_faults_of_every_field_are_in_the_pages_language(
     check_quiet(page, app, "422")
 
 
-def test_nothing_is_lost_without_a_network(browser: Browser, app: LiveApp) -> None:
+def test_input_is_kept_while_offline(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)
     choose(page, "09:00")
@@ -513,7 +509,7 @@ def set_offline(page: Page, offline: bool) -> None:
     )
 
 
-def test_refusals_are_put_in_plain_words(browser: Browser, app: LiveApp) -> None:
+def test_refusals_are_in_plain_words(browser: Browser, app: LiveApp) -> None:
     page = Shop(app).open(browser)
     choose(page, "09:00")
     fill_in(page, **MARTY)
@@ -544,14 +540,12 @@ NIGHT = [{"allow_hours": {"start": 0, "end": 5}}]
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_repeated_hour_is_shown_twice_with_its_offset(
-    browser: Browser, app: LiveApp, width: int
-) -> None:
+def test_repeated_hour_shows_offsets(browser: Browser, app: LiveApp, width: int) -> None:
     shop = Shop(app, availability=CHANGE, rules=NIGHT)
     page = shop.open(browser, width)
 
     page.click("[data-date='2031-10-26']")
-    keep(page, f"book-clock-change-{width}")
+    keep_screenshot(page, f"book-clock-change-{width}")
     times = page.texts("#times li")
     page.click("#times li:nth-child(4) button")
     fill_in(page, **MARTY)
@@ -565,7 +559,7 @@ def test_repeated_hour_is_shown_twice_with_its_offset(
     check_quiet(page, app)
 
 
-def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
+def test_times_are_in_the_zone_of_the_browser(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, availability=CHANGE, rules=NIGHT)
     page = shop.open(browser, zone="America/New_York")
 
@@ -589,7 +583,7 @@ def test_visitor_reads_their_own_clock(browser: Browser, app: LiveApp) -> None:
     check_quiet(page, app)
 
 
-def test_another_zone_is_found_by_search(browser: Browser, app: LiveApp) -> None:
+def test_zone_is_found_by_search(browser: Browser, app: LiveApp) -> None:
     page = Shop(app).open(browser, zone="Asia/Tokyo")
     before = page.texts("#times li")
 
@@ -656,7 +650,7 @@ def test_the_clock_has_twelve_or_24_hours(browser: Browser, app: LiveApp) -> Non
         pytest.param("de-DE", "09:00", "h23", marks=pytest.mark.deep),
     ],
 )
-def test_the_clock_is_that_of_the_visitors_region(
+def test_clock_format_follows_the_region_of_the_browser(
     browser: Browser, app: LiveApp, language: str, words: str, clock: str
 ) -> None:
     """From the first paint on, so that no time changes when the script starts."""
@@ -680,7 +674,7 @@ def open_without_scripts(browser: Browser, url: str, language: str = "en-GB") ->
     return page
 
 
-def test_without_scripts_days_and_times_can_be_read(browser: Browser, app: LiveApp) -> None:
+def test_days_and_times_are_readable_without_scripts(browser: Browser, app: LiveApp) -> None:
     """At 390 px too, where a script would show one step at a time."""
     shop = Shop(app)
     page = open_without_scripts(browser, shop.url)
@@ -720,7 +714,7 @@ def test_a_range_of_times_does_not_wrap(
     ])  # fmt: skip
     page = shop.open(browser, width, language=language)
     page.evaluate("document.querySelector('#days button').click()")
-    keep(page, f"book-ranges-{language}-{width}")
+    keep_screenshot(page, f"book-ranges-{language}-{width}")
 
     heights = page.evaluate(
         "[...new Set([...document.querySelectorAll('#times button')].map(b => b.offsetHeight))]"
@@ -731,7 +725,7 @@ def test_a_range_of_times_does_not_wrap(
 
 
 # --- Months and the address -----------------------------------------------------------------------
-def test_months_are_asked_for(browser: Browser, app: LiveApp) -> None:
+def test_later_months_are_loaded(browser: Browser, app: LiveApp) -> None:
     """A month without a free time names the next free date."""
     rules = [*NINE_TO_NOON_OF_TWO_DAYS]
     shop = Shop(app, rules=rules, availability={"to": "2031-09-01 00:00:00"})
@@ -758,9 +752,7 @@ def test_months_are_asked_for(browser: Browser, app: LiveApp) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_back_leads_to_the_times_and_forward_to_the_form(
-    browser: Browser, app: LiveApp, width: int
-) -> None:
+def test_back_and_forward_buttons(browser: Browser, app: LiveApp, width: int) -> None:
     shop = Shop(app, reservation_time=300)
     page = shop.open(browser, width)
     page.click("[data-date='2031-03-04']")
@@ -783,7 +775,7 @@ def test_back_leads_to_the_times_and_forward_to_the_form(
     check_quiet(page, app)
 
 
-def test_a_reload_keeps_time_and_answers(browser: Browser, app: LiveApp) -> None:
+def test_reload_keeps_slot_and_answers(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, reservation_time=300, customer_fields=FIELDS)
     page = shop.open(browser)
     choose(page, "09:30")
@@ -814,7 +806,7 @@ def test_a_reload_keeps_time_and_answers(browser: Browser, app: LiveApp) -> None
 INSURANCE = "document.querySelector('[data-key=insurance] select')"
 
 
-def test_the_address_fills_in_the_form(browser: Browser, app: LiveApp) -> None:
+def test_query_parameters_prefill_the_form(browser: Browser, app: LiveApp) -> None:
     member = {"title": "Member", "prefilled": "4711", "readonly": True}
     shop = Shop(app, customer_fields={**FIELDS, "member": member})
     answers = "name=Marty%20McFly&email=marty@example.com&comment=Hi&terms=yes&insurance=Public"
@@ -837,7 +829,7 @@ def test_the_address_fills_in_the_form(browser: Browser, app: LiveApp) -> None:
     check_quiet(page, app)
 
 
-def test_a_shared_time_that_is_taken_leads_to_the_others(browser: Browser, app: LiveApp) -> None:
+def test_taken_slot_in_the_url_offers_other_slots(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     shop.book()
 
@@ -850,9 +842,7 @@ def test_a_shared_time_that_is_taken_leads_to_the_others(browser: Browser, app: 
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_first_time_stands_on_the_first_screen(
-    browser: Browser, app: LiveApp, width: int
-) -> None:
+def test_first_slot_is_on_the_first_screen(browser: Browser, app: LiveApp, width: int) -> None:
     page = Shop(app).open(browser, width)
     first = "#soonest button" if width < 820 else "#times button"
     page.wait_for(f"!!document.querySelector('{first}')")
@@ -864,7 +854,7 @@ def test_the_first_time_stands_on_the_first_screen(
 
 
 @pytest.mark.deep
-def test_the_first_time_stands_there_with_everything_above_it(
+def test_first_slot_is_on_the_first_screen_with_every_option(
     browser: Browser, live_service: Service
 ) -> None:
     """On a phone, below a cover text, a long name, lengths and people."""
@@ -887,7 +877,7 @@ def test_the_first_time_stands_there_with_everything_above_it(
     page.wait_for("!!document.querySelector('#soonest button')")
 
     bottom = page.evaluate("document.querySelector('#soonest').getBoundingClientRect().bottom")
-    keep(page, "book-everything-390")
+    keep_screenshot(page, "book-everything-390")
 
     assert 0 < bottom < 640
 
@@ -906,7 +896,7 @@ COVER = "document.querySelector('.cover p')"
         pytest.param(1280, "ar", marks=pytest.mark.deep),
     ],
 )
-def test_a_long_cover_text_is_short_until_it_is_opened(
+def test_long_cover_text_is_collapsed(
     browser: Browser, live_service: Service, axe: str, width: int, language: str
 ) -> None:
     """The first time stays on the first screen; the text is opened with a key."""
@@ -920,13 +910,13 @@ def test_a_long_cover_text_is_short_until_it_is_opened(
 
     bottom = page.evaluate(f"document.querySelector('{first}').getBoundingClientRect().bottom")
     closed = page.evaluate(f"{COVER}.offsetHeight"), page.evaluate(label)
-    keep(page, f"book-long-cover-{width}-{language}")
+    keep_screenshot(page, f"book-long-cover-{width}-{language}")
     check_access(page, axe, width)
     page.evaluate("document.querySelector('.cover summary').focus()")
     page.press("Enter")
     page.wait_for("document.querySelector('.cover details').open")
     whole = page.evaluate(f"{COVER}.offsetHeight === {COVER}.scrollHeight"), page.evaluate(label)
-    keep(page, f"book-long-cover-opened-{width}-{language}")
+    keep_screenshot(page, f"book-long-cover-opened-{width}-{language}")
     check_access(page, axe, width)
 
     more, less = {"en": ("Show more", "Show less"), "ar": ("عرض المزيد", "عرض أقل")}[language]
@@ -935,7 +925,7 @@ def test_a_long_cover_text_is_short_until_it_is_opened(
     assert page.evaluate(f"{COVER}.textContent") == LONG_TEXT.strip()
 
 
-def test_a_cover_text_that_fits_is_shown_whole(browser: Browser, live_service: Service) -> None:
+def test_short_cover_text_is_not_collapsed(browser: Browser, live_service: Service) -> None:
     """Four lines of a phone are one of a wide screen."""
     app = LiveApp(live_service)
     text = "Please come ten minutes early, and bring your card. " * 3
@@ -974,7 +964,7 @@ NINE_TO_NOON_OF_TWO_DAYS = [
 ATTACK = "</script><script>window.hit=1</script><img src=x onerror=window.hit=1>\"'{{7*7}}"
 
 
-def test_texts_stay_texts(browser: Browser, app: LiveApp) -> None:
+def test_texts_are_not_run_as_html(browser: Browser, app: LiveApp) -> None:
     fields = {
         "name": {"title": ATTACK, "required": True},
         "email": {"title": "E-mail", "format": "email", "required": True},
@@ -1003,8 +993,8 @@ def test_texts_stay_texts(browser: Browser, app: LiveApp) -> None:
 
 
 # --- How it looks ---------------------------------------------------------------------------------
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_everyone_can_use_it(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_are_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     description = "A look at your teeth, and a talk about them.\nPlease bring your card."
@@ -1013,7 +1003,7 @@ def test_everyone_can_use_it(
     page = shop.open(browser, width, scheme=scheme)
 
     def look(name: str) -> None:
-        keep(page, f"book-{name}-{width}-{scheme}")
+        keep_screenshot(page, f"book-{name}-{width}-{scheme}")
         check_access(page, axe, width)
 
     look("days" if width < 820 else "times")
@@ -1046,7 +1036,7 @@ def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, name=word, booking=booking)
     page = shop.open(browser, 320)
 
-    keep(page, "book-long-words-320")
+    keep_screenshot(page, "book-long-words-320")
     styles = "[...document.querySelectorAll('h1, .lines')].map(e => getComputedStyle(e).hyphens)"
     found = page.evaluate(f"[document.documentElement.lang, {styles}, innerWidth]")
     right = page.evaluate(
@@ -1095,7 +1085,7 @@ LOADED = """
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_moves_while_it_loads(browser: Browser, app: LiveApp, width: int) -> None:
+def test_layout_does_not_shift(browser: Browser, app: LiveApp, width: int) -> None:
     page = Shop(app).open(browser, width)
 
     page.evaluate(SHIFTS)
@@ -1115,14 +1105,14 @@ setTimeout(() => {
 """
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_pages_without_a_form_look_the_same(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_without_a_form_are_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     closed = Shop(app, rules=[{"allow_weekdays": {}}, {"block_weekdays": {}}])
     for name, url in [("nothing-free", closed.url), ("unknown", f"{app.url}/book/nowhere")]:
         page = browser.open(url, width=width, scheme=scheme)
         page.wait_for("document.readyState == 'complete' && !!document.querySelector('h1')")
-        keep(page, f"book-{name}-{width}-{scheme}")
+        keep_screenshot(page, f"book-{name}-{width}-{scheme}")
         check_access(page, axe, width)
         assert [complaint for complaint in page.complaints if "404" not in complaint] == []

@@ -67,7 +67,7 @@ class Shown:
         return [html.unescape(" ".join(one.split())) for one in plain]
 
     @property
-    def said(self) -> list[str]:
+    def visible_texts(self) -> list[str]:
         return self.words("h1") + self.words("p")
 
     @property
@@ -85,7 +85,7 @@ def make_page(tenant: Tenant, **given: Any) -> str:
 
 
 # --- What stands in it ----------------------------------------------------------------------------
-def test_first_days_and_times_stand_in_it(tenant: Tenant) -> None:
+def test_first_days_and_times_are_in_the_html(tenant: Tenant) -> None:
     page = Shown(make_page(tenant, booking={"where": "Quay 5", "description": "Look\nand talk"}))
 
     assert page.status == 200
@@ -124,7 +124,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     wrong = tenant.put(f"/projects/{project.id}", {"booking": {"payment_url": "javascript:pay()"}})
     with_link, hosted_then = Shown(path), hosted_page(path)
 
-    assert without.said == ["Check-up", "You can't book this online."]
+    assert without.visible_texts == ["Check-up", "You can't book this online."]
     assert (hosted.status, hosted.error["code"]) == (404, "not_found")
     assert saved.data["booking"] == {"graph": graph, **address}
     assert hosted_then.data["booking"]["payment_url"] == address["payment_url"]
@@ -137,7 +137,7 @@ def test_a_payment_project_without_a_payment_link_takes_no_bookings(
     )
 
 
-def test_days_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
+def test_day_links_work_without_scripts(tenant: Tenant) -> None:
     path = make_page(tenant)
 
     page = Shown(f"{path}?date=2026-11-24")
@@ -150,7 +150,7 @@ def test_days_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
     assert odd.words("h3", "day-title") == ["Friday, 20 November 2026"]
 
 
-def test_months_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
+def test_month_links_work_without_scripts(tenant: Tenant) -> None:
     """Earlier and later as far as something can be free."""
     path = make_page(tenant, availability={"to": "10 weeks"})
 
@@ -171,7 +171,7 @@ def test_months_can_be_looked_at_without_a_script(tenant: Tenant) -> None:
     assert seen("?date=2199-12-31") == seen("")
 
 
-def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
+def test_data_for_the_script(tenant: Tenant) -> None:
     page = Shown(make_page(tenant, reservation_time=300, settings={"max_reschedules": 7}))
 
     told = page.for_script
@@ -207,7 +207,7 @@ def test_script_is_told_what_it_needs_and_no_more(tenant: Tenant) -> None:
     assert words["taken"] == "This time has just been taken."
 
 
-def test_short_hold_is_of_no_use(tenant: Tenant) -> None:
+def test_short_holds_are_not_used(tenant: Tenant) -> None:
     page = Shown(make_page(tenant, reservation_time=30))
 
     assert page.for_script["hold"] == 0
@@ -222,7 +222,7 @@ def test_repeated_hour_has_its_offset(tenant: Tenant, clock: Any) -> None:
     assert page.words("span", "time") == ["01:00", "02:00 UTC+02:00", "02:00 UTC+01:00", "03:00"]
 
 
-def test_open_lengths_show_both_ends(tenant: Tenant) -> None:
+def test_slots_without_a_length_show_start_and_end(tenant: Tenant) -> None:
     page = Shown(f"{make_page(tenant, availability={'length': None})}?date=2026-11-23")
 
     assert page.words("span", "time") == ["09:00 – 12:00"]
@@ -230,7 +230,7 @@ def test_open_lengths_show_both_ends(tenant: Tenant) -> None:
 
 
 # --- The form -------------------------------------------------------------------------------------
-def test_every_question_has_its_element(tenant: Tenant) -> None:
+def test_each_question_has_its_field(tenant: Tenant) -> None:
     questions = {
         "name": {"title": "Your name", "required": True, "prefilled": "Ada"},
         "email": {"title": "E-mail", "format": "email", "required": True},
@@ -319,7 +319,7 @@ def test_a_booking_that_needs_an_approval_is_requested(
 @pytest.mark.parametrize(
     "ui", [{"localization": "x"}, {"localization": {"submit_button": 5, "success_message": []}}]
 )
-def test_own_words_that_can_not_be_read_give_way(tenant: Tenant, ui: dict[str, Any]) -> None:
+def test_malformed_custom_texts_fall_back_to_defaults(tenant: Tenant, ui: dict[str, Any]) -> None:
     page = Shown(make_page(tenant, ui=ui))
 
     assert page.words("button")[-1] == "Book"
@@ -336,7 +336,7 @@ def test_own_words_that_can_not_be_read_give_way(tenant: Tenant, ui: dict[str, A
         {"booking": {"graph": "instant_payment"}, "settings": {"pay_url": 7}},
     ],
 )
-def test_a_project_that_bypassed_the_services_is_unavailable(
+def test_invalid_stored_project_shows_unavailable_page(
     tenant: Tenant, stored: dict[str, Any]
 ) -> None:
     path = make_page(tenant)
@@ -345,9 +345,12 @@ def test_a_project_that_bypassed_the_services_is_unavailable(
     page = Shown(path)
 
     if "settings" in stored:
-        assert (page.status, page.said) == (200, ["Check-up", "You can't book this online."])
+        assert (page.status, page.visible_texts) == (
+            200,
+            ["Check-up", "You can't book this online."],
+        )
     else:
-        assert (page.status, page.said) == (
+        assert (page.status, page.visible_texts) == (
             422,
             [
                 "This booking page is unavailable",
@@ -376,10 +379,10 @@ def test_times_have_the_clock_of_the_browsers_region(
 
 
 # --- Nothing to book ------------------------------------------------------------------------------
-def test_project_without_free_time_says_so(tenant: Tenant) -> None:
+def test_message_without_free_time(tenant: Tenant) -> None:
     page = Shown(make_page(tenant, rules=[{"block_weekdays": {}}, {"block_weekends": {}}]))
 
-    assert (page.status, page.said) == (
+    assert (page.status, page.visible_texts) == (
         200,
         [
             "Check-up",
@@ -389,7 +392,7 @@ def test_project_without_free_time_says_so(tenant: Tenant) -> None:
     assert "<script" not in page.html
 
 
-def test_project_without_free_time_names_the_contact(tenant: Tenant) -> None:
+def test_message_without_free_time_names_the_contact(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "desk@example.com"}})
 
     page = Shown(make_page(tenant, rules=[{"block_weekdays": {}}, {"block_weekends": {}}]))
@@ -400,20 +403,20 @@ def test_project_without_free_time_names_the_contact(tenant: Tenant) -> None:
     assert 'href="mailto:desk@example.com"' in page.html
 
 
-def test_project_without_resources_says_so(tenant: Tenant) -> None:
+def test_message_without_resources(tenant: Tenant) -> None:
     tenant.make_project(slug="empty")
 
-    assert Shown("/book/empty").said[1].startswith("There is no free time")
+    assert Shown("/book/empty").visible_texts[1].startswith("There is no free time")
 
 
-def test_groups_are_not_made_here(tenant: Tenant) -> None:
+def test_group_projects_cannot_be_booked(tenant: Tenant) -> None:
     path = make_page(tenant, booking={"graph": "group_owner"})
     without = Shown(path)
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "desk@example.com"}})
     with_contact = Shown(path)
 
-    assert without.said == ["Check-up", "You can't book this online."]
-    assert with_contact.said == [
+    assert without.visible_texts == ["Check-up", "You can't book this online."]
+    assert with_contact.visible_texts == [
         "Check-up",
         "You can't book this online. Please contact us.",
         "Questions? Contact us: desk@example.com",
@@ -421,17 +424,15 @@ def test_groups_are_not_made_here(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("path", ["/book/nowhere", "/book/a/b", "/book/nowhere/", "/book/%3Cb%3E"])
-def test_unknown_page_is_a_page_too(db: None, path: str) -> None:
+def test_unknown_page_is_404_in_html(db: None, path: str) -> None:
     page = Shown(path)
 
-    assert (page.status, page.said) == (404, NO_PAGE)
+    assert (page.status, page.visible_texts) == (404, NO_PAGE)
     assert page.response["Content-Type"] == "text/html; charset=utf-8"
     assert page.response["X-Frame-Options"] == "DENY"
 
 
-def test_page_goes_with_its_project_and_its_app(
-    make_tenant: Callable[..., Tenant], clock: Any
-) -> None:
+def test_deleted_project_or_app_has_no_page(make_tenant: Callable[..., Tenant], clock: Any) -> None:
     removed, archived = make_tenant(), make_tenant()
     paths = [make_page(removed), make_page(archived)]
     before = [Shown(path).status for path in paths]
@@ -441,7 +442,7 @@ def test_page_goes_with_its_project_and_its_app(
     archive_app(archived.app, now=timezone.now())
 
     assert before == [200, 200]
-    assert [(page.status, page.said) for page in map(Shown, paths)] == [(404, NO_PAGE)] * 2
+    assert [(page.status, page.visible_texts) for page in map(Shown, paths)] == [(404, NO_PAGE)] * 2
 
 
 def test_other_methods_are_refused(tenant: Tenant) -> None:
@@ -451,7 +452,7 @@ def test_other_methods_are_refused(tenant: Tenant) -> None:
 
 
 # --- Around it ------------------------------------------------------------------------------------
-def test_page_lets_nothing_else_in(tenant: Tenant) -> None:
+def test_page_has_a_strict_content_security_policy(tenant: Tenant) -> None:
     page = Shown(make_page(tenant))
 
     headers = page.response.headers
@@ -469,11 +470,11 @@ def test_page_lets_nothing_else_in(tenant: Tenant) -> None:
     )
 
 
-def test_path_works_with_a_slash_too(tenant: Tenant) -> None:
+def test_path_with_trailing_slash(tenant: Tenant) -> None:
     assert Shown(f"{make_page(tenant)}/").status == 200
 
 
-def test_test_app_says_so(make_tenant: Callable[..., Tenant]) -> None:
+def test_test_mode_is_shown(make_tenant: Callable[..., Tenant]) -> None:
     page = Shown(make_page(make_tenant(mode="test")))
 
     assert page.response["Service-TestMode"] == "true"
@@ -496,7 +497,7 @@ def test_hostile_texts_are_escaped(tenant: Tenant) -> None:
     assert "<script>" not in page.html
 
 
-def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: Any) -> None:
+def test_page_takes_six_queries(tenant: Tenant, django_assert_num_queries: Any) -> None:
     path = make_page(tenant)
     Shown(path)
 
@@ -504,18 +505,18 @@ def test_one_page_costs_few_queries(tenant: Tenant, django_assert_num_queries: A
         Shown(path)
 
 
-def test_strangers_are_counted(tenant: Tenant, monkeypatch: Any) -> None:
+def test_page_requests_are_rate_limited(tenant: Tenant, monkeypatch: Any) -> None:
     path = make_page(tenant)
     monkeypatch.setattr(authentication, "request_rates", RateWindow(1))
 
     pages = [Shown(path), Shown(path)]
 
     assert [page.status for page in pages] == [200, 429]
-    assert pages[1].said[0] == "Too many requests"
+    assert pages[1].visible_texts[0] == "Too many requests"
     assert int(pages[1].response["Retry-After"]) > 0
 
 
-def test_a_month_in_the_address_is_offered_whole(tenant: Tenant) -> None:
+def test_month_in_the_url_is_offered(tenant: Tenant) -> None:
     """Its slots begin a day before it, on a Monday that has some."""
     path = make_page(tenant, availability={"to": "12 weeks"})
 
@@ -558,7 +559,7 @@ def links_of(page: Shown, name: str) -> list[tuple[str, str, bool]]:
     return [(text, html.unescape(link), "aria-current" in rest) for link, rest, text in found]
 
 
-def test_a_project_that_opens_in_years_is_offered(tenant: Tenant) -> None:
+def test_project_that_opens_years_ahead_is_offered(tenant: Tenant) -> None:
     """The page looks a year ahead from there, not from now."""
     window = {"from": "2031-03-03 00:00:00", "to": "2031-03-24 00:00:00"}
     page = Shown(make_page(tenant, availability={"length": "30 minutes", **window}))
@@ -617,7 +618,9 @@ def test_other_days_keep_length_and_person_without_a_script(tenant: Tenant) -> N
 @pytest.mark.parametrize(
     "availability", [{}, {"length": "1 hour", "lengths": ["1 hour"]}, {"length": None}]
 )
-def test_one_length_is_no_choice(tenant: Tenant, availability: dict[str, Any]) -> None:
+def test_single_length_is_not_offered_as_a_choice(
+    tenant: Tenant, availability: dict[str, Any]
+) -> None:
     page = Shown(f"{make_page(tenant, availability=availability)}?length=30+minutes")
 
     assert (links_of(page, "length"), page.for_script["length"]) == ([], None)

@@ -26,7 +26,7 @@ LOOK = {
 }
 
 
-def test_the_look_is_on_every_page(tenant: Tenant) -> None:
+def test_branding_is_on_every_page(tenant: Tenant) -> None:
     path = make_page(tenant)
     plain = Shown(path)
     saved = tenant.put(f"/apps/{tenant.app.slug}", {"settings": LOOK})
@@ -73,7 +73,7 @@ def test_a_long_text_at_the_top_can_be_shortened(tenant: Tenant, text: str, clas
         assert page.words("p", "lines") == [" ".join(text.split())]
 
 
-def test_the_colour_is_as_readable_as_it_is(db: None) -> None:
+def test_stylesheet_of_a_colour(db: None) -> None:
     answer = Client().get("/book/looks/ffff00.css")
 
     assert (answer.status_code, answer["Content-Type"]) == (200, "text/css")
@@ -96,14 +96,14 @@ def test_the_colour_is_as_readable_as_it_is(db: None) -> None:
         ({"privacy_url": "x"}, "settings.privacy_url"),
     ],
 )
-def test_a_wrong_look_is_refused(tenant: Tenant, settings: dict[str, Any], key: str) -> None:
+def test_wrong_branding_is_refused(tenant: Tenant, settings: dict[str, Any], key: str) -> None:
     answer = tenant.put(f"/apps/{tenant.app.slug}", {"settings": settings})
 
     assert (answer.status, list(answer.json["errors"])) == (422, [key])
 
 
 # --- The logo -------------------------------------------------------------------------------------
-def test_a_logo_is_served_with_its_type_and_nothing_else(
+def test_logo_is_served_with_its_type(
     make_tenant: Callable[..., Tenant],
 ) -> None:
     one, other = make_tenant(), make_tenant()
@@ -123,7 +123,7 @@ def test_a_logo_is_served_with_its_type_and_nothing_else(
 
 
 # --- The back office ------------------------------------------------------------------------------
-def test_the_form_of_the_app_stores_look_and_logo(tenant: Tenant, admin_client: Client) -> None:
+def test_app_form_stores_branding_and_logo(tenant: Tenant, admin_client: Client) -> None:
     address = f"/admin/apps_config/app/{tenant.app.id}/change/"
     page = admin_client.get(address)
     given = page.context["adminform"].form.initial

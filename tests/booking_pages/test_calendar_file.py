@@ -27,7 +27,7 @@ def path_of(url: str) -> str:
     return f"{parts.path}?{parts.query}"
 
 
-def test_the_file_has_the_entry_of_the_confirmation(tenant: Tenant) -> None:
+def test_file_equals_the_entry_of_the_confirmation(tenant: Tenant) -> None:
     make_page(tenant, booking={"where": "Quay 5", "description": "Look"})
     links = book(tenant).data["customer_action_links"]
 
@@ -56,7 +56,7 @@ def test_the_file_has_the_entry_of_the_confirmation(tenant: Tenant) -> None:
     assert "Marty" not in response.content.decode()
 
 
-def test_a_booking_that_does_not_take_place_has_no_file(tenant: Tenant) -> None:
+def test_cancelled_booking_has_no_file(tenant: Tenant) -> None:
     make_page(tenant)
     links = book(tenant).data["customer_action_links"]
     row = Booking.objects.get()
@@ -64,13 +64,13 @@ def test_a_booking_that_does_not_take_place_has_no_file(tenant: Tenant) -> None:
 
     page = Shown(path_of(links["calendar"]))
 
-    assert (page.status, page.said) == (
+    assert (page.status, page.visible_texts) == (
         409,
         ["This action is no longer possible", "The booking was cancelled."],
     )
 
 
-def test_another_links_signature_opens_no_file(tenant: Tenant) -> None:
+def test_signature_of_another_link_is_refused(tenant: Tenant) -> None:
     make_page(tenant)
     book(tenant)
     row = Booking.objects.select_related("event").get()
@@ -78,10 +78,10 @@ def test_another_links_signature_opens_no_file(tenant: Tenant) -> None:
 
     page = Shown(f"/book/bookings/{row.id}/calendar.ics?{query}")
 
-    assert (page.status, page.said[0]) == (403, "This link does not work")
+    assert (page.status, page.visible_texts[0]) == (403, "This link does not work")
 
 
-def test_a_request_has_no_file_yet(tenant: Tenant) -> None:
+def test_unconfirmed_request_has_no_file(tenant: Tenant) -> None:
     make_page(tenant, booking={"graph": "confirm_decline"})
 
     assert sorted(book(tenant).data["customer_action_links"]) == [
@@ -90,7 +90,7 @@ def test_a_request_has_no_file_yet(tenant: Tenant) -> None:
     ]
 
 
-def test_public_callers_get_links_of_their_new_booking_alone(tenant: Tenant) -> None:
+def test_only_the_response_of_a_new_booking_has_links(tenant: Tenant) -> None:
     """Neither with a list of groups nor with a move."""
     make_page(tenant, settings={"public_reschedule": "id"})
     made = book(tenant).data

@@ -15,10 +15,10 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep,
+    keep_screenshot,
     submit,
 )
-from tests.browser import Browser, looks
+from tests.browser import Browser, viewports
 from tests.live import LiveApp
 from tests.services import Service
 
@@ -65,7 +65,7 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     assert page.texts(".people li .initials") == ["", "AB"]
     page.click(".people li:nth-child(3) a")
     page.wait_for(f"location.search.includes('{second['id']}') && {IS_READY}")
-    keep(page, f"book-person-{width}")
+    keep_screenshot(page, f"book-person-{width}")
     is_said = "document.querySelector('.facts .chosen-person').checkVisibility()"
     assert not page.evaluate(is_said)  # the choice says it
     choose(page, "09:00")
@@ -80,7 +80,7 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     check_quiet(page, app)
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
 def test_the_chosen_length_is_booked(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
@@ -91,7 +91,7 @@ def test_the_chosen_length_is_booked(
 
     page.click(".lengths li:nth-child(2) a")
     page.wait_for(f"location.search.includes('length=1+hour') && {IS_READY}")
-    keep(page, f"book-length-{width}-{scheme}")
+    keep_screenshot(page, f"book-length-{width}-{scheme}")
     check_access(page, axe, width)
     address, times = page.evaluate("location.search"), page.texts("#times li")
     choose(page, "10:00")
@@ -132,7 +132,7 @@ def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, widt
     offered = page.texts("#seats option")
     page.evaluate("document.querySelector('#seats').value = '2'")
     fill_in(page, **MARTY)
-    keep(page, f"book-seats-{width}")
+    keep_screenshot(page, f"book-seats-{width}")
     check_access(page, axe, width)
     submit(page)
 
@@ -150,7 +150,7 @@ def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, widt
     check_quiet(page, app)
 
 
-def test_fewer_seats_than_wanted_are_told(browser: Browser, app: LiveApp) -> None:
+def test_fewer_seats_than_requested_are_reported(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
     group = {
         "project_id": shop.project["id"],
@@ -178,7 +178,7 @@ def test_fewer_seats_than_wanted_are_told(browser: Browser, app: LiveApp) -> Non
     check_quiet(page, app, "409")
 
 
-def test_a_session_that_is_full_meanwhile_says_so(browser: Browser, app: LiveApp) -> None:
+def test_session_filled_before_submit_is_reported(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
     group = {
         "project_id": shop.project["id"],
@@ -203,7 +203,7 @@ def test_a_session_that_is_full_meanwhile_says_so(browser: Browser, app: LiveApp
 
 
 # --- After the booking ----------------------------------------------------------------------------
-def test_the_booking_goes_on_from_there(browser: Browser, app: LiveApp) -> None:
+def test_success_page_links_work(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)
     choose(page, "09:00")
@@ -242,7 +242,7 @@ Object.fromEntries([...document.querySelectorAll("#done a")].map(one => [one.inn
 """
 
 
-def test_the_projects_own_page_follows(browser: Browser, app: LiveApp) -> None:
+def test_redirect_to_the_page_of_the_project(browser: Browser, app: LiveApp) -> None:
     address = f"{app.url}/book/nowhere?shop=7"
     shop = Shop(app, settings={"redirect_url": address})
     page = shop.open(browser)
@@ -256,7 +256,7 @@ def test_the_projects_own_page_follows(browser: Browser, app: LiveApp) -> None:
     assert page.evaluate("location.href") == f"{address}&booking_id={booking['id']}"
 
 
-def test_no_mail_is_promised_where_none_is_sent(browser: Browser, app: LiveApp) -> None:
+def test_no_mail_is_announced_if_emails_are_disabled(browser: Browser, app: LiveApp) -> None:
     app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"disable_emails": True}})
     shop = Shop(app, booking={"what": "Check-up", "graph": "confirm_decline"})
     page = shop.open(browser)
@@ -278,8 +278,8 @@ def test_no_mail_is_promised_where_none_is_sent(browser: Browser, app: LiveApp) 
 
 
 # --- The look -------------------------------------------------------------------------------------
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_everyone_can_use_pages_with_an_apps_own_look(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_branded_pages_are_accessible(
     browser: Browser, live_service: Service, axe: str, width: int, scheme: str
 ) -> None:
     app = LiveApp(live_service)
@@ -295,12 +295,12 @@ def test_everyone_can_use_pages_with_an_apps_own_look(
 
     page = browser.open(f"{app.url}/book/{app.slug}", width=width, scheme=scheme)
     page.wait_for("!!document.querySelector('.service')")
-    keep(page, f"app-{width}-{scheme}")
+    keep_screenshot(page, f"app-{width}-{scheme}")
     check_access(page, axe, width)
     check_quiet(page, app)
     page.click(".service")
     page.wait_for(IS_READY)
-    keep(page, f"book-look-{width}-{scheme}")
+    keep_screenshot(page, f"book-look-{width}-{scheme}")
     check_access(page, axe, width)
 
     assert page.evaluate("location.pathname") == f"/book/{shop.project['slug']}"

@@ -45,9 +45,7 @@ def test_the_script_is_small_and_kept_for_an_hour(client: Client, db: None) -> N
         ([SHOP + "/", "http://localhost:3000"], f"'self' {SHOP} http://localhost:3000"),
     ],
 )
-def test_a_page_is_framed_by_the_projects_web_sites(
-    tenant: Tenant, origins: Any, ancestors: str
-) -> None:
+def test_embed_origins_allow_framing(tenant: Tenant, origins: Any, ancestors: str) -> None:
     page = Shown(make_page(tenant, settings={"embed_origins": origins}))
 
     assert policy(page) == POLICY | {"frame-ancestors": ancestors}
@@ -67,7 +65,7 @@ def test_other_origins_are_refused(tenant: Tenant, origins: Any) -> None:
     assert all(key.startswith("settings.embed_origins") for key in answer.json["errors"])
 
 
-def test_origins_that_bypassed_the_services_do_not_reach_the_header(tenant: Tenant) -> None:
+def test_invalid_stored_origins_are_not_in_the_header(tenant: Tenant) -> None:
     path = make_page(tenant)
     stored = {"embed_origins": ["https://a.example; script-src *", SHOP, 1]}
     Project.objects.update(settings=stored)
@@ -75,7 +73,7 @@ def test_origins_that_bypassed_the_services_do_not_reach_the_header(tenant: Tena
     assert policy(Shown(path)) == POLICY | {"frame-ancestors": f"'self' {SHOP}"}
 
 
-def test_the_snippets_stand_on_a_page(tenant: Tenant) -> None:
+def test_snippets_page(tenant: Tenant) -> None:
     path = make_page(tenant, name='A "cut" & <b>shave</b>')
     slug = path.rpartition("/")[2]
 
@@ -98,7 +96,7 @@ def test_the_snippets_stand_on_a_page(tenant: Tenant) -> None:
 @pytest.mark.parametrize(
     ("language", "words"), [("de", ["Schließen", "Buchen"]), ("fr", ["Fermer", "Réserver"])]
 )
-def test_the_snippets_have_the_words_of_the_pages_language(
+def test_snippets_are_in_the_language_of_the_page(
     tenant: Tenant, language: str, words: list[str]
 ) -> None:
     path = make_page(tenant, settings={"language": language})
@@ -109,9 +107,9 @@ def test_the_snippets_have_the_words_of_the_pages_language(
     assert re.findall(r'data-booking-close="([^"]*)">([^<]*)</a>', snippets) == [tuple(words)]
 
 
-def test_only_a_published_project_has_such_a_page(tenant: Tenant) -> None:
+def test_only_published_projects_have_a_snippets_page(tenant: Tenant) -> None:
     path = make_page(tenant, settings={"published": False})
 
     pages = [Shown(f"{path}/embed"), Shown("/book/no-such-project/embed")]
 
-    assert [(page.status, page.said) for page in pages] == [(404, NO_PAGE)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(404, NO_PAGE)] * 2

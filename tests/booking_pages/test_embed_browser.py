@@ -10,13 +10,20 @@ from typing import Any
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import IS_READY, MARTY, Shop, check_access, check_quiet, keep
+from tests.booking_pages.shop import (
+    IS_READY,
+    MARTY,
+    Shop,
+    check_access,
+    check_quiet,
+    keep_screenshot,
+)
 from tests.booking_pages.test_links_browser import open_page
-from tests.browser import LEFT, WAIT, Browser, BrowserError, Page, looks
+from tests.browser import LEFT, WAIT, Browser, BrowserError, Page, viewports
 from tests.live import LiveApp
 from tests.services import Service
 
-LOOKS = looks(only="narrow")
+LOOKS = viewports(only="narrow")
 NOTES = """
 window.heard = [];
 for (const name of ["height", "booked", "cancelled"]) {
@@ -163,7 +170,7 @@ def heard(page: Page, name: str) -> list[Any]:
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.deep)])
-def test_inline_the_height_follows_and_the_site_hears_of_bookings(
+def test_inline_frame_reports_height_and_bookings(
     browser: Browser, app: LiveApp, site: HostSite, width: int
 ) -> None:
     shop = Shop(app, settings={"embed_origins": [site.url]})
@@ -177,7 +184,7 @@ def test_inline_the_height_follows_and_the_site_hears_of_bookings(
     frame.book()
     page.wait_for("heard.some(([name]) => name == 'booked')")
     page.wait_for(f"{own_height} != {before}")
-    keep(page, f"embed-inline-{width}")
+    keep_screenshot(page, f"embed-inline-{width}")
 
     [booking] = shop.bookings()
     assert heard(page, "booked") == [
@@ -219,7 +226,7 @@ def test_a_pop_up_closes_by_escape_and_gives_the_focus_back(
     assert page.texts("dialog button") == ["×"]
     assert page.evaluate("document.querySelector('dialog button').ariaLabel") == "Close"
     assert frame.run("document.querySelector('[data-key=name] input').value") == "Marty"
-    keep(page, f"embed-{kind}")
+    keep_screenshot(page, f"embed-{kind}")
     # With the focus on the page around the frame, then within the frame.
     for is_within in (False, True):
         if is_within:
@@ -233,7 +240,7 @@ def test_a_pop_up_closes_by_escape_and_gives_the_focus_back(
         assert page.evaluate("location.href") == f"{site.url}/"
 
 
-def test_another_origin_hears_nothing(
+def test_foreign_origin_receives_no_messages(
     browser: Browser, app: LiveApp, make_site: Callable[[], HostSite]
 ) -> None:
     shop, site, foreign = Shop(app), make_site(), make_site()
@@ -247,7 +254,9 @@ def test_another_origin_hears_nothing(
         assert page.evaluate("JSON.stringify(messages)") == "[]"
 
 
-def test_control_its_own_origin_hears(browser: Browser, app: LiveApp, site: HostSite) -> None:
+def test_control_embedding_origin_receives_messages(
+    browser: Browser, app: LiveApp, site: HostSite
+) -> None:
     shop = Shop(app)
     name = f"booking-embed {site.url}"
     site.show(app, f'<iframe name="{name}" src="{shop.url}" title="Book"></iframe>', False)
@@ -269,9 +278,7 @@ def test_messages_of_others_are_ignored(browser: Browser, app: LiveApp, site: Ho
     assert heard(page, "booked") == []
 
 
-def test_the_projects_own_page_replaces_the_whole_window(
-    browser: Browser, app: LiveApp, site: HostSite
-) -> None:
+def test_redirect_replaces_the_whole_window(browser: Browser, app: LiveApp, site: HostSite) -> None:
     """Own pages seldom allow a frame, and people expect them in the window."""
     shop = Shop(app, settings={"redirect_url": f"{app.url}/book/nowhere"})
     site.show(app, f'<div id="book" data-booking-inline="{shop.project["slug"]}"></div>')
@@ -296,9 +303,7 @@ def click_at(page: Page, x: float, y: float) -> None:
     page.send("Input.dispatchMouseEvent", type="mouseReleased", **event)
 
 
-def test_origins_of_the_apps_own_keys_do_not_matter(
-    browser: Browser, app: LiveApp, site: HostSite
-) -> None:
+def test_origins_of_other_keys_are_ignored(browser: Browser, app: LiveApp, site: HostSite) -> None:
     shop = Shop(app)
     origins = {"origins": ["https://elsewhere.example"]}
     made = app.post("/v2/credentials", {"kind": "widget", **origins})
@@ -311,7 +316,7 @@ def test_origins_of_the_apps_own_keys_do_not_matter(
     assert [row["state"] for row in shop.bookings()] == ["confirmed"]
 
 
-def test_a_site_that_the_project_does_not_name_shows_nothing(
+def test_site_outside_embed_origins_shows_nothing(
     browser: Browser, app: LiveApp, site: HostSite
 ) -> None:
     shop = Shop(app, settings={"embed_origins": ["https://shop.example"]})
@@ -328,14 +333,14 @@ def test_a_site_that_the_project_does_not_name_shows_nothing(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_everybody_can_copy_the_snippets(
+def test_snippets_page_is_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app)
     page = open_page(browser, f"{shop.url}/embed", width, scheme)
     open_frame(page, shop)
 
-    keep(page, f"embed-page-{width}-{scheme}")
+    keep_screenshot(page, f"embed-page-{width}-{scheme}")
     check_access(page, axe, width)
     page.click(".snippet + button")
     page.wait_for("document.querySelector('.snippet + button').innerText == 'Copied'")

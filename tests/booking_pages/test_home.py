@@ -16,7 +16,7 @@ def links(client: Client) -> list[str]:
     return [part.partition('"')[0] for part in page.content.decode().split('<a href="')[1:]]
 
 
-def test_links_lead_to_the_demo_and_to_staff_pages() -> None:
+def test_home_links_to_demo_and_staff_pages() -> None:
     tenant = Tenant("demo")
     tenant.make_project(tenant.make_resource()["id"], name="Check-up")
 
@@ -25,14 +25,14 @@ def test_links_lead_to_the_demo_and_to_staff_pages() -> None:
     assert found == ["/book/check-up", "/admin/", "/docs", "/admin/e-mails/"]
 
 
-def test_a_demo_that_is_not_published_is_not_linked() -> None:
+def test_unpublished_demo_is_not_linked() -> None:
     tenant = Tenant("demo")
     tenant.make_project(tenant.make_resource()["id"], settings={"published": False})
 
     assert links(Client()) == ["/admin/", "/docs", "/admin/e-mails/"]
 
 
-def test_production_shows_little_and_reads_nothing(
+def test_production_home_has_few_links_and_no_queries(
     settings: Any, django_assert_num_queries: Any
 ) -> None:
     settings.HTTPS = True

@@ -12,8 +12,15 @@ from bookings.formatting import date_words, length_words, month_words, time_word
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from ops.translation_catalogues import read_catalogue
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import IS_READY, MARTY, Shop, check_access, check_quiet, keep
-from tests.browser import Browser, Page, looks
+from tests.booking_pages.shop import (
+    IS_READY,
+    MARTY,
+    Shop,
+    check_access,
+    check_quiet,
+    keep_screenshot,
+)
+from tests.browser import Browser, Page, viewports
 from tests.live import LiveApp
 from tests.services import Service
 
@@ -76,7 +83,7 @@ class Visit:
         html = "document.documentElement"
         self.shown.add((page.evaluate(f"{html}.lang"), page.evaluate(f"{html}.dir")))
         width, scheme = self.window.get("width", 1280), self.window.get("scheme", "light")
-        keep(page, f"{self.language}-{step}-{width}-{scheme}")
+        keep_screenshot(page, f"{self.language}-{step}-{width}-{scheme}")
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
     def book(self) -> dict[str, str]:
@@ -252,7 +259,7 @@ def test_a_customer_books_moves_and_cancels_in_each_language(
     check_translated(visit(app, browser, language), english)
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
 def test_pages_from_right_to_left(
     browser: Browser, app: LiveApp, axe: str, english: Visit, width: int, scheme: str
 ) -> None:
@@ -266,13 +273,13 @@ def test_pages_from_right_to_left(
     check_access(page, axe, width)
     page.click("#zone")
     page.wait_for("document.querySelectorAll('#zones li').length > 20")
-    keep(page, f"ar-zones-{width}-{scheme}")
+    keep_screenshot(page, f"ar-zones-{width}-{scheme}")
     earlier, later = (page.box(f"#{name}")["x"] for name in ("earlier", "later"))
     page.evaluate("document.querySelector('#days [aria-pressed=true]').focus()")
     page.press("ArrowLeft")
     focused = page.evaluate("document.activeElement.dataset.date")
     page.press("Enter")
-    keep(page, f"ar-choice-{width}-{scheme}")
+    keep_screenshot(page, f"ar-choice-{width}-{scheme}")
     services = browser.open(f"{app.url}/book/{app.slug}", **window)
     services.wait_for(
         "document.readyState == 'complete' && !!document.querySelector('.service span')"

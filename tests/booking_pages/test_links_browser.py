@@ -5,12 +5,19 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import MONDAY, WIDTHS, Shop, check_access, check_quiet, keep
-from tests.browser import Browser, Page, looks
+from tests.booking_pages.shop import (
+    MONDAY,
+    WIDTHS,
+    Shop,
+    check_access,
+    check_quiet,
+    keep_screenshot,
+)
+from tests.browser import Browser, Page, viewports
 from tests.live import PASSWORD_LINK, UNSUBSCRIBE_LINK, LiveApp
 from tests.services import Service
 
-LOOKS = looks(only="narrow")
+LOOKS = viewports(only="narrow")
 # Of the button that ends a booking, and of the one that confirms it.
 DANGER = {"light": "rgb(155, 28, 28)", "dark": "rgb(255, 180, 174)"}
 USUAL = {"light": "rgb(31, 79, 153)", "dark": "rgb(156, 194, 255)"}
@@ -39,7 +46,7 @@ def heading_becomes(page: Page, heading: str) -> None:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_booking_is_moved_by_keyboard_alone(browser: Browser, app: LiveApp, width: int) -> None:
+def test_reschedule_by_keyboard(browser: Browser, app: LiveApp, width: int) -> None:
     shop = Shop(app)
     booking = shop.book()
     page = open_page(browser, shop.link(booking), width)
@@ -61,9 +68,7 @@ def test_booking_is_moved_by_keyboard_alone(browser: Browser, app: LiveApp, widt
     check_quiet(page, app)
 
 
-def test_another_zone_is_searched_and_the_button_comes_with_a_choice(
-    browser: Browser, app: LiveApp, axe: str
-) -> None:
+def test_zone_search_and_button_after_a_choice(browser: Browser, app: LiveApp, axe: str) -> None:
     shop = Shop(app)
     page = open_page(browser, shop.link(shop.book()), 390)
     button = "document.querySelector('#times button').checkVisibility()"
@@ -74,7 +79,7 @@ def test_another_zone_is_searched_and_the_button_comes_with_a_choice(
     page.wait_for("!document.querySelector('#zones').hidden")
     page.type("kolkata")
     page.wait_for("document.querySelectorAll('#zones li').length == 1")
-    keep(page, "reschedule-zone-390")
+    keep_screenshot(page, "reschedule-zone-390")
     page.press("Enter")
     page.wait_for("location.search.includes('timezone=Asia%2FKolkata')")
     page.wait_for("document.querySelector('#zone')?.value == 'Asia/Kolkata'")
@@ -86,7 +91,7 @@ def test_another_zone_is_searched_and_the_button_comes_with_a_choice(
     check_quiet(page, app)
 
 
-def test_script_of_others_is_never_run(browser: Browser, app: LiveApp) -> None:
+def test_injected_script_is_not_run(browser: Browser, app: LiveApp) -> None:
     attack = "<img src=x onerror=window.hit=1><script>window.hit=1</script>"
     shop = Shop(app, name=attack, booking={"what": attack, "where": attack})
     page = open_page(browser, shop.link(shop.book()))
@@ -97,7 +102,7 @@ def test_script_of_others_is_never_run(browser: Browser, app: LiveApp) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_everyone_can_move_a_booking(
+def test_reschedule_pages_are_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app)
@@ -105,7 +110,7 @@ def test_everyone_can_move_a_booking(
     page = open_page(browser, link, width, scheme)
 
     def look(name: str) -> None:
-        keep(page, f"reschedule-{name}-{width}-{scheme}")
+        keep_screenshot(page, f"reschedule-{name}-{width}-{scheme}")
         check_access(page, axe, width)
 
     look("times")
@@ -122,19 +127,19 @@ def test_everyone_can_move_a_booking(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_refused_move_looks_the_same(
+def test_refused_reschedule_page_is_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app, settings={"max_reschedules": 0})
     page = open_page(browser, shop.link(shop.book()), width, scheme)
 
-    keep(page, f"reschedule-refused-{width}-{scheme}")
+    keep_screenshot(page, f"reschedule-refused-{width}-{scheme}")
     assert page.texts("h1") == ["The booking can't be moved again"]
     check_access(page, axe, width)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_links_of_one_button_look_the_same(
+def test_action_pages_are_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app, booking={"graph": "confirm_decline", "what": "Check-up"})
@@ -147,7 +152,7 @@ def test_links_of_one_button_look_the_same(
     for action, question in questions.items():
         page = open_page(browser, links[action], width, scheme)
 
-        keep(page, f"{action}-{width}-{scheme}")
+        keep_screenshot(page, f"{action}-{width}-{scheme}")
         assert page.texts("h1") == [question]
         color = (USUAL if action == "confirm" else DANGER)[scheme]
         button = "document.querySelector('button[type=submit]')"
@@ -156,32 +161,32 @@ def test_links_of_one_button_look_the_same(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_password_page_looks_the_same(
+def test_password_page_is_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     code = PASSWORD_LINK.format(resource_id=app.make_ids()["resource_id"])
     parts = urlsplit(app.service.run(code).split()[-1])
     page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
 
-    keep(page, f"password-{width}-{scheme}")
+    keep_screenshot(page, f"password-{width}-{scheme}")
     assert page.texts("h1") == ["Choose a new password"]
     check_looks(page, app, axe, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_reminders_end_by_one_button(
+def test_unsubscribe_page_is_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     code = UNSUBSCRIBE_LINK.format(booking_id=Shop(app).book()["id"])
     parts = urlsplit(app.service.run(code).split()[-1])
     page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
 
-    keep(page, f"unsubscribe-{width}-{scheme}")
+    keep_screenshot(page, f"unsubscribe-{width}-{scheme}")
     assert page.texts("h1") == ["Stop reminders?"]
     check_looks(page, app, axe, width, scheme)
     page.click("button[type=submit]")
     heading_becomes(page, "You will get no more reminders")
-    keep(page, f"unsubscribed-{width}-{scheme}")
+    keep_screenshot(page, f"unsubscribed-{width}-{scheme}")
     check_looks(page, app, axe, width, scheme)
 
 

@@ -110,7 +110,7 @@ def book(tenant: Tenant, times: Any = NINE, **customer: Any) -> Any:
 
 
 # --- The link -------------------------------------------------------------------------------------
-def test_pages_link_to_it(shop: Tenant) -> None:
+def test_booking_pages_link_to_own_bookings(shop: Tenant) -> None:
     address = f'href="/book/{shop.app.slug}/mine"'
     project = shop.app.projects.get()
 
@@ -119,9 +119,7 @@ def test_pages_link_to_it(shop: Tenant) -> None:
     assert [address in page for page in pages] == [True, True]
 
 
-def test_a_known_address_gets_one_mail_with_fixed_words(
-    shop: Tenant, mailoutbox: list[Any]
-) -> None:
+def test_known_address_gets_one_mail_with_fixed_text(shop: Tenant, mailoutbox: list[Any]) -> None:
     book(shop, language="de")
     visitor = Visitor(shop)
 
@@ -132,7 +130,7 @@ def test_a_known_address_gets_one_mail_with_fixed_words(
         ["Your bookings"],
         ["Send the link"],
     )
-    assert (sent.status, sent.said) == (200, SENT)
+    assert (sent.status, sent.visible_texts) == (200, SENT)
     assert send_mails() == []
     [mail] = mailoutbox
     assert (mail.to, mail.subject) == (
@@ -146,7 +144,7 @@ def test_a_known_address_gets_one_mail_with_fixed_words(
     )
 
 
-def test_an_unknown_address_gets_the_same_response_by_the_same_queries(
+def test_unknown_address_gets_the_same_response_and_query_count(
     shop: Tenant, mailoutbox: list[Any], django_assert_num_queries: Any
 ) -> None:
     book(shop)
@@ -172,7 +170,7 @@ def test_an_unknown_address_gets_the_same_response_by_the_same_queries(
 
 
 @pytest.mark.parametrize("email", ["", "nobody", "a@b\x00.example", "a@" + "b" * 300 + ".example"])
-def test_no_address_is_asked_for_again(shop: Tenant, email: str) -> None:
+def test_invalid_address_is_refused(shop: Tenant, email: str) -> None:
     page = Visitor(shop).ask(email)
 
     assert (page.status, page.words("p", "error")) == (
@@ -195,7 +193,10 @@ def test_links_are_counted_in_the_public_limits(shop: Tenant) -> None:
         429,
         "1800",
     )
-    assert second.said == ["Too many requests", "Nothing was changed. Please try again later."]
+    assert second.visible_texts == [
+        "Too many requests",
+        "Nothing was changed. Please try again later.",
+    ]
     refused = RequestCount.objects.filter(kind__startswith="refused:")
     assert dict(refused.values_list("kind", "count")) == {
         "refused:own_bookings_links": 1,
@@ -206,7 +207,7 @@ def test_links_are_counted_in_the_public_limits(shop: Tenant) -> None:
     assert RequestCount.objects.filter(kind="own_bookings_links").count() == 2
 
 
-def test_links_and_bookings_have_counts_of_their_own(shop: Tenant) -> None:
+def test_limits_of_links_and_bookings_are_separate(shop: Tenant) -> None:
     """A flood of requests for links keeps nobody from booking."""
     shop.set_public_limits(public_bookings_per_app_per_minute=1)
     project = shop.get("/projects").data[0]["id"]
@@ -218,9 +219,7 @@ def test_links_and_bookings_have_counts_of_their_own(shop: Tenant) -> None:
     assert (links, booking.status) == ([200, 429], 201)
 
 
-def test_opening_the_link_changes_nothing_and_its_button_works_once(
-    shop: Tenant, mailoutbox: list[Any]
-) -> None:
+def test_link_opens_a_session_once_by_its_button(shop: Tenant, mailoutbox: list[Any]) -> None:
     book(shop)
     visitor, other = Visitor(shop), Visitor(shop)
     link = visitor.link(mailoutbox)
@@ -240,12 +239,12 @@ def test_opening_the_link_changes_nothing_and_its_button_works_once(
         True,
         "Lax",
     )
-    assert (again.status, again.said) == (403, BAD_LINK)
+    assert (again.status, again.visible_texts) == (403, BAD_LINK)
     assert visitor.get().words("h2") == ["Upcoming bookings"]
     assert other.get().words("button") == ["Send the link"]
 
 
-def test_a_link_ends_after_15_minutes_and_its_session_after_30(
+def test_link_lasts_15_minutes_and_session_30(
     shop: Tenant, mailoutbox: list[Any], clock: Any
 ) -> None:
     book(shop)
@@ -262,12 +261,12 @@ def test_a_link_ends_after_15_minutes_and_its_session_after_30(
     after = visitor.get()
 
     assert opened.status == 303
-    assert [(page.status, page.said) for page in expired] == [(403, BAD_LINK)] * 2
+    assert [(page.status, page.visible_texts) for page in expired] == [(403, BAD_LINK)] * 2
     assert before.words("h2") == ["Upcoming bookings"]
     assert after.words("button") == ["Send the link"]
 
 
-def test_links_and_sessions_belong_to_one_app(
+def test_links_and_sessions_are_scoped_to_one_app(
     shop: Tenant, make_tenant: Callable[..., Tenant], mailoutbox: list[Any]
 ) -> None:
     other = make_tenant()
@@ -281,22 +280,22 @@ def test_links_and_sessions_belong_to_one_app(
     stranger.client.cookies["own_bookings"] = visitor.client.cookies["own_bookings"].value
     stranger.client.cookies["own_bookings"]["path"] = stranger.home
 
-    assert (foreign.status, foreign.said) == (403, BAD_LINK)
+    assert (foreign.status, foreign.visible_texts) == (403, BAD_LINK)
     assert stranger.get().words("button") == ["Send the link"]
 
 
 @pytest.mark.parametrize("token", ["", "x", "x:y", "e30:y", "%F0%9F%92%A9", "a" * 3000])
-def test_a_damaged_link_does_not_work(shop: Tenant, token: str) -> None:
+def test_damaged_link_is_refused(shop: Tenant, token: str) -> None:
     visitor = Visitor(shop)
 
     pages = [visitor.get(f"/open?token={token}"), visitor.post(f"/open?token={token}")]
 
-    assert [(page.status, page.said) for page in pages] == [(403, BAD_LINK)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(403, BAD_LINK)] * 2
     visitor.client.cookies["own_bookings"] = "x:y"
     assert visitor.get().status == 200
 
 
-def test_an_app_without_a_published_project_has_no_such_page(
+def test_app_without_published_project_has_no_own_bookings_page(
     make_tenant: Callable[..., Tenant],
 ) -> None:
     empty, archived, hidden = make_tenant(), make_tenant(), make_tenant()
@@ -307,7 +306,7 @@ def test_an_app_without_a_published_project_has_no_such_page(
     pages = [Visitor(each).get() for each in (empty, archived, hidden)]
     pages.append(Shown("/book/no-such-app/mine"))
 
-    assert [(page.status, page.said) for page in pages] == [(404, NO_PAGE)] * 4
+    assert [(page.status, page.visible_texts) for page in pages] == [(404, NO_PAGE)] * 4
 
 
 # --- The bookings ---------------------------------------------------------------------------------
@@ -328,7 +327,10 @@ def test_all_bookings_of_the_address_are_shown(
 
     page = visitor.get()
 
-    assert (page.status, page.said[:2]) == (200, ["Your bookings", "Bookings of Marty@Example.com"])
+    assert (page.status, page.visible_texts[:2]) == (
+        200,
+        ["Your bookings", "Bookings of Marty@Example.com"],
+    )
     assert page.words("h2") == ["Upcoming bookings", "Past and cancelled bookings"]
     assert [value for value in page.words("dd") if "2026" in value] == [
         "Tuesday, 24 November 2026, 10:00 – 10:30 (Europe/Berlin)",
@@ -347,7 +349,7 @@ def test_all_bookings_of_the_address_are_shown(
     assert second["id"] in page.html
 
 
-def test_its_links_move_and_cancel(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_links_reschedule_and_cancel(shop: Tenant, mailoutbox: list[Any]) -> None:
     booking = book(shop)
     page = Visitor(shop).log_in(mailoutbox).get()
     links = [html.unescape(link) for link in re.findall(r'class="quiet" href="([^"]+)"', page.html)]
@@ -358,13 +360,11 @@ def test_its_links_move_and_cancel(shop: Tenant, mailoutbox: list[Any]) -> None:
     done = Shown.of(client.post(cancel, "", FORM))
 
     assert [response.status_code for response in shown] == [200, 200, 200]
-    assert done.said[0] == "The booking is cancelled"
+    assert done.visible_texts[0] == "The booking is cancelled"
     assert shop.get(f"/bookings/{booking['id']}").data["state"] == "cancelled_by_customer"
 
 
-def test_the_owner_of_a_domain_that_looks_alike_gets_none_of_the_bookings(
-    shop: Tenant, mailoutbox: list[Any]
-) -> None:
+def test_owner_of_a_lookalike_domain_sees_no_bookings(shop: Tenant, mailoutbox: list[Any]) -> None:
     """PostgreSQL: UPPER('ı') = 'I'. The stranger owns xn--gmal-nza.com, and books twice."""
     victims = book(shop, TEN, email="victim@gmail.com", name="Victim")["id"]
     page, project = shop.widget(), str(shop.app.projects.get().id)
@@ -394,7 +394,7 @@ def test_the_owner_of_a_domain_that_looks_alike_gets_none_of_the_bookings(
     assert mailoutbox[-1].to == ["victim@xn--gmal-nza.com"]
 
 
-def test_the_spellings_of_a_domain_are_one_person(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_spellings_of_a_domain_are_one_customer(shop: Tenant, mailoutbox: list[Any]) -> None:
     first = book(shop, email="marty@müller.de")
     second = book(shop, TEN, email="Marty@XN--mller-kva.de")
     visitor = Visitor(shop)
@@ -409,7 +409,7 @@ def test_the_spellings_of_a_domain_are_one_person(shop: Tenant, mailoutbox: list
     assert "Bookings of Marty@XN--mller-kva.de" in page
 
 
-def test_what_cannot_be_moved_has_no_link(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_no_reschedule_link_if_not_allowed(shop: Tenant, mailoutbox: list[Any]) -> None:
     shop.put(f"/projects/{shop.app.projects.get().id}", {"settings": {"max_reschedules": 0}})
     book(shop)
 
@@ -419,7 +419,7 @@ def test_what_cannot_be_moved_has_no_link(shop: Tenant, mailoutbox: list[Any]) -
 
 
 @pytest.mark.parametrize("count", [1, 4])
-def test_queries_do_not_grow_with_the_bookings(
+def test_query_count_is_constant(
     shop: Tenant, mailoutbox: list[Any], django_assert_num_queries: Any, count: int
 ) -> None:
     for day in range(count):
@@ -434,7 +434,7 @@ def test_queries_do_not_grow_with_the_bookings(
     assert len(page.words("p", "hint")) == count
 
 
-def test_past_bookings_have_pages(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_past_bookings_are_paginated(shop: Tenant, mailoutbox: list[Any]) -> None:
     resource = shop.make_resource("Bo")["id"]
     for hour in range(22):
         start, end = NOW + timedelta(days=2, hours=hour), NOW + timedelta(days=2, hours=hour + 1)
@@ -488,7 +488,7 @@ def test_name_and_phone_are_corrected(shop: Tenant, mailoutbox: list[Any]) -> No
         ("Mar\nty", "1" * 201, ["Please enter a valid value."] * 2),
     ],
 )
-def test_unfit_details_are_asked_for_again(
+def test_wrong_details_are_refused(
     shop: Tenant, mailoutbox: list[Any], name: str, phone: str, errors: list[str]
 ) -> None:
     booking = book(shop)
@@ -500,7 +500,7 @@ def test_unfit_details_are_asked_for_again(
     assert Customer.objects.get(booking=booking["id"]).name == "Marty McFly"
 
 
-def test_only_own_upcoming_bookings_are_corrected(
+def test_only_own_upcoming_bookings_can_be_corrected(
     shop: Tenant, make_tenant: Callable[..., Tenant], mailoutbox: list[Any]
 ) -> None:
     other = make_tenant()
@@ -527,7 +527,7 @@ PATHS = ("/close", "/erase", "/bookings/{id}")
 
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("token", ["", "0" * 64, "ü"])
-def test_forms_of_other_sites_change_nothing(
+def test_cross_site_forms_are_refused(
     shop: Tenant, mailoutbox: list[Any], path: str, token: str
 ) -> None:
     booking = book(shop)
@@ -541,7 +541,7 @@ def test_forms_of_other_sites_change_nothing(
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_without_a_session_forms_lead_to_the_beginning(shop: Tenant, path: str) -> None:
+def test_forms_without_a_session_redirect_to_the_start(shop: Tenant, path: str) -> None:
     booking = book(shop)
     visitor = Visitor(shop)
 
@@ -564,7 +564,9 @@ def test_log_out_ends_the_session(shop: Tenant, mailoutbox: list[Any]) -> None:
 
 
 @pytest.mark.parametrize("ending", ["/close", "/erase"])
-def test_a_copy_of_the_cookie_ends_too(shop: Tenant, mailoutbox: list[Any], ending: str) -> None:
+def test_copied_cookie_ends_with_its_session(
+    shop: Tenant, mailoutbox: list[Any], ending: str
+) -> None:
     """But no other session of the same person."""
     first, second, copy = Visitor(shop), Visitor(shop), Visitor(shop)
     begin_session(response := HttpResponse(), shop.app, "marty@example.com", now=NOW)
@@ -582,7 +584,7 @@ def test_a_copy_of_the_cookie_ends_too(shop: Tenant, mailoutbox: list[Any], endi
 
 
 # --- Export and erasure ---------------------------------------------------------------------------
-def test_export_has_what_customers_read(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_export_contents(shop: Tenant, mailoutbox: list[Any]) -> None:
     booking = book(shop, allergies="none")
     shop.put(f"/bookings/{booking['id']}", {"meta": {"note": "Pays late"}})
     book(shop, TEN, email="other@example.com")
@@ -634,14 +636,14 @@ def test_erasure_waits_for_upcoming_bookings(shop: Tenant, mailoutbox: list[Any]
 
     pages = [visitor.get("/erase"), visitor.post("/erase", token=token)]
 
-    assert [(page.status, page.said[1]) for page in pages] == [
+    assert [(page.status, page.visible_texts[1]) for page in pages] == [
         (409, "Please cancel your upcoming bookings first.")
     ] * 2
     assert pages[0].words("button") == []
     assert Customer.objects.get(booking=booking["id"]).name == "Marty McFly"
 
 
-def test_erasure_empties_the_address_after_a_question(shop: Tenant, mailoutbox: list[Any]) -> None:
+def test_erasure_after_confirmation(shop: Tenant, mailoutbox: list[Any]) -> None:
     booking = book(shop)
     book(shop, TEN, email="other@example.com")
     visitor = Visitor(shop)
@@ -657,7 +659,7 @@ def test_erasure_empties_the_address_after_a_question(shop: Tenant, mailoutbox: 
         ["Erase my data?"],
         ["Erase my data"],
     )
-    assert (still_there, done.status, done.said) == (
+    assert (still_there, done.status, done.visible_texts) == (
         "Marty McFly",
         200,
         ["Your data is erased", "You can close this page."],
@@ -678,14 +680,14 @@ def test_an_erased_customer_gets_no_link(shop: Tenant, mailoutbox: list[Any]) ->
 
 
 # --- Language and headers -------------------------------------------------------------------------
-def test_pages_are_in_the_browsers_language(shop: Tenant) -> None:
+def test_pages_are_in_the_language_of_the_browser(shop: Tenant) -> None:
     page = Visitor(shop, **{"Accept-Language": "ar"}).get()
 
     assert '<html lang="ar" dir="rtl">' in page.html
     assert page.words("h1") == ["حجوزاتك"]
 
 
-def test_pages_are_kept_nowhere_and_framed_nowhere(
+def test_pages_are_not_cached_or_framed(
     shop: Tenant, mailoutbox: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(public_limits, "refused_keys", RefusedKeys())

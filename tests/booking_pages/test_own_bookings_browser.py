@@ -5,9 +5,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import Shop, check_access, check_quiet, keep
+from tests.booking_pages.shop import Shop, check_access, check_quiet, keep_screenshot
 from tests.booking_pages.test_links_browser import heading_becomes, open_page
-from tests.browser import Browser, looks
+from tests.browser import Browser, viewports
 from tests.live import LiveApp
 from tests.services import Service
 
@@ -41,8 +41,8 @@ def links(app: LiveApp, count: int = 1) -> list[str]:
     return [f"{app.url}{part.path}?{part.query}" for part in parts]
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_everybody_can_manage_their_bookings(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_own_bookings_pages_are_accessible(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str
 ) -> None:
     shop = Shop(app)
@@ -51,7 +51,7 @@ def test_everybody_can_manage_their_bookings(
     page = open_page(browser, home, width, scheme)
 
     def look(name: str) -> None:
-        keep(page, f"own-{name}-{width}-{scheme}")
+        keep_screenshot(page, f"own-{name}-{width}-{scheme}")
         check_access(page, axe, width)
 
     look("ask")

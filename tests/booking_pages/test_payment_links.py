@@ -70,13 +70,13 @@ def test_placeholders_are_replaced_and_the_link_is_signed(
     assert link == SHOP + address.format(id=booking_id, signature=signature)
 
 
-def test_an_older_address_gets_the_id_alone(tenant: Tenant) -> None:
+def test_payment_url_gets_only_the_booking_id(tenant: Tenant) -> None:
     booking_id, link = pay_link(tenant, booking={**PAYMENT, "payment_url": f"{SHOP}?shop=7"})
 
     assert link == f"{SHOP}?shop=7&booking_id={booking_id}"
 
 
-def test_both_addresses_the_signed_one_counts(tenant: Tenant) -> None:
+def test_pay_url_takes_precedence_over_payment_url(tenant: Tenant) -> None:
     booking = {**PAYMENT, "payment_url": "https://old.example.com/"}
     _, link = pay_link(tenant, booking=booking, settings={"pay_url": SHOP})
 
@@ -87,13 +87,13 @@ def test_both_addresses_the_signed_one_counts(tenant: Tenant) -> None:
     "template",
     ["javascript:pay()", "https://{booking_id}.example.com/", "https://a.example/{email}", "https://a.example/{"],
 )  # fmt: skip
-def test_other_addresses_are_refused(tenant: Tenant, template: str) -> None:
+def test_wrong_pay_urls_are_refused(tenant: Tenant, template: str) -> None:
     answer = tenant.post("/projects", {"name": "A", "settings": {"pay_url": template}})
 
     assert (answer.status, answer.json["errors"]) == (422, {"settings.pay_url": [FAULT]})
 
 
-def test_the_key_is_the_projects_and_told_when_asked_for(tenant: Tenant) -> None:
+def test_payment_key_is_per_project_and_included_on_request(tenant: Tenant) -> None:
     first, second = (tenant.make_project() for _ in range(2))
 
     keys = [
@@ -107,7 +107,7 @@ def test_the_key_is_the_projects_and_told_when_asked_for(tenant: Tenant) -> None
 
 
 @pytest.mark.parametrize("role", [Membership.VIEWER, Membership.EDITOR])
-def test_only_owners_and_server_keys_read_the_key(tenant: Tenant, role: str) -> None:
+def test_only_owners_and_server_keys_read_the_payment_key(tenant: Tenant, role: str) -> None:
     project = tenant.make_project(name="A")
     owner, other = tenant.member("owner@example.com"), tenant.member("x@example.com", role)
     at = f"/projects/{project['id']}"
@@ -127,7 +127,7 @@ def test_only_owners_and_server_keys_read_the_key(tenant: Tenant, role: str) -> 
     assert owner.get(f"{at}?include=payment_key").data["payment_key"] == key
 
 
-def test_a_refused_key_changes_nothing(tenant: Tenant) -> None:
+def test_refused_include_of_payment_key_changes_nothing(tenant: Tenant) -> None:
     project = tenant.make_project(name="A")
     editor = tenant.member("editor@example.com", Membership.EDITOR)
     at = f"/projects/{project['id']}"
@@ -143,7 +143,7 @@ def test_a_refused_key_changes_nothing(tenant: Tenant) -> None:
     assert [each["name"] for each in tenant.get("/projects").data] == ["A"]
 
 
-def test_no_stored_response_has_the_key(tenant: Tenant) -> None:
+def test_payment_key_is_not_in_stored_responses(tenant: Tenant) -> None:
     again = {"Idempotency-Key": "4f0e"}
 
     refused = tenant.post("/projects?include=payment_key", {"name": "B"}, **again)
@@ -158,7 +158,7 @@ def test_no_stored_response_has_the_key(tenant: Tenant) -> None:
 
 
 # --- Where it stands ------------------------------------------------------------------------------
-def test_the_link_ends_with_the_payment(tenant: Tenant) -> None:
+def test_link_ends_with_the_payment(tenant: Tenant) -> None:
     make_page(tenant, booking=PAYMENT, settings={"pay_url": SHOP})
     made = book(tenant)
 
@@ -167,7 +167,7 @@ def test_the_link_ends_with_the_payment(tenant: Tenant) -> None:
     assert list(whole(tenant, made)["customer_action_links"]) == ["cancel_by_customer"]
 
 
-def test_own_bookings_show_it(tenant: Tenant, mailoutbox: list[Any]) -> None:
+def test_own_bookings_show_the_payment_link(tenant: Tenant, mailoutbox: list[Any]) -> None:
     tenant.set_public_limits()
     _, link = pay_link(tenant, settings={"pay_url": SHOP})
 
@@ -176,7 +176,7 @@ def test_own_bookings_show_it(tenant: Tenant, mailoutbox: list[Any]) -> None:
     assert f'<a class="quiet" href="{link.replace("&", "&amp;")}">Pay now</a>' in page.html
 
 
-def test_mails_of_a_booking_that_awaits_its_payment_have_it() -> None:
+def test_mails_of_unpaid_bookings_have_the_link() -> None:
     """The graph mails nothing when such a booking is made; a later mail has the link."""
     letter = make_letter(
         "updated_customer", graph="instant_payment", state="tentative", project="Check-up"
@@ -202,7 +202,7 @@ def test_mails_of_a_booking_that_awaits_its_payment_have_it() -> None:
         {"booking": {"graph": "group_customer_payment"}, "settings": {"published": True}},
     ],
 )
-def test_a_payment_project_without_a_link_is_not_published(
+def test_payment_project_without_link_cannot_be_published(
     tenant: Tenant, given: dict[str, Any]
 ) -> None:
     answer = tenant.post("/projects", {"name": "A", **given})
@@ -226,7 +226,7 @@ def test_a_payment_project_without_a_link_is_not_published(
         ),
     ],
 )
-def test_a_change_leaves_no_published_project_without_a_link(
+def test_update_cannot_remove_link_of_published_project(
     tenant: Tenant, stored: dict[str, Any], change: dict[str, Any]
 ) -> None:
     project = tenant.make_project(**stored)
@@ -239,7 +239,7 @@ def test_a_change_leaves_no_published_project_without_a_link(
     assert (saved.status, saved.data["settings"]) == (200, {"published": True, "pay_url": SHOP})
 
 
-def test_projects_of_older_releases_can_still_be_changed(tenant: Tenant) -> None:
+def test_projects_of_older_releases_can_be_updated(tenant: Tenant) -> None:
     project = tenant.make_project(slug="old")
     Project.objects.update(booking=PAYMENT, settings={"published": True})
     path = f"/projects/{project['id']}"
@@ -247,14 +247,12 @@ def test_projects_of_older_releases_can_still_be_changed(tenant: Tenant) -> None
     whole_record = tenant.put(path, {**tenant.get(path).data, "name": "B"})
 
     assert (whole_record.status, whole_record.data["name"]) == (200, "B")
-    assert Shown("/book/old").said == ["B", "You can't book this online."]
+    assert Shown("/book/old").visible_texts == ["B", "You can't book this online."]
 
 
 @pytest.mark.parametrize("graph", ["instant_payment", "group_customer_payment"])
-def test_without_a_setting_of_its_own_a_project_is_saved_and_takes_no_bookings(
-    tenant: Tenant, graph: str
-) -> None:
+def test_unpublished_payment_project_takes_no_bookings(tenant: Tenant, graph: str) -> None:
     path = make_page(tenant, booking={"graph": graph})
 
-    assert Shown(path).said == ["Check-up", "You can't book this online."]
+    assert Shown(path).visible_texts == ["Check-up", "You can't book this online."]
     assert Booking.objects.count() == 0

@@ -26,7 +26,7 @@ def path_of(resource_id: str, picture: SmallImage) -> str:
     return f"/book/pictures/{resource_id}/{hashlib.sha256(picture.content).hexdigest()}"
 
 
-def faces_of(page: Shown) -> list[tuple[str, str]]:
+def people_to_choose(page: Shown) -> list[tuple[str, str]]:
     """(initials or path of the picture, name) of each person to choose."""
     people = re.findall(r'<a class="person".*?</a>', page.html, re.S)
     faces = []
@@ -49,23 +49,23 @@ def people(tenant: Tenant) -> tuple[str, list[Resource]]:
     return path, [Resource.objects.get(id=each) for each in ids]
 
 
-def test_the_page_shows_pictures_and_else_initials(people: tuple[str, list[Resource]]) -> None:
+def test_page_shows_pictures_or_initials(people: tuple[str, list[Resource]]) -> None:
     path, (ada, bo) = people
 
-    plain = faces_of(Shown(path))
+    plain = people_to_choose(Shown(path))
     store_picture(bo, PICTURE)
-    pictured = faces_of(Shown(path))
+    pictured = people_to_choose(Shown(path))
     store_picture(bo, OTHER_PICTURE)
-    replaced = faces_of(Shown(path))
+    replaced = people_to_choose(Shown(path))
     store_picture(bo, None)
 
     assert plain == [("", "Anyone"), ("A", ada.name), ("BL", "Bo Lind")]
     assert pictured == [*plain[:2], (path_of(str(bo.id), PICTURE), "Bo Lind")]
     assert replaced == [*plain[:2], (path_of(str(bo.id), OTHER_PICTURE), "Bo Lind")]
-    assert faces_of(Shown(path)) == plain
+    assert people_to_choose(Shown(path)) == plain
 
 
-def test_a_picture_is_served_with_its_type_and_nothing_else(
+def test_picture_is_served_with_its_type(
     make_tenant: Callable[..., Tenant],
 ) -> None:
     one = make_tenant()
@@ -111,7 +111,7 @@ def test_an_archived_app_shows_no_picture(tenant: Tenant) -> None:
 
 
 # --- The back office ------------------------------------------------------------------------------
-def test_the_form_of_the_resource_stores_shows_and_removes_it(tenant: Tenant) -> None:
+def test_resource_form_stores_and_removes_the_picture(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", image="https://example.com/ada.png")
     editor = member(tenant.app, Membership.EDITOR)
     address = reverse("admin:availability_resource_change", args=[ada["id"]])
@@ -147,7 +147,7 @@ def test_the_form_of_the_resource_stores_shows_and_removes_it(tenant: Tenant) ->
     assert image not in editor.get(address).content.decode()
 
 
-def test_a_viewer_stores_no_picture(tenant: Tenant) -> None:
+def test_viewer_cannot_store_a_picture(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     viewer = member(tenant.app, Membership.VIEWER)
     address = reverse("admin:availability_resource_change", args=[ada["id"]])

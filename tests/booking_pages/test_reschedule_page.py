@@ -72,7 +72,7 @@ def choices(page: Shown) -> list[str]:
 
 
 # --- Looking --------------------------------------------------------------------------------------
-def test_page_shows_the_booking_and_what_is_free_instead(tenant: Tenant) -> None:
+def test_page_shows_the_booking_and_free_times(tenant: Tenant) -> None:
     desk = Desk(tenant)
 
     page = Shown(desk.link)
@@ -93,7 +93,7 @@ def test_page_shows_the_booking_and_what_is_free_instead(tenant: Tenant) -> None
     assert monday.words("label", "time") == ["09:30", "10:00", "10:30", "11:00", "11:30"]
 
 
-def test_own_time_is_in_nobodys_way(tenant: Tenant) -> None:
+def test_own_booking_does_not_block_the_free_times(tenant: Tenant) -> None:
     """With a buffer and a limit a day, which it would use up itself."""
     desk = Desk(tenant, availability={"buffer": "30 minutes"}, settings={"max_per_day": 1})
 
@@ -104,7 +104,7 @@ def test_own_time_is_in_nobodys_way(tenant: Tenant) -> None:
     assert (moved.status, desk.start) == (200, "2026-11-23T08:30:00+00:00")
 
 
-def test_looking_changes_nothing(tenant: Tenant) -> None:
+def test_get_changes_nothing(tenant: Tenant) -> None:
     desk = Desk(tenant)
     before = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data
 
@@ -115,7 +115,7 @@ def test_looking_changes_nothing(tenant: Tenant) -> None:
     assert tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data == before
 
 
-def test_later_days_have_a_page_of_their_own(tenant: Tenant) -> None:
+def test_later_days_are_linked(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"to": "8 weeks"})
 
     page = Shown(desk.link)
@@ -127,7 +127,7 @@ def test_later_days_have_a_page_of_their_own(tenant: Tenant) -> None:
     assert "Earlier days" in then.html
 
 
-def test_times_are_in_the_zone_of_the_address(tenant: Tenant) -> None:
+def test_times_are_in_the_zone_of_the_url(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"to": "8 weeks"})
     zone = f"{desk.link}&day=2026-11-24&timezone="
 
@@ -149,7 +149,7 @@ def test_times_are_in_the_zone_of_the_address(tenant: Tenant) -> None:
     assert hidden == {"signature": parse_qs(urlsplit(desk.link).query)["signature"][0]}
 
 
-def test_page_lets_nothing_in_and_is_kept_nowhere(tenant: Tenant) -> None:
+def test_page_has_strict_policy_and_is_not_cached(tenant: Tenant) -> None:
     headers = Shown(Desk(tenant).link).response.headers
 
     assert headers["Content-Security-Policy"] == POLICY
@@ -166,32 +166,32 @@ def test_choice_moves_the_booking(tenant: Tenant) -> None:
 
     page = desk.move(desk.link)
 
-    assert (page.status, page.said) == (200, MOVED)
+    assert (page.status, page.visible_texts) == (200, MOVED)
     assert page.words("dd")[1] == "Tuesday, 24 November 2026, 10:00 – 10:30 (Europe/Berlin)"
     log = tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data["logs"][-1]
     assert (log["action"], log["actor"], log["source"]) == ("reschedule", "customer", "link")
     assert Delivery.objects.filter(booking=desk.row, kind="rescheduled").count() == 2
 
 
-def test_form_that_is_sent_twice_moves_once(tenant: Tenant) -> None:
+def test_repeated_form_moves_once(tenant: Tenant) -> None:
     """Though once is as often as it may be moved."""
     desk = Desk(tenant, settings={"max_reschedules": 1})
     link = desk.link
 
     pages = [desk.move(link), desk.move(link)]
 
-    assert [(page.status, page.said) for page in pages] == [(200, MOVED)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(200, MOVED)] * 2
     assert [action for _, action, _ in steps(tenant, desk.booking)].count("reschedule") == 1
 
 
-def test_request_is_moved_and_stays_a_request(tenant: Tenant) -> None:
+def test_reschedule_of_a_request_keeps_its_state(tenant: Tenant) -> None:
     desk = Desk(tenant, graph="confirm_decline")
 
-    assert desk.move(desk.link).said == MOVED
+    assert desk.move(desk.link).visible_texts == MOVED
     assert (desk.row.state, desk.start) == ("tentative", "2026-11-24T09:00:00+00:00")
 
 
-def test_open_length_keeps_the_bookings_own(tenant: Tenant) -> None:
+def test_project_without_length_keeps_length_of_the_booking(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"length": None})
 
     page = Shown(f"{desk.link}&day=2026-11-24")
@@ -200,7 +200,7 @@ def test_open_length_keeps_the_bookings_own(tenant: Tenant) -> None:
 
 
 # --- Refused --------------------------------------------------------------------------------------
-def test_taken_time_is_told_with_what_is_free_instead(tenant: Tenant) -> None:
+def test_taken_time_offers_free_times(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link
     start, end = TEN.split("/")
@@ -209,7 +209,7 @@ def test_taken_time_is_told_with_what_is_free_instead(tenant: Tenant) -> None:
     page = desk.move(link)
 
     assert page.status == 409
-    assert page.said[:3] == [
+    assert page.visible_texts[:3] == [
         "Choose another time",
         "The time is taken",
         "Your booking does not change. Please choose another time.",
@@ -220,20 +220,20 @@ def test_taken_time_is_told_with_what_is_free_instead(tenant: Tenant) -> None:
         " Tuesday, 24 November 2026, 11:30 – 12:00 (Europe/Berlin)"
     ]
     assert desk.start == "2026-11-23T08:00:00+00:00"
-    assert desk.move(link, choices(page)[0]).said == MOVED
+    assert desk.move(link, choices(page)[0]).visible_texts == MOVED
 
 
-def test_time_against_the_rules_is_told_why(tenant: Tenant) -> None:
+def test_refused_time_shows_the_rule(tenant: Tenant) -> None:
     desk = Desk(tenant)
 
     page = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
 
-    assert (page.status, page.said[1]) == (409, "The time is no longer available")
+    assert (page.status, page.visible_texts[1]) == (409, "The time is no longer available")
     assert page.words("li")[:1] == ["It is outside the opening hours."]
     assert desk.start == "2026-11-23T08:00:00+00:00"
 
 
-def test_refusals_are_in_the_customers_language(tenant: Tenant) -> None:
+def test_refusals_are_in_the_language_of_the_customer(tenant: Tenant) -> None:
     desk = Desk(tenant, settings={"min_reschedule_time": "36 hours", "language": "de"})
     closed = desk.move(desk.link, "2026-11-24T18:00:00+00:00/2026-11-24T18:30:00+00:00")
     odd = desk.move(desk.link, "2026-11-24T09:00:00+00:00/2026-11-24T09:10:00+00:00")
@@ -242,13 +242,13 @@ def test_refusals_are_in_the_customers_language(tenant: Tenant) -> None:
 
     assert closed.words("li")[:1] == ["Sie liegt außerhalb der Öffnungszeiten."]
     assert odd.words("li")[:1] == ["Diese Zeit wird nicht angeboten."]
-    assert late.said == [
+    assert late.visible_texts == [
         "Dafür ist es zu spät",
         "Das war bis 96 Stunden vor Beginn möglich. Bitte kontaktieren Sie uns.",
     ]
 
 
-def test_a_booking_keeps_the_length_that_was_chosen(tenant: Tenant) -> None:
+def test_reschedule_keeps_the_chosen_length(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"lengths": ["30 minutes", "1 hour"]})
     hour = {"start": "2026-11-25T09:00:00+01:00", "end": "2026-11-25T10:00:00+01:00"}
     desk.booking = desk.book(**hour).data
@@ -257,7 +257,7 @@ def test_a_booking_keeps_the_length_that_was_chosen(tenant: Tenant) -> None:
     moved = desk.move(desk.link, choices(tuesday)[0])
 
     assert tuesday.words("label", "time") == ["09:00", "10:00", "11:00"]
-    assert moved.said == MOVED
+    assert moved.visible_texts == MOVED
     assert desk.row.event.end.isoformat() == "2026-11-24T09:00:00+00:00"
 
 
@@ -265,12 +265,15 @@ def test_a_booking_keeps_the_length_that_was_chosen(tenant: Tenant) -> None:
     "time",
     ["", "soon", "/", "2026-11-24T09:00:00+00:00", TEN + TEN, "/".join(TEN.split("/")[::-1])],
 )
-def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
+def test_missing_choice_is_refused(tenant: Tenant, time: str) -> None:
     desk = Desk(tenant)
 
     page = desk.move(desk.link, time)
 
-    assert (page.status, page.said[:2]) == (422, ["Choose another time", "Please choose a time."])
+    assert (page.status, page.visible_texts[:2]) == (
+        422,
+        ["Choose another time", "Please choose a time."],
+    )
     assert choices(page) != []
 
 
@@ -293,29 +296,29 @@ def test_no_choice_is_asked_for_again(tenant: Tenant, time: str) -> None:
         ),
     ],
 )
-def test_policies_bind_links(tenant: Tenant, policy: dict[str, Any], said: list[str]) -> None:
+def test_policies_apply_to_links(tenant: Tenant, policy: dict[str, Any], said: list[str]) -> None:
     desk = Desk(tenant, settings=policy)
 
     pages = [Shown(desk.link), desk.move(desk.link)]
 
-    assert [(page.status, page.said) for page in pages] == [(409, said)] * 2
+    assert [(page.status, page.visible_texts) for page in pages] == [(409, said)] * 2
     assert "<form" not in pages[0].html
     assert desk.start == "2026-11-23T08:00:00+00:00"
 
 
-def test_ended_booking_is_not_moved(tenant: Tenant) -> None:
+def test_cancelled_booking_cannot_be_moved(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link
     tenant.put(f"/bookings/{desk.booking['id']}/cancel")
 
     pages = [Shown(link), desk.move(link)]
 
-    assert [(page.status, page.said) for page in pages] == [
+    assert [(page.status, page.visible_texts) for page in pages] == [
         (409, ["This action is no longer possible", "The booking was cancelled."])
     ] * 2
 
 
-def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
+def test_links_do_not_open_other_pages_or_bookings(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link
     cancel = action_url(desk.row, "cancel_by_customer", desk.row.event.end).partition("?")[2]
@@ -334,7 +337,7 @@ def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
     assert desk.start == "2026-11-23T08:00:00+00:00"
 
 
-def test_link_holds_until_the_end_of_the_event(tenant: Tenant, clock: Any) -> None:
+def test_link_expires_at_the_end_of_the_event(tenant: Tenant, clock: Any) -> None:
     desk = Desk(tenant)
     link = desk.link
     clock.move_to(at("2026-11-23 08:30:00"))
@@ -381,7 +384,9 @@ def test_link_of_a_mail_opens_the_page(tenant: Tenant) -> None:
         {"settings": {"max_reschedules": 0}},
     ],
 )
-def test_mails_of_others_do_not(tenant: Tenant, given: dict[str, Any]) -> None:
+def test_mails_without_project_have_no_reschedule_link(
+    tenant: Tenant, given: dict[str, Any]
+) -> None:
     desk = Desk(tenant, **given)
 
     text = tenant.post(

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.both_databases
 FORM = {"Content-Type": "application/x-www-form-urlencoded"}
 
 
-def test_several_at_once_move_once(live_service: Service) -> None:
+def test_concurrent_forms_move_once(live_service: Service) -> None:
     shop = Shop(LiveApp(live_service))
     booking = shop.book()
     link = urlsplit(shop.link(booking))
@@ -31,7 +31,7 @@ def test_several_at_once_move_once(live_service: Service) -> None:
     assert [log["action"] for log in logs] == ["confirm", "reschedule"]
 
 
-def test_control_each_of_several_is_a_move_where_nobody_looks(live_service: Service) -> None:
+def test_control_concurrent_api_calls_each_move(live_service: Service) -> None:
     """The same through the API, where a client that asks for a move gets one."""
     shop = Shop(LiveApp(live_service))
     booking = shop.book()

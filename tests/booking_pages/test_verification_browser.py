@@ -13,7 +13,7 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep,
+    keep_screenshot,
     submit,
 )
 from tests.browser import Browser, Page
@@ -110,7 +110,7 @@ def wrong(app: LiveApp, reservation: str) -> str:
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_books_with_the_code(
+def test_booking_with_a_code(
     browser: Browser, app: LiveApp, shop: Shop, axe: str, width: int
 ) -> None:
     page, reservation = ask_for_a_code(browser, shop, width)
@@ -122,7 +122,7 @@ def test_books_with_the_code(
     ]
     assert page.evaluate("document.activeElement.id") == "verify-title"
     assert (shop.bookings(), mails(app)) == ([], ["verification_code"])
-    keep(page, f"code-{width}")
+    keep_screenshot(page, f"code-{width}")
     check_access(page, axe, width)
 
     type_code(page, run(app, READ_CODE, reservation=reservation))
@@ -134,7 +134,7 @@ def test_books_with_the_code(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_a_wrong_code_and_no_code(
+def test_wrong_and_missing_codes_show_an_error(
     browser: Browser, app: LiveApp, shop: Shop, axe: str, width: int
 ) -> None:
     page, reservation = ask_for_a_code(browser, shop, width)
@@ -154,7 +154,9 @@ def test_a_wrong_code_and_no_code(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_five_wrong_codes(browser: Browser, app: LiveApp, shop: Shop, width: int) -> None:
+def test_five_wrong_codes_end_the_hold(
+    browser: Browser, app: LiveApp, shop: Shop, width: int
+) -> None:
     page, reservation = ask_for_a_code(browser, shop, width)
     code = wrong(app, reservation)
 
@@ -174,7 +176,7 @@ def test_five_wrong_codes(browser: Browser, app: LiveApp, shop: Shop, width: int
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_an_expired_code(browser: Browser, app: LiveApp, shop: Shop, width: int) -> None:
+def test_expired_code_is_refused(browser: Browser, app: LiveApp, shop: Shop, width: int) -> None:
     page, reservation = ask_for_a_code(browser, shop, width)
     run(app, EXPIRE, reservation=reservation)
 
@@ -190,7 +192,9 @@ def test_an_expired_code(browser: Browser, app: LiveApp, shop: Shop, width: int)
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_back_to_the_times(browser: Browser, app: LiveApp, shop: Shop, width: int) -> None:
+def test_back_button_returns_to_the_times(
+    browser: Browser, app: LiveApp, shop: Shop, width: int
+) -> None:
     page, reservation = ask_for_a_code(browser, shop, width)
 
     page.click("#verify-back")
@@ -204,7 +208,7 @@ def test_back_to_the_times(browser: Browser, app: LiveApp, shop: Shop, width: in
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_link_of_the_mail_leads_to_the_code(
+def test_mail_link_opens_the_code_form(
     browser: Browser, app: LiveApp, shop: Shop, width: int
 ) -> None:
     _, reservation = ask_for_a_code(browser, shop, width)
@@ -220,7 +224,7 @@ def test_the_link_of_the_mail_leads_to_the_code(
 
 
 # --- Proof of work --------------------------------------------------------------------------------
-def test_the_page_solves_challenges_by_itself(browser: Browser, app: LiveApp, axe: str) -> None:
+def test_page_solves_challenges(browser: Browser, app: LiveApp, axe: str) -> None:
     app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"public_challenge": "altcha"}})
     shop = Shop(app, reservation_time=300)
     page = shop.open(browser)
@@ -236,7 +240,7 @@ def test_the_page_solves_challenges_by_itself(browser: Browser, app: LiveApp, ax
     check_quiet(page, app)
 
 
-def test_the_page_solves_a_challenge_above_a_limit(browser: Browser, app: LiveApp) -> None:
+def test_page_solves_a_challenge_above_a_limit(browser: Browser, app: LiveApp) -> None:
     limits = {"public_challenge": "off", "public_bookings_per_email_per_day": 1}
     app.call("PUT", f"/v2/apps/{app.slug}", {"settings": limits})
     shop = Shop(app)

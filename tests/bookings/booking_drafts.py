@@ -102,7 +102,7 @@ def steps(tenant: Tenant, booking: Any) -> list[tuple[str, str, str]]:
     return [(log["from_state"], log["action"], log["to_state"]) for log in logs]
 
 
-def taken(tenant: Tenant, *resource_ids: str, day: str = MONDAY) -> list[str]:
+def busy_times(tenant: Tenant, *resource_ids: str, day: str = MONDAY) -> list[str]:
     """`09:00-10:00`: what is not free on a day, in UTC, of resources that have no rules."""
     query = {
         "resources": list(resource_ids),

@@ -47,13 +47,13 @@ def unguarded_tenant(faulty_tenant: LiveTenant) -> Iterator[LiveTenant]:
 
 
 @pytest.fixture
-def lock_alone(unguarded_tenant: LiveTenant) -> LiveTenant:
+def lock_only(unguarded_tenant: LiveTenant) -> LiveTenant:
     """Between the check and the write there is time for others to get in, if they could."""
     return unguarded_tenant.with_faults(pause=0.005)
 
 
 @pytest.fixture
-def net_alone(faulty_tenant: LiveTenant, tmp_path: Path) -> LiveTenant:
+def guard_only(faulty_tenant: LiveTenant, tmp_path: Path) -> LiveTenant:
     """Several have passed the check before the first one writes."""
     return faulty_tenant.with_faults(unlocked=True, meet=str(tmp_path))
 

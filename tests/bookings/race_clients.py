@@ -57,12 +57,12 @@ def call(url: str, request: Request) -> Answer:
         return Answer(response.status, dict(response.getheaders()), response.read().decode())
 
 
-def play(url: str, script: Sequence[Sequence[Any]]) -> list[Answer]:
+def run_script(url: str, script: Sequence[Sequence[Any]]) -> list[Answer]:
     _start.wait(TIMEOUT)
     return [call(url, Request(*request)) for request in script]
 
 
-def be_client(start: Any) -> None:
+def init_client(start: Any) -> None:
     global _start
     _start = start
 
@@ -72,8 +72,8 @@ def main() -> None:
     context = multiprocessing.get_context("fork")
     start = context.Barrier(len(scripts))
     # Each process waits at the barrier with its first script, so each gets exactly one.
-    with context.Pool(len(scripts), initializer=be_client, initargs=[start]) as pool:
-        answers = pool.starmap(play, [(url, script) for script in scripts], chunksize=1)
+    with context.Pool(len(scripts), initializer=init_client, initargs=[start]) as pool:
+        answers = pool.starmap(run_script, [(url, script) for script in scripts], chunksize=1)
     json.dump(answers, sys.stdout)
 
 

@@ -160,7 +160,7 @@ class LiveTenant:
         return [answers[0] for answers in self.race([[request] for request in requests])]
 
     @contextlib.contextmanager
-    def held_up(
+    def paused_request(
         self, request: Request, *, at: str, folder: Path, **faults: Any
     ) -> Iterator[Future[Answer]]:
         """Inside the block the request stands before its first statement like `at`, then goes on.

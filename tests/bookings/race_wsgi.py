@@ -74,7 +74,7 @@ class Faults:
             self.wait_at_gate()
         result = execute(without_locks(sql) if self.unlocked else sql, params, many, context)
         if is_here:
-            self.strike()
+            self.inject()
         return result
 
     def shorten_waits(self) -> None:
@@ -100,7 +100,7 @@ class Faults:
                 raise InjectedError("nobody opened the gate")
             time.sleep(0.005)
 
-    def strike(self) -> None:
+    def inject(self) -> None:
         if self.do == "raise":
             raise InjectedError("as asked")
         if self.do == "kill":

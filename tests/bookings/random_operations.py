@@ -38,7 +38,7 @@ class Reply(NamedTuple):
 
 
 # (method, path, body) -> what came of it.
-Door = Callable[[str, str, Any], Reply]
+Transport = Callable[[str, str, Any], Reply]
 
 
 class Job(NamedTuple):
@@ -58,13 +58,13 @@ class Job(NamedTuple):
 
 def run_operations(job: Job, service: Service) -> Counter[str]:
     """How often each outcome came: `book ok`, `move slot_taken`."""
-    # `open_local_door` has the host of Django's test client.
+    # `open_local_transport` has the host of Django's test client.
     hosts = {"ALLOWED_HOSTS": "testserver"}
     env = {**service.env, "DJANGO_SETTINGS_MODULE": "scheduling.settings", **hosts}
     return Counter(run_program(["-c", START], job, seconds=3600, env=env))
 
 
-def open_http_door(job: Job) -> Door:
+def open_http_transport(job: Job) -> Transport:
     def ask(method: str, path: str, body: Any) -> Reply:
         try:
             answer = call(job.url, Request(method, path, body, job.headers))
@@ -75,7 +75,7 @@ def open_http_door(job: Job) -> Door:
     return ask
 
 
-def open_local_door(job: Job) -> Door:
+def open_local_transport(job: Job) -> Transport:
     """The whole stack in this process. What is no answer but a bug ends the run."""
     caller = Caller(job.key)
 
@@ -99,7 +99,7 @@ class Client:
         self.job = job
         self.number = number
         self.random = random.Random(f"{job.seed} {number}")
-        self.ask = open_http_door(job) if number < job.over_http else open_local_door(job)
+        self.ask = open_http_transport(job) if number < job.over_http else open_local_transport(job)
         self.app = App.objects.get(slug=job.slug)
         self.open: list[uuid.UUID] = []
         self.completed: list[uuid.UUID] = []
@@ -113,7 +113,12 @@ class Client:
             **{self.book: 330, self.act: 300, self.move: 160, self.edit: 30},
             **{self.hold: 50, self.use_hold: 40, self.book_in_bulk: 30, self.act_in_bulk: 20},
             **{self.open_group: 15, self.take_seat: 40, self.book_series: 15, self.block: 15},
-            **{self.hide: 25, self.resize: 12, self.close_hours: 6, self.come_and_go: 15},
+            **{
+                self.hide: 25,
+                self.resize: 12,
+                self.close_hours: 6,
+                self.create_and_delete_resource: 15,
+            },
             **{self.erase: 3, self.sweep: 2},
         }
 
@@ -238,7 +243,7 @@ class Client:
         body = {"availability_constraints": [{"block_hours": hours}]}
         return self.ask("PUT", path, body).outcome
 
-    def come_and_go(self) -> str:
+    def create_and_delete_resource(self) -> str:
         """A resource that is made, booked, and deleted once it is free."""
         made = self.ask("POST", "/resources", {"name": "Guest", "timezone": "UTC"})
         if made.outcome != "ok":

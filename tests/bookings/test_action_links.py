@@ -32,7 +32,7 @@ class Page:
         self.html = response.content.decode()
 
     @property
-    def said(self) -> list[str]:
+    def visible_texts(self) -> list[str]:
         """Its visible words: heading, sentences, labels and values, button."""
         body = self.html.partition("<body")[2].partition(">")[2]
         return [word.strip() for word in re.split(r"<[^>]*>", body) if word.strip()]
@@ -116,7 +116,7 @@ def test_link_is_absolute_and_the_same_each_time(tenant: Tenant, settings: Any) 
         ),
     ],
 )
-def test_page_shows_the_booking_and_changes_nothing(
+def test_get_shows_the_booking_and_changes_nothing(
     tenant: Tenant, action: str, question: str, form: list[str], details: list[str]
 ) -> None:
     desk = Desk(tenant)
@@ -125,14 +125,14 @@ def test_page_shows_the_booking_and_changes_nothing(
     page = desk.open(desk.link(action))
     head = desk.client.head(desk.link(action))
 
-    assert (page.status, page.said) == (200, [tenant.app.name, question, *details, *form])
+    assert (page.status, page.visible_texts) == (200, [tenant.app.name, question, *details, *form])
     assert (head.status_code, head.content) == (200, b"")
     assert tenant.get(f"/bookings/{desk.booking['id']}?include=logs").data == before
     assert page.html.count("<button") == page.html.count("<form") == 1
     assert '<form method="post">' in page.html
 
 
-def test_page_lets_nothing_in_and_is_kept_nowhere(tenant: Tenant) -> None:
+def test_page_has_strict_policy_and_is_not_cached(tenant: Tenant) -> None:
     page = Desk(tenant).open(Desk(tenant, **span("11:00", "12:00")).link("confirm"))
 
     headers = dict(page.headers)
@@ -156,7 +156,7 @@ EXPECTED_HEADERS = {
 }
 
 
-def test_path_works_with_a_slash_too(tenant: Tenant) -> None:
+def test_path_with_trailing_slash(tenant: Tenant) -> None:
     desk = Desk(tenant)
 
     page = desk.open(desk.link("confirm").replace("?", "/?"))
@@ -164,7 +164,7 @@ def test_path_works_with_a_slash_too(tenant: Tenant) -> None:
     assert page.status == 200
 
 
-def test_parameters_of_trackers_do_no_harm(tenant: Tenant) -> None:
+def test_tracking_parameters_are_ignored(tenant: Tenant) -> None:
     desk = Desk(tenant)
 
     assert desk.open(f"{desk.link('confirm')}&utm_source=mail").status == 200
@@ -184,7 +184,7 @@ def test_parameters_of_trackers_do_no_harm(tenant: Tenant) -> None:
         ),
     ],
 )
-def test_button_carries_the_action_out(
+def test_post_applies_the_action(
     tenant: Tenant, action: str, actor: str, state: str, done: str
 ) -> None:
     desk = Desk(tenant)
@@ -192,7 +192,7 @@ def test_button_carries_the_action_out(
     page = desk.press(desk.link(action))
 
     details = DETAILS_OF_CUSTOMER if actor == "customer" else DETAILS_OF_OWNER
-    assert (page.status, page.said) == (
+    assert (page.status, page.visible_texts) == (
         200,
         [tenant.app.name, done, "You can close this page.", *details],
     )
@@ -215,14 +215,16 @@ def test_button_carries_the_action_out(
         ("cancel_by_customer", "The booking is kept", "Nothing was changed."),
     ],
 )
-def test_what_is_kept(tenant: Tenant, action: str, heading: str, sentence: str) -> None:
+def test_keep_link_changes_nothing(
+    tenant: Tenant, action: str, heading: str, sentence: str
+) -> None:
     desk = Desk(tenant)
     page = desk.open(desk.link(action))
     (link,) = re.findall('class="keep" href="([^"]*)"', page.html)
 
     kept = desk.open(desk.link(action).partition("?")[0] + link.replace("&amp;", "&"))
 
-    assert (kept.status, kept.said[1:3]) == (200, [heading, sentence])
+    assert (kept.status, kept.visible_texts[1:3]) == (200, [heading, sentence])
     assert "<button" not in kept.html
     assert desk.row.state == "tentative"
 
@@ -231,7 +233,7 @@ def test_what_is_kept(tenant: Tenant, action: str, heading: str, sentence: str) 
     ("action", "to_owner", "to_customer"),
     [("decline", None, "We are ill,\nsorry."), ("cancel_by_customer", "We are ill,\nsorry.", "")],
 )
-def test_a_reason_reaches_the_other_side(
+def test_reason_is_in_the_mail_to_the_other_party(
     tenant: Tenant, action: str, to_owner: str | None, to_customer: str
 ) -> None:
     """A customer's reason reaches no other customer."""
@@ -247,12 +249,12 @@ def test_a_reason_reaches_the_other_side(
 
 
 @pytest.mark.parametrize("reason", ["x" * 2001, "a\x00b"])
-def test_a_reason_that_can_not_be_stored(tenant: Tenant, reason: str) -> None:
+def test_wrong_reason_is_refused(tenant: Tenant, reason: str) -> None:
     desk = Desk(tenant)
 
     page = desk.press(desk.link("decline"), reason=reason)
 
-    assert (page.status, page.said[1], desk.row.state) == (
+    assert (page.status, page.visible_texts[1], desk.row.state) == (
         422,
         "The request is not valid",
         "tentative",
@@ -260,7 +262,7 @@ def test_a_reason_that_can_not_be_stored(tenant: Tenant, reason: str) -> None:
 
 
 @pytest.mark.parametrize("published", [True, False])
-def test_after_a_cancellation_the_customer_can_book_again(tenant: Tenant, published: bool) -> None:
+def test_page_after_cancellation_links_to_a_new_booking(tenant: Tenant, published: bool) -> None:
     resource = tenant.make_resource("Ada")["id"]
     project = tenant.make_project(
         resource, slug="check-up", settings={"published": published}, availability={"length": None}
@@ -272,21 +274,21 @@ def test_after_a_cancellation_the_customer_can_book_again(tenant: Tenant, publis
     assert re.findall('class="button" href="([^"]*)"', page.html) == (
         ["/book/check-up"] if published else []
     )
-    assert ("Book again" in page.said) == published
+    assert ("Book again" in page.visible_texts) == published
     again = desk.open(desk.link("cancel_by_customer"))
     for each in (page, again):
         own = f'<a href="/book/{tenant.app.slug}/mine">Your bookings</a>'
-        assert (own in each.html, "Book again" in each.said) == (published, published)
+        assert (own in each.html, "Book again" in each.visible_texts) == (published, published)
 
 
-def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
+def test_second_post_reports_that_it_is_done(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
     desk.press(link)
 
     pages = [desk.press(link), desk.open(link)]
 
-    assert [(page.status, page.said[:3]) for page in pages] == [
+    assert [(page.status, page.visible_texts[:3]) for page in pages] == [
         (409, [tenant.app.name, "This is already done", "The booking is confirmed."])
     ] * 2
     assert "<button" not in pages[1].html
@@ -297,34 +299,34 @@ def test_second_press_says_that_it_is_done(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("action", ["confirm", "decline", "cancel_by_customer"])
-def test_nothing_works_after_a_cancellation(tenant: Tenant, action: str) -> None:
+def test_links_end_after_cancellation(tenant: Tenant, action: str) -> None:
     desk = Desk(tenant)
     link = desk.link(action)
     tenant.put(f"/bookings/{desk.booking['id']}/cancel")
 
     pages = [desk.open(link), desk.press(link)]
 
-    assert [(page.status, page.said[1:3]) for page in pages] == [
+    assert [(page.status, page.visible_texts[1:3]) for page in pages] == [
         (409, ["This action is no longer possible", "The booking was cancelled."])
     ] * 2
     assert desk.row.state == "cancelled"
 
 
-def test_taken_time_can_not_be_confirmed(tenant: Tenant) -> None:
+def test_confirm_of_a_taken_time_is_refused(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
     tenant.book(resource_id=desk.resource, **NINE)
 
     page = desk.press(link)
 
-    assert (page.status, page.said[1:3]) == (
+    assert (page.status, page.visible_texts[1:3]) == (
         409,
         ["The time is taken", "Another booking has taken this time."],
     )
     assert desk.row.state == "tentative"
 
 
-def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
+def test_policies_apply_to_links(tenant: Tenant, clock: Any) -> None:
     resource = tenant.make_resource("Ada")["id"]
     project = tenant.make_project(resource, settings={"min_cancel_time": "1 day"})["id"]
     desk = Desk(tenant, graph="instant", place={"project_id": project})
@@ -334,18 +336,18 @@ def test_policies_bind_links(tenant: Tenant, clock: Any) -> None:
 
     page = desk.press(link)
 
-    assert (page.status, page.said[1:3]) == (
+    assert (page.status, page.visible_texts[1:3]) == (
         409,
         [
             "It is too late for this",
             "This was possible until 1 day before the start. Please contact us.",
         ],
     )
-    assert page.said[-3:] == ["Contact", "desk@example.com", "Your bookings"]
+    assert page.visible_texts[-3:] == ["Contact", "desk@example.com", "Your bookings"]
     assert desk.row.state == "confirmed"
 
 
-def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
+def test_confirm_against_the_rules_shows_the_reason(tenant: Tenant) -> None:
     resource = tenant.make_resource("Ada")["id"]
     project = tenant.make_project(
         resource, availability={"length": "1 hour", "buffer": "30 minutes"}
@@ -356,7 +358,7 @@ def test_rules_that_forbid_the_time_are_told(tenant: Tenant) -> None:
 
     page = desk.press(desk.link("confirm"))
 
-    assert (page.status, page.said[1]) == (409, "The time is no longer available")
+    assert (page.status, page.visible_texts[1]) == (409, "The time is no longer available")
     assert "<li>It is too close to another appointment.</li>" in page.html
     assert desk.row.state == "tentative"
 
@@ -373,7 +375,7 @@ def forged(link: str, old: str, new: str) -> str:
     return link.replace(old, new)
 
 
-def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
+def test_links_do_not_open_other_pages_or_bookings(tenant: Tenant) -> None:
     desk, other = Desk(tenant), Desk(tenant, **span("11:00", "12:00"))
     link = desk.link("cancel_by_customer")
     broken = [
@@ -389,14 +391,14 @@ def test_link_of_one_thing_opens_nothing_else(tenant: Tenant) -> None:
 
     pages = [page for one in broken for page in (desk.open(one), desk.press(one))]
 
-    assert [(page.status, page.said) for page in pages] == [(403, NO_LINK)] * 16
+    assert [(page.status, page.visible_texts) for page in pages] == [(403, NO_LINK)] * 16
     assert (desk.row.state, other.row.state) == ("tentative", "tentative")
 
 
 @pytest.mark.parametrize(
     ("now", "status"), [("2026-11-23 09:59:59", 200), ("2026-11-23 10:00:00", 403)]
 )
-def test_link_holds_until_the_end_of_the_event(
+def test_link_expires_at_the_end_of_the_event(
     tenant: Tenant, clock: Any, now: str, status: int
 ) -> None:
     desk = Desk(tenant)
@@ -407,7 +409,7 @@ def test_link_holds_until_the_end_of_the_event(
 
     assert [page.status for page in pages] == [status] * 2
     if status == 403:
-        assert pages[1].said[:3] == [
+        assert pages[1].visible_texts[:3] == [
             tenant.app.name,
             "This link has expired",
             "The link was valid until the end of the booking.",
@@ -415,7 +417,7 @@ def test_link_holds_until_the_end_of_the_event(
         assert desk.row.state == "tentative"
 
 
-def test_link_of_before_a_move_expires_when_it_said(tenant: Tenant, clock: Any) -> None:
+def test_link_from_before_a_move_keeps_its_expiry(tenant: Tenant, clock: Any) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
     tenant.post(f"/bookings/{desk.booking['id']}/reschedule", span("14:00", "15:00"))
@@ -429,7 +431,7 @@ ALL_ACTIONS = ("confirm", "decline", "cancel_by_customer", "reschedule", "calend
 
 
 @pytest.fixture
-def wrong_desk(tenant: Tenant) -> Desk:
+def desk_with_wrong_address(tenant: Tenant) -> Desk:
     """A request of a project's time, with a wrong address of the customer."""
     ada = tenant.make_resource("Ada", email="ada@example.com")
     project = tenant.make_project(ada["id"])["id"]
@@ -443,8 +445,10 @@ def correct_address(desk: Desk, email: str = "martin@example.com") -> None:
     assert answer.status == 200
 
 
-def test_a_corrected_address_ends_all_links(tenant: Tenant, wrong_desk: Desk) -> None:
-    desk = wrong_desk
+def test_corrected_email_address_ends_all_links(
+    tenant: Tenant, desk_with_wrong_address: Desk
+) -> None:
+    desk = desk_with_wrong_address
     tenant.put(f"/bookings/{desk.booking['id']}/confirm")
     before = [desk.open(desk.links[action]).status for action in ALL_ACTIONS[2:]]
 
@@ -455,12 +459,12 @@ def test_a_corrected_address_ends_all_links(tenant: Tenant, wrong_desk: Desk) ->
     assert (before, fresh) == ([200] * 3, [200] * 3)
     # The file for calendars takes no POST.
     assert [page.status for page in ended] == [403] * 9 + [405]
-    assert [page.said for page in ended[:9]] == [NO_LINK] * 9
+    assert [page.visible_texts for page in ended[:9]] == [NO_LINK] * 9
     assert (desk.row.state, desk.row.event.start) == ("confirmed", at("2026-11-23 09:00"))
 
 
-def test_other_changes_end_no_links(wrong_desk: Desk) -> None:
-    desk = wrong_desk
+def test_other_updates_keep_links_valid(desk_with_wrong_address: Desk) -> None:
+    desk = desk_with_wrong_address
     for body in ({"customer": {"name": "Martin"}}, {"what": "Check"}, {"meta": {"a": 1}}):
         desk.tenant.put(f"/bookings/{desk.booking['id']}", body)
     correct_address(desk, "MARTY@example.com")
@@ -468,8 +472,10 @@ def test_other_changes_end_no_links(wrong_desk: Desk) -> None:
     assert [desk.open(desk.links[action]).status for action in ALL_ACTIONS[:4]] == [200] * 4
 
 
-def test_a_widget_moves_by_the_latest_links_alone(tenant: Tenant, wrong_desk: Desk) -> None:
-    desk = wrong_desk
+def test_widget_reschedules_only_with_current_signature(
+    tenant: Tenant, desk_with_wrong_address: Desk
+) -> None:
+    desk = desk_with_wrong_address
     correct_address(desk)
 
     answers = [
@@ -483,22 +489,20 @@ def test_a_widget_moves_by_the_latest_links_alone(tenant: Tenant, wrong_desk: De
     assert [answer.status for answer in answers] == [403, 200]
 
 
-def test_the_version_is_no_part_of_the_expiry(wrong_desk: Desk) -> None:
+def test_forged_version_is_refused(desk_with_wrong_address: Desk) -> None:
     """A signature that is moved into the version, as if the booking had none yet."""
-    desk = wrong_desk
+    desk = desk_with_wrong_address
     correct_address(desk)
     link = desk.link("confirm")
     Booking.objects.update(link_version=0)
 
     page = desk.open(forged(link, "signature=", "signature=1."))
 
-    assert (page.status, page.said) == (403, NO_LINK)
+    assert (page.status, page.visible_texts) == (403, NO_LINK)
 
 
-def test_an_earlier_mail_gets_the_links_of_when_it_is_sent(
-    tenant: Tenant, wrong_desk: Desk
-) -> None:
-    desk = wrong_desk
+def test_queued_mail_has_current_links(tenant: Tenant, desk_with_wrong_address: Desk) -> None:
+    desk = desk_with_wrong_address
     rows = list(Delivery.objects.filter(kind="tentative", recipient="owner"))
     correct_address(desk)
 
@@ -520,10 +524,10 @@ def test_unknown_action_and_hidden_booking_are_not_found(tenant: Tenant) -> None
     pages = [desk.open(one) for one in [*unknown, link]]
 
     said = ["Nothing was found here", "This booking does not exist or was removed."]
-    assert [(page.status, page.said) for page in pages] == [(404, said)] * 6
+    assert [(page.status, page.visible_texts) for page in pages] == [(404, said)] * 6
 
 
-def test_links_of_an_archived_app_end(tenant: Tenant) -> None:
+def test_links_of_an_archived_app_are_refused(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
     tenant.delete(f"/apps/{tenant.app.slug}")
@@ -531,7 +535,7 @@ def test_links_of_an_archived_app_end(tenant: Tenant) -> None:
     assert desk.press(link).status == 404
 
 
-def test_other_methods_and_unreadable_requests_are_answered_by_pages(tenant: Tenant) -> None:
+def test_wrong_methods_and_bodies_get_html_pages(tenant: Tenant) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
 
@@ -550,7 +554,7 @@ def test_other_methods_and_unreadable_requests_are_answered_by_pages(tenant: Ten
     assert desk.row.state == "tentative"
 
 
-def test_trouble_is_a_page_too(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_error_is_an_html_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
     monkeypatch.setattr("bookings.views.email_links.apply_action", lambda **_: 1 / 0)
@@ -558,7 +562,7 @@ def test_trouble_is_a_page_too(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) 
 
     page = desk.press(link)
 
-    assert (page.status, page.said) == (
+    assert (page.status, page.visible_texts) == (
         500,
         ["Something went wrong on our side", "Nothing was changed. Please try again later."],
     )
@@ -589,7 +593,7 @@ ALLOWED = "https://www.example.com/thanks"
         ("", None),
     ],
 )
-def test_redirects_to_addresses_of_the_app_only(
+def test_redirects_only_to_urls_of_the_app(
     tenant: Tenant, redirect: str, expected: str | None
 ) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"redirect_urls": [f"{ALLOWED}?old=1"]}})
@@ -618,7 +622,7 @@ def test_redirects_only_after_success(tenant: Tenant) -> None:
     assert (page.status, page.headers.get("Location")) == (409, None)
 
 
-def test_a_percent_sign_beside_other_letters_is_readable(client: Client) -> None:
+def test_percent_sign_in_the_path_is_404(client: Client) -> None:
     """The page behind the path answers, in its own language."""
     answer = client.get("/v2/bookings/%C2%B5%25/external_action/confirm")
 

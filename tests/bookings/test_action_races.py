@@ -57,13 +57,13 @@ def race_actions(tenant: LiveTenant, actions: list[str], rounds: int = 5) -> set
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("actions", "serial"), SERIAL_HISTORIES, ids=lambda value: "")
-def test_actions_at_once_are_one_after_the_other(
-    lock_alone: LiveTenant, actions: list[str], serial: set[Steps]
+def test_concurrent_actions_are_serialised(
+    lock_only: LiveTenant, actions: list[str], serial: set[Steps]
 ) -> None:
-    assert race_actions(lock_alone, actions) <= serial
+    assert race_actions(lock_only, actions) <= serial
 
 
-def test_control_without_lock_an_action_is_done_twice(
+def test_control_without_lock_action_is_applied_twice(
     unguarded_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     (resource,) = unguarded_tenant.make_resources(1)
@@ -71,7 +71,9 @@ def test_control_without_lock_an_action_is_done_twice(
     confirm = unguarded_tenant.with_faults(unlocked=True).act(booking, "confirm")
     writes = 'UPDATE "availability_event"'
 
-    with unguarded_tenant.held_up(confirm, at=writes, folder=tmp_path, unlocked=True) as first:
+    with unguarded_tenant.paused_request(
+        confirm, at=writes, folder=tmp_path, unlocked=True
+    ) as first:
         second = call(unguarded_tenant.service.url, confirm)
 
     assert (first.result().outcome, second.outcome) == ("200", "200")
@@ -89,33 +91,31 @@ expire_bookings(now=timezone.now() + timedelta(hours=1))
 """
 
 
-def test_a_payment_and_a_timeout_at_once_are_one_of_the_two(lock_alone: LiveTenant) -> None:
-    (resource,) = lock_alone.make_resources(1)
+def test_concurrent_payment_and_timeout_apply_one(lock_only: LiveTenant) -> None:
+    (resource,) = lock_only.make_resources(1)
     bookings = [
-        lock_alone.book(graph="instant_payment", resource_id=resource, **span(n))["id"]
+        lock_only.book(graph="instant_payment", resource_id=resource, **span(n))["id"]
         for n in range(5)
     ]
 
-    answers = lock_alone.race_each(
-        [lock_alone.act(booking, do) for booking in bookings for do in ("pay", "timeout")]
+    answers = lock_only.race_each(
+        [lock_only.act(booking, do) for booking in bookings for do in ("pay", "timeout")]
     )
 
     assert count_outcomes(answers) == {"200": 5, "409 action_not_allowed": 5}
-    histories = [tuple(lock_alone.steps_of(booking)) for booking in bookings]
+    histories = [tuple(lock_only.steps_of(booking)) for booking in bookings]
     assert set(histories) <= {(CREATED, PAID), (CREATED, UNPAID)}
-    assert len(lock_alone.held([resource])) == histories.count((CREATED, PAID))
+    assert len(lock_only.held([resource])) == histories.count((CREATED, PAID))
 
 
-def test_the_timer_leaves_a_payment_under_way_alone(
-    faulty_tenant: LiveTenant, tmp_path: Path
-) -> None:
+def test_timeout_waits_for_a_payment_in_progress(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
     (resource,) = faulty_tenant.make_resources(1)
     booking = faulty_tenant.book(graph="instant_payment", resource_id=resource, **span(10))["id"]
     pay = faulty_tenant.act(booking, "pay")
 
     with ThreadPoolExecutor(1) as pool:
         writes = 'UPDATE "bookings_booking"'
-        with faulty_tenant.held_up(pay, at=writes, folder=tmp_path) as paid:
+        with faulty_tenant.paused_request(pay, at=writes, folder=tmp_path) as paid:
             timer = pool.submit(faulty_tenant.service.run, TIME_OUT)
             if not faulty_tenant.is_sqlite:  # which has one writer at a time
                 timer.result()

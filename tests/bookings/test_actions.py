@@ -14,10 +14,10 @@ from tests.bookings.booking_drafts import (
     NINE,
     act,
     answered,
+    busy_times,
     shown,
     span,
     steps,
-    taken,
     whole,
 )
 from tests.world import STAMP, Caller, Tenant, at
@@ -67,7 +67,7 @@ def booking(tenant: Tenant, ada: Any) -> Any:
         ({"apply_to_bulked_bookings": True}, ""),
     ],
 )
-def test_the_input_stands_under_the_actions_name(
+def test_input_is_read_under_the_name_of_the_action(
     tenant: Tenant, booking: Any, clock: Any, method: str, body: Any, message: str
 ) -> None:
     clock.shift(60)
@@ -107,7 +107,7 @@ def test_the_input_stands_under_the_actions_name(
         ),
     ],
 )
-def test_inputs_that_are_wrong(
+def test_wrong_inputs_are_refused(
     tenant: Tenant, booking: Any, body: Any, errors: dict[str, list[str]]
 ) -> None:
     answer = act(tenant, booking, "cancel", body)
@@ -123,7 +123,7 @@ def test_includes_of_the_answer(tenant: Tenant, booking: Any) -> None:
 
 
 @pytest.mark.parametrize("query", ["include=all", "includes=meta"])
-def test_a_wrong_query_changes_nothing(tenant: Tenant, booking: Any, query: str) -> None:
+def test_wrong_query_parameters_are_refused(tenant: Tenant, booking: Any, query: str) -> None:
     answer = tenant.put(f"/bookings/{booking['id']}/cancel?{query}")
 
     assert answer.status == 422
@@ -142,7 +142,7 @@ def test_a_wrong_query_changes_nothing(tenant: Tenant, booking: Any, query: str)
         ("POST", "/reschedule"),
     ],
 )
-def test_foreign_unknown_and_removed_ones_are_the_same(
+def test_foreign_unknown_and_deleted_ids_are_not_found(
     tenant: Tenant, make_tenant: MakeTenant, booking: Any, method: str, below: str
 ) -> None:
     act(tenant, booking, "cancel")
@@ -160,7 +160,7 @@ def test_foreign_unknown_and_removed_ones_are_the_same(
 
 
 @pytest.mark.parametrize("action", ["explode", "delete", "CANCEL", "complete_by_customer"])
-def test_actions_that_no_graph_has(tenant: Tenant, booking: Any, action: str) -> None:
+def test_unknown_actions_are_not_found(tenant: Tenant, booking: Any, action: str) -> None:
     answer = act(tenant, booking, action)
 
     assert (answer.status, answer.error) == (
@@ -169,7 +169,7 @@ def test_actions_that_no_graph_has(tenant: Tenant, booking: Any, action: str) ->
     )
 
 
-def test_other_methods(tenant: Tenant, booking: Any) -> None:
+def test_other_methods_are_refused(tenant: Tenant, booking: Any) -> None:
     answers = [
         tenant.call(method, f"/bookings/{booking['id']}{below}")
         for method, below in (("GET", "/cancel"), ("DELETE", "/cancel"), ("POST", ""))
@@ -183,7 +183,7 @@ def test_other_methods(tenant: Tenant, booking: Any) -> None:
 
 
 # --- Who did it -----------------------------------------------------------------------------------
-def test_the_history_names_who_acted(tenant: Tenant, ada: Any, booking: Any, clock: Any) -> None:
+def test_history_names_the_actor(tenant: Tenant, ada: Any, booking: Any, clock: Any) -> None:
     member = tenant.member("owner@example.com")
     resource = Caller(ada["api_token"], user="ada@example.com")
     second = tenant.book(resource_id=ada["id"], action="create", **NINE).data
@@ -206,16 +206,16 @@ def test_the_history_names_who_acted(tenant: Tenant, ada: Any, booking: Any, clo
 
 # --- What blocks, what is freed -------------------------------------------------------------------
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "complete"])
-def test_what_is_over_frees_its_time(tenant: Tenant, ada: Any, booking: Any, action: str) -> None:
-    before = taken(tenant, ada["id"])
+def test_ended_booking_frees_its_time(tenant: Tenant, ada: Any, booking: Any, action: str) -> None:
+    before = busy_times(tenant, ada["id"])
 
     act(tenant, booking, action)
 
-    assert (before, taken(tenant, ada["id"])) == (["09:00-10:00"], [])
+    assert (before, busy_times(tenant, ada["id"])) == (["09:00-10:00"], [])
     assert tenant.book(resource_id=ada["id"], **NINE).status == 201
 
 
-def test_the_event_follows_its_booking(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_event_follows_the_state_of_its_booking(tenant: Tenant, ada: Any, clock: Any) -> None:
     draft = tenant.book(resource_id=ada["id"], action="create", **NINE).data
     found = []
 
@@ -232,7 +232,7 @@ def test_the_event_follows_its_booking(tenant: Tenant, ada: Any, clock: Any) -> 
     ]
 
 
-def test_of_two_drafts_one_is_confirmed(tenant: Tenant, ada: Any) -> None:
+def test_only_one_of_two_overlapping_drafts_is_confirmed(tenant: Tenant, ada: Any) -> None:
     drafts = [tenant.book(resource_id=ada["id"], action="create", **NINE).data for _ in range(2)]
 
     answers = [act(tenant, draft, "confirm") for draft in drafts]
@@ -243,7 +243,7 @@ def test_of_two_drafts_one_is_confirmed(tenant: Tenant, ada: Any) -> None:
     assert steps(tenant, drafts[1]) == [("initialized", "create", "initialized")]
 
 
-def test_confirming_what_may_overlap_blocks_the_others(tenant: Tenant, ada: Any) -> None:
+def test_confirmed_double_booking_blocks_others(tenant: Tenant, ada: Any) -> None:
     tenant.make_event(ada["calendars"][0]["id"], **NINE)
     settings = {"allow_double_bookings": True}
     draft = tenant.book(resource_id=ada["id"], action="create", settings=settings, **NINE).data
@@ -256,7 +256,7 @@ def test_confirming_what_may_overlap_blocks_the_others(tenant: Tenant, ada: Any)
     assert (refused.status, refused.error) == (409, TAKEN | both)
 
 
-def test_a_draft_may_be_saved_again(tenant: Tenant, ada: Any) -> None:
+def test_draft_can_be_saved_again(tenant: Tenant, ada: Any) -> None:
     draft = tenant.book(resource_id=ada["id"], action="create", **NINE).data
 
     answer = act(tenant, draft, "create")
@@ -304,7 +304,7 @@ def test_meta_is_merged(
         ({"b": "x" * 16_384}, {"meta": ["Must be at most 16 kB."]}),
     ],
 )
-def test_meta_that_is_wrong(
+def test_wrong_meta_is_refused(
     tenant: Tenant, ada: Any, meta: Any, errors: dict[str, list[str]]
 ) -> None:
     own = {f"a{n}": n for n in range(30)}
@@ -316,7 +316,7 @@ def test_meta_that_is_wrong(
     assert whole(tenant, booking)["meta"] == own
 
 
-def test_meta_of_a_completed_booking_may_change(tenant: Tenant, booking: Any) -> None:
+def test_meta_of_a_completed_booking_can_be_updated(tenant: Tenant, booking: Any) -> None:
     act(tenant, booking, "complete")
 
     answer = tenant.put(f"/bookings/{booking['id']}?include=meta", {"meta": {"invoice": "4711"}})
@@ -337,7 +337,7 @@ def test_meta_of_a_completed_booking_may_change(tenant: Tenant, booking: Any) ->
         ),
     ],
 )
-def test_what_is_not_completed_cant_be_removed(
+def test_uncompleted_booking_cannot_be_deleted(
     tenant: Tenant, ada: Any, given: dict[str, Any], state: str, actions: list[str]
 ) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE, **given).data
@@ -357,7 +357,7 @@ def test_what_is_not_completed_cant_be_removed(
 
 
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "complete"])
-def test_a_removed_booking_is_hidden_and_its_rows_stay(
+def test_deleted_booking_is_hidden_and_its_rows_stay(
     tenant: Tenant, booking: Any, action: str
 ) -> None:
     act(tenant, booking, action)
@@ -384,7 +384,7 @@ def listed(tenant: Tenant, outcome: str) -> list[str]:
 
 
 @pytest.mark.parametrize("completed", [False, True])
-def test_a_booking_that_has_begun_has_an_outcome(
+def test_outcome_of_a_booking_after_its_start(
     tenant: Tenant, booking: Any, clock: Any, completed: bool
 ) -> None:
     path = f"/bookings/{booking['id']}"
@@ -423,9 +423,7 @@ def test_outcome_can_be_set_from_one_hour_before_the_start(
     assert (answer.status, whole(tenant, booking)["outcome"]) == (200, "attended")
 
 
-def test_before_its_start_a_booking_has_no_outcome(
-    tenant: Tenant, booking: Any, clock: Any
-) -> None:
+def test_outcome_before_the_start_is_refused(tenant: Tenant, booking: Any, clock: Any) -> None:
     clock.move_to(at(f"{MONDAY} 07:59:59"))
 
     answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": "attended", "meta": {"a": 1}})
@@ -438,7 +436,9 @@ def test_before_its_start_a_booking_has_no_outcome(
     assert (found["outcome"], found["meta"]) == (None, {})
 
 
-def test_what_does_not_take_place_has_no_outcome(tenant: Tenant, booking: Any, clock: Any) -> None:
+def test_outcome_of_a_cancelled_booking_is_refused(
+    tenant: Tenant, booking: Any, clock: Any
+) -> None:
     act(tenant, booking, "cancel")
     clock.move_to(at(f"{MONDAY} 10:00"))
 
@@ -451,7 +451,7 @@ def test_what_does_not_take_place_has_no_outcome(tenant: Tenant, booking: Any, c
 
 
 @pytest.mark.parametrize("outcome", ["late", "", 1, ["attended"]])
-def test_an_outcome_that_is_none(tenant: Tenant, booking: Any, clock: Any, outcome: Any) -> None:
+def test_unknown_outcome_is_refused(tenant: Tenant, booking: Any, clock: Any, outcome: Any) -> None:
     clock.move_to(at(f"{MONDAY} 10:00"))
 
     answer = tenant.put(f"/bookings/{booking['id']}", {"outcome": outcome})
@@ -461,7 +461,7 @@ def test_an_outcome_that_is_none(tenant: Tenant, booking: Any, clock: Any, outco
     assert whole(tenant, booking)["outcome"] is None
 
 
-def test_a_move_into_the_future_takes_the_outcome_back(
+def test_reschedule_into_the_future_clears_the_outcome(
     tenant: Tenant, booking: Any, clock: Any
 ) -> None:
     clock.move_to(at(f"{MONDAY} 10:00"))
@@ -472,7 +472,7 @@ def test_a_move_into_the_future_takes_the_outcome_back(
     assert whole(tenant, booking)["outcome"] is None
 
 
-def test_a_change_by_a_machine_whose_clock_is_behind_comes_last(tenant: Tenant, clock: Any) -> None:
+def test_log_order_ignores_a_slow_clock(tenant: Tenant, clock: Any) -> None:
     """The ids of the log, by which mails are ordered too, begin with the time."""
     resource = tenant.make_resource()
     booking = tenant.book(resource_id=resource["id"], graph="confirm_decline", **NINE).data

@@ -44,7 +44,7 @@ def test_black_and_white_have_the_greatest_contrast() -> None:
     assert contrast((0, 0, 0), (255, 255, 255)) == pytest.approx(21)
 
 
-def test_values_that_bypassed_the_services_count_only_if_they_are_valid() -> None:
+def test_invalid_stored_values_are_ignored() -> None:
     wrong = {
         "accent_color": "red;}",
         "cover_text": 5,

@@ -101,7 +101,7 @@ def states() -> list[str]:
 
 
 # --- Making ---------------------------------------------------------------------------------------
-def test_each_is_made_for_itself(tenant: Tenant, ada: Any) -> None:
+def test_items_are_created_independently(tenant: Tenant, ada: Any) -> None:
     answer = make(
         tenant,
         body(ada, 9),
@@ -130,7 +130,7 @@ def test_each_is_made_for_itself(tenant: Tenant, ada: Any) -> None:
     assert states() == ["confirmed", "tentative"]
 
 
-def test_it_can_stop_at_the_first_error(tenant: Tenant, ada: Any) -> None:
+def test_stop_on_first_error(tenant: Tenant, ada: Any) -> None:
     answer = make(
         tenant, body(ada, 9), body(ada, 9), body(ada, 10), body(ada, 11), stop_on_first_error=True
     )
@@ -140,7 +140,7 @@ def test_it_can_stop_at_the_first_error(tenant: Tenant, ada: Any) -> None:
     assert states() == ["confirmed"]
 
 
-def test_it_can_take_all_back(tenant: Tenant, ada: Any) -> None:
+def test_delete_all_on_error(tenant: Tenant, ada: Any) -> None:
     answer = make(
         tenant,
         body(ada, 9),
@@ -154,7 +154,7 @@ def test_it_can_take_all_back(tenant: Tenant, ada: Any) -> None:
     assert (states(), Bulk.objects.count()) == ([], 0)
 
 
-def test_it_can_do_both(tenant: Tenant, ada: Any) -> None:
+def test_delete_all_and_stop_on_first_error(tenant: Tenant, ada: Any) -> None:
     answer = make(
         tenant,
         body(ada, 9),
@@ -168,14 +168,14 @@ def test_it_can_do_both(tenant: Tenant, ada: Any) -> None:
     assert states() == []
 
 
-def test_all_stay_where_none_fails(tenant: Tenant, ada: Any) -> None:
+def test_delete_all_on_error_without_errors(tenant: Tenant, ada: Any) -> None:
     answer = make(tenant, body(ada, 9), body(ada, 10), delete_all_on_error=True)
 
     assert (answer.status, answer.json) == (200, {"data": made(*answer.data)})
     assert states() == ["confirmed"] * 2
 
 
-def test_includes_are_for_each(tenant: Tenant, ada: Any) -> None:
+def test_includes_apply_to_each_item(tenant: Tenant, ada: Any) -> None:
     answer = make(tenant, body(ada, 9), body(ada, 10), query="?include=event")
 
     records = [
@@ -190,7 +190,7 @@ def test_includes_are_for_each(tenant: Tenant, ada: Any) -> None:
     ]
 
 
-def test_a_group_and_a_series_can_be_among_them(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_items_with_a_group_and_a_series(tenant: Tenant, ada: Any, bob: Any) -> None:
     group = make_group(tenant, bob, max_seats=1)
     seat = {
         "graph": "group_customer",
@@ -232,7 +232,7 @@ TOO_MANY_OR_FEW = {
 
 
 @pytest.mark.parametrize(("bookings", "path"), TOO_MANY_OR_FEW.values(), ids=TOO_MANY_OR_FEW)
-def test_one_to_a_hundred(tenant: Tenant, bookings: Any, path: str) -> None:
+def test_one_to_a_hundred_items_are_allowed(tenant: Tenant, bookings: Any, path: str) -> None:
     answers = [
         tenant.call(method, "/bookings/bulk", {"bookings": bookings}) for method in ("POST", "PUT")
     ]
@@ -243,14 +243,14 @@ def test_one_to_a_hundred(tenant: Tenant, bookings: Any, path: str) -> None:
     assert tenant.post("/bookings/bulk", {}).status == 422
 
 
-def test_a_hundred_at_once(tenant: Tenant, ada: Any) -> None:
+def test_a_hundred_items(tenant: Tenant, ada: Any) -> None:
     answer = make(tenant, *[body(ada, 9, settings={"allow_double_bookings": True})] * 100)
 
     assert [item["status"] for item in answer.data] == [201] * 100
 
 
 @pytest.mark.parametrize("item", [None, 1, "x", [1], True])
-def test_what_is_no_object_fails_alone(tenant: Tenant, ada: Any, item: Any) -> None:
+def test_item_that_is_no_object_fails_alone(tenant: Tenant, ada: Any, item: Any) -> None:
     answer = make(tenant, body(ada, 9), item)
     changed = change(tenant, {"id": answer.data[0]["booking"]["id"], "meta": {"a": 1}}, item)
 
@@ -260,7 +260,7 @@ def test_what_is_no_object_fails_alone(tenant: Tenant, ada: Any, item: Any) -> N
 
 
 # --- Related --------------------------------------------------------------------------------------
-def test_related_bookings_know_each_other(tenant: Tenant, ada: Any) -> None:
+def test_related_bookings_are_included(tenant: Tenant, ada: Any) -> None:
     first, second, third = make_three(tenant, ada, relate_bookings=True)
     alone = tenant.book(resource_id=ada["id"], **span("15:00", "16:00")).data
 
@@ -274,7 +274,7 @@ def test_related_bookings_know_each_other(tenant: Tenant, ada: Any) -> None:
     assert others(alone) == []
 
 
-def test_an_action_on_one_is_done_to_all(tenant: Tenant, ada: Any) -> None:
+def test_action_applies_to_related_bookings(tenant: Tenant, ada: Any) -> None:
     first, second, third = make_three(tenant, ada, relate_bookings=True)
     act(tenant, third, "cancel_by_customer", {"apply_to_bulked_bookings": False})
 
@@ -293,7 +293,7 @@ def test_an_action_on_one_is_done_to_all(tenant: Tenant, ada: Any) -> None:
     ] == [("cancel", "cancelled", "Ill.")] * 2
 
 
-def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
+def test_action_fails_if_one_related_booking_refuses(tenant: Tenant, ada: Any) -> None:
     answer = make(
         tenant,
         body(ada, 9, graph="confirm_decline"),
@@ -326,7 +326,7 @@ def test_all_or_none_of_them(tenant: Tenant, ada: Any) -> None:
     assert steps(tenant, confirmed) == [("initialized", "confirm", "confirmed")]
 
 
-def test_unrelated_ones_stand_alone(tenant: Tenant, ada: Any) -> None:
+def test_action_leaves_unrelated_bookings(tenant: Tenant, ada: Any) -> None:
     first, *_ = make_three(tenant, ada)
 
     act(tenant, first, "cancel")
@@ -337,7 +337,9 @@ def test_unrelated_ones_stand_alone(tenant: Tenant, ada: Any) -> None:
     )
 
 
-def test_a_resources_key_leads_on_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_resource_key_changes_only_its_own_related_bookings(
+    tenant: Tenant, ada: Any, bob: Any
+) -> None:
     answer = make(tenant, body(ada, 9), body(bob, 10), relate_bookings=True)
     own = Caller(ada["api_token"], user="ada@example.com")
 
@@ -347,7 +349,7 @@ def test_a_resources_key_leads_on_its_own_alone(tenant: Tenant, ada: Any, bob: A
 
 
 # --- Changing -------------------------------------------------------------------------------------
-def test_each_is_changed_for_itself(tenant: Tenant, make_tenant: MakeTenant, ada: Any) -> None:
+def test_items_are_updated_independently(tenant: Tenant, make_tenant: MakeTenant, ada: Any) -> None:
     other = make_tenant()
     foreign = other.book(resource_id=other.make_resource()["id"], **NINE).data
     first, second, third = make_three(tenant, ada)
@@ -399,7 +401,7 @@ BAD_CHANGES = {
 
 
 @pytest.mark.parametrize(("given", "paths"), BAD_CHANGES.values(), ids=BAD_CHANGES)
-def test_a_bad_change_is_named_by_its_path(
+def test_update_errors_are_named_by_their_path(
     tenant: Tenant, ada: Any, given: Any, paths: list[str]
 ) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE).data
@@ -414,7 +416,7 @@ def test_a_bad_change_is_named_by_its_path(
     assert states() == ["confirmed"]
 
 
-def test_changes_can_stop_or_be_taken_back(tenant: Tenant, ada: Any) -> None:
+def test_updates_with_stop_and_delete_all_on_error(tenant: Tenant, ada: Any) -> None:
     first, second, _ = make_three(tenant, ada)
     changes = [
         {"id": first["id"], "action": "cancel"},
@@ -442,7 +444,7 @@ def test_changes_can_stop_or_be_taken_back(tenant: Tenant, ada: Any) -> None:
     assert states() == ["cancelled", "confirmed", "confirmed"]
 
 
-def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any) -> None:
+def test_update_of_related_bookings_is_optional(tenant: Tenant, ada: Any) -> None:
     first, *_ = make_three(tenant, ada, relate_bookings=True)
 
     alone = change(tenant, {"id": first["id"], "action": "cancel_by_customer"})
@@ -462,7 +464,7 @@ def test_here_related_ones_go_along_only_if_it_is_said(tenant: Tenant, ada: Any)
     assert states() == ["cancelled_by_customer", "cancelled", "cancelled"]
 
 
-def test_a_change_reaches_as_far_into_its_series_as_it_says(tenant: Tenant, ada: Any) -> None:
+def test_update_scope_within_a_series(tenant: Tenant, ada: Any) -> None:
     first = tenant.book(
         resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=4", **span("09:00", "09:30")
     ).data
@@ -478,7 +480,7 @@ def test_a_change_reaches_as_far_into_its_series_as_it_says(tenant: Tenant, ada:
     assert states() == ["confirmed", "cancelled", "cancelled_by_customer", "cancelled"]
 
 
-def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_resource_key_updates_only_its_own_bookings(tenant: Tenant, ada: Any, bob: Any) -> None:
     own = tenant.book(resource_id=ada["id"], **NINE).data
     others = tenant.book(resource_id=bob["id"], **NINE).data
     key = Caller(ada["api_token"], user="ada@example.com")
@@ -493,7 +495,7 @@ def test_a_resources_key_changes_its_own_alone(tenant: Tenant, ada: Any, bob: An
     ]
 
 
-def test_a_widget_key_may_not(tenant: Tenant, ada: Any) -> None:
+def test_widget_key_is_refused(tenant: Tenant, ada: Any) -> None:
     widget = tenant.widget()
 
     answers = [make(widget, body(ada, 9)), change(widget, {})]
@@ -502,7 +504,7 @@ def test_a_widget_key_may_not(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Twice ----------------------------------------------------------------------------------------
-def test_the_same_request_again_happens_once(tenant: Tenant, ada: Any) -> None:
+def test_repeated_request_is_replayed(tenant: Tenant, ada: Any) -> None:
     request = {"bookings": [body(ada, 9), body(ada, 9)]}
     key = {"Idempotency-Key": "once"}
 
@@ -516,7 +518,7 @@ def test_the_same_request_again_happens_once(tenant: Tenant, ada: Any) -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("error", ["canceling statement due to lock timeout", "deadlock detected"])
-def test_an_answer_with_an_item_that_met_a_passing_lock_is_not_kept(
+def test_response_with_a_temporary_failure_is_not_stored(
     tenant: Tenant, ada: Any, bob: Any, error: str
 ) -> None:
     """All of it is undone, so that sending it again makes each booking once."""
@@ -541,7 +543,7 @@ def test_an_answer_with_an_item_that_met_a_passing_lock_is_not_kept(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_change_that_met_a_passing_lock_is_not_kept(tenant: Tenant, ada: Any) -> None:
+def test_update_response_with_a_temporary_failure_is_not_stored(tenant: Tenant, ada: Any) -> None:
     booking = make(tenant, body(ada, 9)).data[0]["booking"]
     request = {"bookings": [{"id": booking["id"], "action": "cancel"}]}
     key = {"Idempotency-Key": "once"}
@@ -553,7 +555,9 @@ def test_a_change_that_met_a_passing_lock_is_not_kept(tenant: Tenant, ada: Any) 
     assert (first.status, second.data[0]["status"]) == (503, 200)
 
 
-def test_without_a_key_a_passing_lock_refuses_one_item(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_temporary_failure_without_idempotency_key_fails_one_item(
+    tenant: Tenant, ada: Any, bob: Any
+) -> None:
     with locked_by_another(bob, "deadlock detected"):
         answer = make(tenant, body(ada, 9), body(bob, 9))
 

@@ -68,7 +68,7 @@ def bulk_in_both_orders(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_bulk_requests_with_resources_in_opposite_orders_wait_for_each_other(
+def test_opposite_resource_orders_are_serialised(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, second = bulk_in_both_orders(tenant, monkeypatch, is_locked=True)
@@ -77,7 +77,7 @@ def test_bulk_requests_with_resources_in_opposite_orders_wait_for_each_other(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_control_without_locks_in_advance_one_bulk_request_ends_in_a_deadlock(
+def test_control_without_advance_locks_deadlock(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = bulk_in_both_orders(tenant, monkeypatch, is_locked=False)

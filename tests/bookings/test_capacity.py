@@ -78,7 +78,7 @@ def test_as_many_bookings_as_the_capacity_overlap(tenant: Tenant) -> None:
     assert book(tenant, pool, 12, 13).status == 201
 
 
-def test_free_time_ends_where_the_last_place_is_taken(tenant: Tenant) -> None:
+def test_free_time_ends_when_all_places_are_taken(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     book(tenant, pool, 10, 13)
     book(tenant, pool, 12, 14)
@@ -88,7 +88,7 @@ def test_free_time_ends_where_the_last_place_is_taken(tenant: Tenant) -> None:
     assert book(tenant, pool, 11, 12).status == 201
 
 
-def test_a_buffer_keeps_its_place(tenant: Tenant) -> None:
+def test_buffer_takes_a_place(tenant: Tenant) -> None:
     """Two bookings with 30 minutes between them need two places; a third one finds none there."""
     pool = tenant.make_resource("Pool", capacity=2)
     book(tenant, pool, 10, 11)
@@ -107,7 +107,7 @@ def test_a_buffer_keeps_its_place(tenant: Tenant) -> None:
     assert after == 201
 
 
-def test_explain_says_that_all_places_are_taken(tenant: Tenant) -> None:
+def test_explain_names_full_capacity(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     for _ in range(2):
         book(tenant, pool, 10, 11)
@@ -144,7 +144,7 @@ def test_an_event_without_a_booking_closes_the_whole_resource(tenant: Tenant) ->
     assert offered(tenant, pool["id"], **next_day) == []
 
 
-def test_double_bookings_count(tenant: Tenant) -> None:
+def test_double_bookings_count_towards_capacity(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     double = {"settings": {"allow_double_bookings": True}}
 
@@ -162,7 +162,7 @@ def test_one_double_booking_leaves_a_place(tenant: Tenant) -> None:
     assert [book(tenant, pool, 10, 11).status for _ in range(2)] == [201, 409]
 
 
-def test_bookings_get_other_units_where_no_single_one_is_free(tenant: Tenant) -> None:
+def test_bookings_are_reassigned_to_other_units(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     for times in ((8, 10), (9, 11), (12, 14), (13, 15)):
         assert book(tenant, pool, *times).status == 201
@@ -220,7 +220,7 @@ def book_each_in_a_unit_of_its_own(tenant: Tenant, pool: Any) -> str:
 
 @pytest.mark.postgresql  # SQLite lets one transaction write at a time
 @pytest.mark.django_db(transaction=True)
-def test_new_units_and_cancellation_at_once_come_one_after_the_other(
+def test_concurrent_reassignment_and_cancellation_are_serialised(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
@@ -239,7 +239,7 @@ def test_new_units_and_cancellation_at_once_come_one_after_the_other(
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_lower_capacity_and_cancellation_at_once_come_one_after_the_other(
+def test_concurrent_capacity_change_and_cancellation_are_serialised(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = tenant.make_resource("Pool", capacity=3)
@@ -255,7 +255,7 @@ def test_lower_capacity_and_cancellation_at_once_come_one_after_the_other(
 
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
-def test_control_without_lock_new_units_and_cancellation_at_once_fail(
+def test_control_without_lock_reassignment_fails(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
@@ -268,7 +268,7 @@ def test_control_without_lock_new_units_and_cancellation_at_once_fail(
     assert cancelled.result().status == 200
 
 
-def test_a_move_gives_other_units_too(tenant: Tenant) -> None:
+def test_reschedule_reassigns_units(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     for times in ((9, 11), (8, 10), (12, 14)):
         book(tenant, pool, *times)
@@ -284,7 +284,7 @@ def test_a_move_gives_other_units_too(tenant: Tenant) -> None:
     assert count_overlaps((unit, first, last) for first, last, unit in taken) == 0
 
 
-def test_moves_find_a_place(tenant: Tenant) -> None:
+def test_reschedule_finds_a_place(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     first, second, third = (book(tenant, pool, hour, hour + 1).data["id"] for hour in (8, 10, 12))
 
@@ -297,7 +297,7 @@ def test_moves_find_a_place(tenant: Tenant) -> None:
     assert tenant.post(f"/bookings/{second}/reschedule", span(10.5, 11)).status == 200
 
 
-def test_confirmations_find_a_place(tenant: Tenant) -> None:
+def test_confirm_finds_a_place(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     pending = [book(tenant, pool, 10, 11, graph="confirm_decline").data["id"] for _ in range(3)]
 
@@ -324,7 +324,7 @@ def test_holds_take_places(tenant: Tenant) -> None:
     assert extended.status == 200
 
 
-def test_a_hold_is_not_extended_into_places_taken_since(tenant: Tenant) -> None:
+def test_hold_is_not_extended_if_places_are_taken(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     hold = tenant.post("/bookings/reserve", {"resource_id": pool["id"], **span(10, 12)}).data
     double = {"settings": {"allow_double_bookings": True}}
@@ -351,7 +351,7 @@ def test_a_series_takes_one_place_each_day(tenant: Tenant) -> None:
     assert Counter(Event.objects.values_list("unit", flat=True)) == {0: 3, 1: 3}
 
 
-def test_a_project_of_one_pool_offers_it_until_it_is_full(tenant: Tenant) -> None:
+def test_project_offers_a_pool_until_it_is_full(tenant: Tenant) -> None:
     """In every mode, and beside a resource without a capacity."""
     pool, guide = tenant.make_resource("Pool", capacity=2), tenant.make_resource("Guide")
     project = tenant.make_project(
@@ -384,7 +384,7 @@ def test_a_project_of_one_pool_offers_it_until_it_is_full(tenant: Tenant) -> Non
 
 # --- The number itself ----------------------------------------------------------------------------
 @pytest.mark.parametrize("capacity", [0, -1, 1001, 10**9, "3", 2.5, True, None, [1]])
-def test_what_is_no_capacity_is_refused(tenant: Tenant, capacity: Any) -> None:
+def test_wrong_capacity_is_refused(tenant: Tenant, capacity: Any) -> None:
     body = {"name": "Pool", "timezone": "UTC", "capacity": capacity}
 
     answer = tenant.post("/resources", body)
@@ -393,7 +393,7 @@ def test_what_is_no_capacity_is_refused(tenant: Tenant, capacity: Any) -> None:
     assert Resource.objects.count() == 0
 
 
-def test_a_capacity_is_lowered_to_what_is_booked(tenant: Tenant) -> None:
+def test_capacity_is_lowered_to_the_booked_places(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool", capacity=4)
     first = book(tenant, pool, 10, 12).data["id"]
     for times in ((10, 12), (11, 13)):
@@ -445,7 +445,7 @@ def test_a_running_booking_keeps_its_unit_under_a_lower_capacity(
     assert units(pool) == [(10, 12, 0), (11, 13, 1)]
 
 
-def test_a_higher_capacity_makes_room_at_once(tenant: Tenant) -> None:
+def test_higher_capacity_offers_places(tenant: Tenant) -> None:
     pool = tenant.make_resource("Pool")
     book(tenant, pool, 10, 11)
 
@@ -483,7 +483,7 @@ def raw_event(resource: Any, unit: int, **given: Any) -> Event:
 
 
 @pytest.mark.parametrize("unit", [-1, 2, 3, 32767])
-def test_the_database_refuses_a_unit_that_is_none(tenant: Tenant, unit: int) -> None:
+def test_database_refuses_an_unknown_unit(tenant: Tenant, unit: int) -> None:
     pool = tenant.make_resource("Pool", capacity=2)
     event = raw_event(pool, 1)
     event.save()
@@ -507,7 +507,7 @@ def test_the_database_refuses_two_events_of_one_unit(tenant: Tenant, unit: int) 
         Event.objects.filter(id=other.id).update(unit=unit, exclusive=unit == 0)
 
 
-def test_one_too_many_is_refused_without_the_check(
+def test_database_refuses_one_booking_too_many(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(resource_assignment, "check_request", lambda *args, **kwargs: None)
@@ -525,7 +525,7 @@ def test_one_too_many_is_refused_without_the_check(
 
 
 # --- The recipe of the guide ----------------------------------------------------------------------
-def test_the_recipe_of_the_guide(tenant: Tenant) -> None:
+def test_recipe_of_the_guide(tenant: Tenant) -> None:
     recipe = block_of_guide("json pool")
     known = {}
     for request in recipe.strip().split("\n\n"):

@@ -95,7 +95,7 @@ def wait_for_waiters(count: int) -> None:
             time.sleep(0.01)
 
 
-def lose(tenant: Tenant) -> tuple[int, int]:
+def count_lost_changes(tenant: Tenant) -> tuple[int, int]:
     """How many changes the two readers never see: of the API, and of the control.
 
     A series and eight writers have begun and wait for one resource's lock, while others commit.
@@ -138,8 +138,8 @@ def lose(tenant: Tenant) -> tuple[int, int]:
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize("rounds", [1, pytest.param(20, marks=pytest.mark.deep)])
-def test_a_reader_of_changes_skips_nothing(make_tenant: Callable[..., Tenant], rounds: int) -> None:
-    lost = [lose(make_tenant()) for _ in range(rounds)]
+def test_updated_since_skips_no_changes(make_tenant: Callable[..., Tenant], rounds: int) -> None:
+    lost = [count_lost_changes(make_tenant()) for _ in range(rounds)]
 
     assert [api for api, _ in lost] == [0] * rounds
     assert all(naive > 0 for _, naive in lost), lost
@@ -182,7 +182,7 @@ def test_changes_are_listed_up_to_the_oldest_open_transaction(tenant: Tenant) ->
     assert updated_at.oldest_transaction_age() == timedelta(0)
 
 
-def test_what_one_transaction_writes_has_its_start(tenant: Tenant) -> None:
+def test_updated_at_is_the_start_of_the_transaction(tenant: Tenant) -> None:
     resource = tenant.make_resource()["id"]
     day = timezone.now() + timedelta(days=2)
 
@@ -196,7 +196,7 @@ def test_what_one_transaction_writes_has_its_start(tenant: Tenant) -> None:
     assert answer.headers["Service-Complete-Until"] >= max(row["updated_at"] for row in answer.data)
 
 
-def test_a_rollback_forgets_the_start_of_its_transaction(tenant: Tenant) -> None:
+def test_rollback_resets_the_start_of_the_transaction(tenant: Tenant) -> None:
     starts = []
     for _ in range(2):
         with transaction.atomic():

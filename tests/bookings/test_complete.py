@@ -21,7 +21,7 @@ from bookings.services import (
 )
 from common.sql import database_now
 from notifications.models import Delivery
-from tests.bookings.booking_drafts import MONDAY, NINE, act, span, steps, taken, whole
+from tests.bookings.booking_drafts import MONDAY, NINE, act, busy_times, span, steps, whole
 from tests.world import Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -45,7 +45,9 @@ def states() -> list[str]:
 
 
 # --- When -----------------------------------------------------------------------------------------
-def test_one_hour_after_the_end(tenant: Tenant, ada: Any, booking: Any, clock: Any) -> None:
+def test_booking_completes_one_hour_after_its_end(
+    tenant: Tenant, ada: Any, booking: Any, clock: Any
+) -> None:
     clock.move_to(DUE)
 
     done = complete_ended(now=DUE)
@@ -62,21 +64,21 @@ def test_one_hour_after_the_end(tenant: Tenant, ada: Any, booking: Any, clock: A
         "message": "",
         "created_at": "2026-11-23T11:00:00+0000",
     }
-    assert taken(tenant, ada["id"]) == ["00:00-11:00"]  # the past, not the event
+    assert busy_times(tenant, ada["id"]) == ["00:00-11:00"]  # the past, not the event
 
 
-def test_not_before(booking: Any) -> None:
+def test_booking_does_not_complete_earlier(booking: Any) -> None:
     assert (complete_ended(now=DUE - SECOND), states()) == (0, ["confirmed"])
 
 
-def test_only_once(tenant: Tenant, booking: Any) -> None:
+def test_booking_completes_once(tenant: Tenant, booking: Any) -> None:
     done = [complete_ended(now=DUE) for _ in range(2)]
 
     assert done == [1, 0]
     assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
 
 
-def test_also_long_after(booking: Any) -> None:
+def test_booking_completes_long_after_its_end(booking: Any) -> None:
     assert complete_ended(now=DUE + timedelta(days=400)) == 1
 
 
@@ -95,7 +97,7 @@ def test_also_long_after(booking: Any) -> None:
         ({"graph": "confirm_decline"}, ["confirm", "cancel"], "cancelled"),
     ],
 )
-def test_what_is_live_and_nothing_else(
+def test_only_live_bookings_complete(
     tenant: Tenant, ada: Any, given: dict[str, Any], actions: list[str], final: str
 ) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE, **given).data
@@ -107,14 +109,14 @@ def test_what_is_live_and_nothing_else(
     assert (done, states()) == (int(final == "completed"), [final])
 
 
-def test_by_hand_before_its_time(tenant: Tenant, booking: Any) -> None:
+def test_booking_completed_by_hand_is_skipped(tenant: Tenant, booking: Any) -> None:
     act(tenant, booking, "complete")
 
     assert complete_ended(now=DUE) == 0
     assert steps(tenant, booking)[1:] == [("confirmed", "complete", "completed")]
 
 
-def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
+def test_moved_booking_completes_after_its_new_time(tenant: Tenant, booking: Any) -> None:
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
 
     done = [complete_ended(now=DUE + timedelta(hours=n)) for n in (0, 1, 2)]
@@ -122,7 +124,7 @@ def test_a_moved_booking_has_its_new_time(tenant: Tenant, booking: Any) -> None:
     assert done == [0, 0, 1]
 
 
-def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
+def test_booking_moved_before_its_lock_is_skipped(
     tenant: Tenant, booking: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lock_bookings = transitions.lock_bookings
@@ -140,7 +142,7 @@ def test_one_that_is_moved_between_its_listing_and_its_lock_stays(
     assert (done, states()) == (0, ["confirmed"])
 
 
-def test_a_draft_that_was_moved_and_confirmed(tenant: Tenant, ada: Any) -> None:
+def test_moved_and_confirmed_draft_completes(tenant: Tenant, ada: Any) -> None:
     draft = tenant.book(resource_id=ada["id"], action="create", **NINE).data
     tenant.post(f"/bookings/{draft['id']}/reschedule", span("11:00", "12:00"))
     act(tenant, draft, "confirm")
@@ -150,7 +152,7 @@ def test_a_draft_that_was_moved_and_confirmed(tenant: Tenant, ada: Any) -> None:
     assert done == [0, 1]
 
 
-def test_what_may_overlap_and_what_accompanies(tenant: Tenant) -> None:
+def test_double_and_mutual_bookings_complete(tenant: Tenant) -> None:
     resources = [tenant.make_resource(name)["id"] for name in "AB"]
     project = tenant.make_project(*resources, availability={"mode": "mutual"})["id"]
     tenant.book(project_id=project, **NINE)
@@ -158,24 +160,24 @@ def test_what_may_overlap_and_what_accompanies(tenant: Tenant) -> None:
 
     done = complete_ended(now=DUE)
 
-    assert (done, [taken(tenant, resource) for resource in resources]) == (2, [[], []])
+    assert (done, [busy_times(tenant, resource) for resource in resources]) == (2, [[], []])
 
 
-def test_bookings_of_every_app(tenant: Tenant, make_tenant: Any, booking: Any) -> None:
+def test_bookings_of_every_app_complete(tenant: Tenant, make_tenant: Any, booking: Any) -> None:
     other = make_tenant()
     other.book(resource_id=other.make_resource()["id"], **NINE)
 
     assert complete_ended(now=DUE) == 2
 
 
-def test_what_was_removed_stays_so(tenant: Tenant, booking: Any) -> None:
+def test_deleted_bookings_do_not_complete(tenant: Tenant, booking: Any) -> None:
     act(tenant, booking, "complete")
     tenant.delete(f"/bookings/{booking['id']}")
 
     assert complete_ended(now=DUE) == 0
 
 
-def test_one_that_cannot_be_completed_holds_up_no_other(
+def test_failing_booking_does_not_block_others(
     tenant: Tenant, make_tenant: Any, booking: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = make_tenant()
@@ -191,7 +193,7 @@ def test_one_that_cannot_be_completed_holds_up_no_other(
     assert sorted(states()) == ["completed", "confirmed"]
 
 
-def test_bookings_of_a_series_time_out_with_a_mail_each(tenant: Tenant, ada: Any) -> None:
+def test_series_bookings_time_out_with_one_mail_each(tenant: Tenant, ada: Any) -> None:
     series = {"recurrence": "FREQ=DAILY;COUNT=3", "graph": "instant_payment"}
     tenant.book(resource_id=ada["id"], **NINE, **series)
 
@@ -201,7 +203,7 @@ def test_bookings_of_a_series_time_out_with_a_mail_each(tenant: Tenant, ada: Any
     assert [done, mails.values("booking").distinct().count()] == [3, 3]
 
 
-def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
+def test_failing_batch_does_not_block_others(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def listen(steps: Sequence[Transition]) -> None:
@@ -222,7 +224,7 @@ def test_a_full_batch_that_cannot_be_led_on_holds_up_no_other(
 
 
 # --- The task -------------------------------------------------------------------------------------
-def test_the_task_works_off_batch_after_batch(
+def test_task_processes_all_batches(
     tenant: Tenant, ada: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transitions, "BATCH", 2)
@@ -237,7 +239,7 @@ def test_the_task_works_off_batch_after_batch(
 
 
 @pytest.mark.parametrize(("bookings", "asked"), [(1, 0), (2, 1), (5, 1)])
-def test_the_task_asks_another_worker_once_if_a_batch_is_full(
+def test_full_batch_requests_one_more_task(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch, bookings: int, asked: int
 ) -> None:
     requests: list[dict[str, Any]] = []
@@ -259,7 +261,7 @@ def test_the_task_asks_another_worker_once_if_a_batch_is_full(
 
 
 @pytest.mark.postgresql
-def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) -> None:
+def test_task_uses_the_clock_of_the_database(tenant: Tenant, clock: Any) -> None:
     ben = tenant.make_resource("Ben")["id"]
     tomorrow = database_now() + timedelta(days=1)
     end = tomorrow + timedelta(hours=1)
@@ -272,7 +274,7 @@ def test_the_task_goes_by_the_clock_of_the_database(tenant: Tenant, clock: Any) 
     assert states() == ["confirmed"]
 
 
-def test_the_task_where_nothing_is_due(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_without_due_bookings(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "database_now", timezone.now)
 
     tasks.complete_ended_bookings()

@@ -34,7 +34,7 @@ def resource(faulty_tenant: LiveTenant) -> str:
 
 
 # --- The process dies -----------------------------------------------------------------------------
-def die_of(tenant: LiveTenant, request: Request) -> None:
+def crash_by(tenant: LiveTenant, request: Request) -> None:
     """Sends a request that kills the service, and starts it again."""
     with pytest.raises((OSError, http.client.HTTPException)):
         call(tenant.service.url, request)
@@ -42,13 +42,13 @@ def die_of(tenant: LiveTenant, request: Request) -> None:
     tenant.service.start_web(wsgi=FAULTY)
 
 
-def test_a_client_that_lost_the_answer_gets_the_same_booking(
+def test_retry_after_lost_response_gets_the_same_booking(
     faulty_tenant: LiveTenant, resource: str
 ) -> None:
     headers = {"Idempotency_Key": "lost"}
     wanted = {"resource_id": resource, "headers": headers, **span(10)}
 
-    die_of(faulty_tenant, faulty_tenant.with_faults(do="kill_at_the_end").booking(**wanted))
+    crash_by(faulty_tenant, faulty_tenant.with_faults(do="kill_at_the_end").booking(**wanted))
     made = faulty_tenant.call("GET", f"/bookings?search=resource.id:{resource}").data
     again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
 
@@ -58,15 +58,13 @@ def test_a_client_that_lost_the_answer_gets_the_same_booking(
     assert len(faulty_tenant.held([resource])) == 1
 
 
-def test_a_service_that_dies_before_the_commit_leaves_nothing(
-    faulty_tenant: LiveTenant, resource: str
-) -> None:
+def test_crash_before_commit_leaves_no_rows(faulty_tenant: LiveTenant, resource: str) -> None:
     headers = {"Idempotency_Key": "torn"}
     wanted = {"resource_id": resource, "headers": headers, **span(10)}
     deadly = faulty_tenant.with_faults(at=WRITES[-1], do="kill")
     before = faulty_tenant.count_rows()
 
-    die_of(faulty_tenant, deadly.booking(**wanted))
+    crash_by(faulty_tenant, deadly.booking(**wanted))
     after = faulty_tenant.count_rows()
     again = call(faulty_tenant.service.url, faulty_tenant.booking(**wanted))
 
@@ -77,7 +75,7 @@ def test_a_service_that_dies_before_the_commit_leaves_nothing(
 # --- A statement in the middle fails --------------------------------------------------------------
 @pytest.mark.every_case
 @pytest.mark.parametrize("write", WRITES)
-def test_a_failure_between_two_writes_leaves_nothing(
+def test_error_between_writes_leaves_no_rows(
     faulty_tenant: LiveTenant, resource: str, write: str
 ) -> None:
     headers = {"Idempotency_Key": f"after {write}".replace(" ", "-")}
@@ -103,7 +101,7 @@ def test_a_failure_between_two_writes_leaves_nothing(
     ],
 )
 @pytest.mark.parametrize("step", ["confirm", "reschedule"])
-def test_a_failure_in_the_middle_of_a_step_leaves_the_booking_as_it_was(
+def test_error_during_a_transition_keeps_the_booking(
     faulty_tenant: LiveTenant, resource: str, step: str, write: str
 ) -> None:
     graph = "confirm_decline" if step == "confirm" else "instant"
@@ -160,7 +158,7 @@ def requests_of(tenant: LiveTenant, resource: str, booking: str) -> dict[str, Re
         ("delete", "availability_resource"),
     ],
 )
-def test_who_does_not_get_a_lock_is_told_to_come_again(
+def test_lock_timeout_is_503_with_retry_after(
     faulty_tenant: LiveTenant, resource: str, name: str, table: str
 ) -> None:
     booking = faulty_tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
@@ -180,7 +178,7 @@ def test_who_does_not_get_a_lock_is_told_to_come_again(
 
 
 @pytest.mark.deep
-def test_the_service_itself_waits_some_seconds_and_no_more(live_tenant: LiveTenant) -> None:
+def test_lock_timeout_of_the_service(live_tenant: LiveTenant) -> None:
     (resource,) = live_tenant.make_resources(1)
     book = live_tenant.booking(resource_id=resource, **span(10))
 
@@ -193,7 +191,7 @@ def test_the_service_itself_waits_some_seconds_and_no_more(live_tenant: LiveTena
 
 # --- Two wait for each other ----------------------------------------------------------------------
 @pytest.mark.postgresql  # SQLite has one lock
-def test_the_victim_of_a_deadlock_is_served_all_the_same(live_tenant: LiveTenant) -> None:
+def test_deadlock_victim_is_retried(live_tenant: LiveTenant) -> None:
     """Another transaction holds the second resource and then asks for the first."""
     first, second = sorted(live_tenant.make_resources(2))
     project = live_tenant.make_project([first, second], "mutual")
@@ -226,7 +224,7 @@ def test_the_victim_of_a_deadlock_is_served_all_the_same(live_tenant: LiveTenant
     ],
 )
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "again"}])
-def test_a_deadlock_is_tried_once_more(
+def test_deadlock_is_retried_once(
     tenant: Tenant,
     monkeypatch: pytest.MonkeyPatch,
     headers: dict[str, str],

@@ -13,10 +13,10 @@ from tests.bookings.booking_drafts import (
     MONDAY,
     NINE,
     answered,
+    busy_times,
     entry,
     shown,
     span,
-    taken,
     whole,
 )
 from tests.world import BERLIN, STAMP, Answer, Tenant
@@ -76,7 +76,7 @@ def brief_payload(calendar: str, **given: Any) -> dict[str, Any]:
     }
 
 
-def test_the_briefs_booking(tenant: Tenant, calendar: str) -> None:
+def test_booking_by_project_and_resource(tenant: Tenant, calendar: str) -> None:
     body = brief_payload(calendar)
 
     answer = tenant.post("/bookings", body)
@@ -97,7 +97,7 @@ def test_the_briefs_booking(tenant: Tenant, calendar: str) -> None:
     }
 
 
-def test_the_briefs_booking_with_its_own_reminders(tenant: Tenant, calendar: str) -> None:
+def test_booking_with_its_own_reminders(tenant: Tenant, calendar: str) -> None:
     """An instant booking that may overlap, reminds both sides and calls a day later."""
     reminders = [
         *(
@@ -165,7 +165,7 @@ def doubled(details: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("form", [nested, flat, mixed, doubled])
-def test_both_forms_say_the_same(
+def test_flat_and_nested_forms_are_equal(
     tenant: Tenant, calendar: str, form: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
     details = {**DETAILS, "calendar_id": calendar}
@@ -176,7 +176,7 @@ def test_both_forms_say_the_same(
 
 
 @pytest.mark.parametrize("key", [*DETAILS, "calendar_id"])
-def test_both_forms_with_different_values(tenant: Tenant, calendar: str, key: str) -> None:
+def test_contradicting_forms_are_refused(tenant: Tenant, calendar: str, key: str) -> None:
     details = {**DETAILS, "calendar_id": calendar}
 
     answer = tenant.post("/bookings", {"customer": MARTY, "event": details, key: "other"})
@@ -189,7 +189,7 @@ def test_both_forms_with_different_values(tenant: Tenant, calendar: str, key: st
 
 
 @pytest.mark.parametrize("event", ["x", 5, [1]])
-def test_an_event_that_is_no_object(tenant: Tenant, ada: Any, event: Any) -> None:
+def test_event_that_is_no_object_is_refused(tenant: Tenant, ada: Any, event: Any) -> None:
     body = {"customer": MARTY, "resource_id": ada["id"], **DETAILS, "event": event}
 
     answer = tenant.post("/bookings", body)
@@ -198,7 +198,7 @@ def test_an_event_that_is_no_object(tenant: Tenant, ada: Any, event: Any) -> Non
 
 
 @pytest.mark.parametrize("event", [None, {}, []])
-def test_an_event_that_is_empty(tenant: Tenant, ada: Any, event: Any) -> None:
+def test_empty_event_is_accepted(tenant: Tenant, ada: Any, event: Any) -> None:
     """An empty array stands for an empty object."""
     body = {"customer": MARTY, "resource_id": ada["id"], **DETAILS, "event": event}
 
@@ -220,7 +220,7 @@ def test_an_event_that_is_empty(tenant: Tenant, ada: Any, event: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("form", [nested, flat])
-def test_every_needed_field(
+def test_required_fields(
     tenant: Tenant,
     calendar: str,
     form: Callable[[dict[str, Any]], dict[str, Any]],
@@ -239,7 +239,7 @@ def test_every_needed_field(
 
 
 @pytest.mark.parametrize("body", [{}, [], None])
-def test_an_empty_body(tenant: Tenant, body: Any) -> None:
+def test_empty_body_is_refused(tenant: Tenant, body: Any) -> None:
     answer = tenant.post("/bookings", body)
 
     assert (answer.status, answer.json["errors"]) == (
@@ -249,7 +249,7 @@ def test_an_empty_body(tenant: Tenant, body: Any) -> None:
 
 
 @pytest.mark.parametrize("body", ["x", 5, [1], True])
-def test_a_body_that_is_no_object(tenant: Tenant, body: Any) -> None:
+def test_body_that_is_no_object_is_refused(tenant: Tenant, body: Any) -> None:
     answer = tenant.post("/bookings", body)
 
     assert (answer.status, answer.json["errors"]) == (422, {"body": ["Must be an object."]})
@@ -302,7 +302,7 @@ BREAK = ["May not contain control characters or line breaks."]
         ),
     ],
 )  # fmt: skip
-def test_events_that_are_wrong(
+def test_wrong_events_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     calendar = tenant.make_resource(timezone=BERLIN)["calendars"][0]["id"]
@@ -348,7 +348,7 @@ def test_events_that_are_wrong(
         ({"project_id": 5}, {"project_id": ["Must be a UUID."]}),
     ],
 )
-def test_values_that_are_wrong(
+def test_wrong_values_are_refused(
     tenant: Tenant, calendar: str, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.book(calendar_id=calendar, **NINE, **given)
@@ -366,7 +366,9 @@ def test_values_that_are_wrong(
         {"participants": ["x" * 254] * 100},
     ],
 )
-def test_values_at_their_bounds(tenant: Tenant, calendar: str, values: dict[str, Any]) -> None:
+def test_bounds_of_values_are_accepted(
+    tenant: Tenant, calendar: str, values: dict[str, Any]
+) -> None:
     answer = tenant.book(calendar_id=calendar, **{**NINE, **values})
 
     info = event_info(tenant, answer)
@@ -374,7 +376,7 @@ def test_values_at_their_bounds(tenant: Tenant, calendar: str, values: dict[str,
 
 
 # --- Where it goes --------------------------------------------------------------------------------
-def test_the_calendar_named(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_booking_in_a_named_calendar(tenant: Tenant, ada: Any, clock: Any) -> None:
     clock.shift(1)
     second = tenant.post("/calendars", {"name": "B", "resource_id": ada["id"]}).data["id"]
 
@@ -398,7 +400,7 @@ def moved(hours: int) -> dict[str, str]:
     }
 
 
-def test_a_calendar_of_another_resource(tenant: Tenant, calendar: str) -> None:
+def test_calendar_of_another_resource_is_refused(tenant: Tenant, calendar: str) -> None:
     other = tenant.make_resource("Bob")["id"]
 
     answer = tenant.book(resource_id=other, event={"calendar_id": calendar, **NINE})
@@ -411,7 +413,7 @@ def test_a_calendar_of_another_resource(tenant: Tenant, calendar: str) -> None:
 
 @pytest.mark.parametrize("kind", ["foreign", "unknown", "removed"])
 @pytest.mark.parametrize("name", ["resource", "calendar", "project"])
-def test_ids_that_are_not_there(
+def test_unknown_ids_are_refused(
     tenant: Tenant, make_tenant: MakeTenant, name: str, kind: str
 ) -> None:
     other = make_tenant() if kind == "foreign" else tenant
@@ -446,7 +448,7 @@ def test_ids_that_are_not_there(
         ("2026-11-23T09:00:00.123456Z", {}, "2026-11-23T09:00:00+00:00"),
     ],
 )
-def test_wall_times_are_the_resources(
+def test_wall_times_are_in_the_zone_of_the_resource(
     tenant: Tenant, start: str, headers: dict[str, str], expected: str
 ) -> None:
     resource = tenant.make_resource(timezone=BERLIN)["id"]
@@ -472,7 +474,7 @@ def test_wall_times_are_the_resources(
         ((BERLIN, "Asia/Tokyo"), {"Service-Timezone": BERLIN}, "America/New_York", "08:00"),
     ],
 )
-def test_wall_times_where_the_service_picks_the_resource(
+def test_wall_times_without_a_named_resource(
     tenant: Tenant,
     zones: tuple[str, str],
     headers: dict[str, str],
@@ -496,7 +498,7 @@ def test_wall_times_where_the_service_picks_the_resource(
 
 
 # --- Defaults -------------------------------------------------------------------------------------
-def test_what_is_missing_without_a_project(tenant: Tenant, ada: Any) -> None:
+def test_defaults_without_a_project(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(resource_id=ada["id"], **NINE)
 
     booking = whole(tenant, answer.data)
@@ -637,7 +639,7 @@ def customer(**given: Any) -> dict[str, Any]:
         ({"name": "x" * 200}, {"name": "x" * 200}),
     ],
 )
-def test_what_a_customer_may_say(
+def test_fields_of_a_customer(
     tenant: Tenant, ada: Any, given: dict[str, Any], expected: dict[str, Any]
 ) -> None:
     answer = tenant.book(resource_id=ada["id"], customer={**MARTY, **given}, **NINE)
@@ -666,7 +668,7 @@ def test_what_a_customer_may_say(
     ],
 )
 @pytest.mark.parametrize("as_list", [False, True])
-def test_customers_that_are_wrong(
+def test_wrong_customers_are_refused(
     tenant: Tenant, ada: Any, as_list: bool, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     person = {**MARTY, **given}
@@ -679,7 +681,7 @@ def test_customers_that_are_wrong(
     assert (answer.status, answer.json["errors"]) == (422, expected)
 
 
-def test_several_customers_in_their_order(tenant: Tenant, ada: Any) -> None:
+def test_several_customers_keep_their_order(tenant: Tenant, ada: Any) -> None:
     people = [{"name": f"Guest {n}", "email": f"g{n}@example.com"} for n in range(50)]
     body = {"resource_id": ada["id"], "what": "A", "customers": people, **NINE}
 
@@ -708,7 +710,7 @@ def test_several_customers_in_their_order(tenant: Tenant, ada: Any) -> None:
         ),
     ],
 )
-def test_lists_of_customers_that_are_wrong(
+def test_wrong_lists_of_customers_are_refused(
     tenant: Tenant, ada: Any, given: dict[str, Any], errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.post("/bookings", {"resource_id": ada["id"], "what": "A", **NINE, **given})
@@ -745,7 +747,7 @@ APP, PROJECT, OWN = [reminder(1)], [reminder(2), reminder(3)], [reminder(4)]
         ({"reminders": PROJECT}, {}, PROJECT),
     ],
 )
-def test_the_bookings_own_before_the_projects_before_the_apps(
+def test_notifications_of_booking_project_and_app_precedence(
     tenant: Tenant,
     ada: Any,
     project: dict[str, Any] | None,
@@ -762,7 +764,7 @@ def test_the_bookings_own_before_the_projects_before_the_apps(
     assert whole(tenant, booking)["event_notifications"] == expected
 
 
-def test_notifications_are_those_of_the_moment(tenant: Tenant, ada: Any) -> None:
+def test_notifications_are_copied_at_creation(tenant: Tenant, ada: Any) -> None:
     """The app's are made for every booking made afterwards, and for none made before."""
     path = f"/apps/{tenant.app.slug}"
     made = [tenant.book(resource_id=ada["id"], **NINE).data]
@@ -810,7 +812,7 @@ def test_includes_of_the_answer(tenant: Tenant, ada: Any) -> None:
     )
 
 
-def test_an_unknown_include_leaves_nothing_behind(tenant: Tenant, ada: Any) -> None:
+def test_unknown_include_creates_nothing(tenant: Tenant, ada: Any) -> None:
     body = {"resource_id": ada["id"], "what": "A", "customer": MARTY, **NINE}
 
     answer = tenant.post("/bookings?include=everything", body)
@@ -844,7 +846,7 @@ def test_unknown_keys_are_ignored(tenant: Tenant, ada: Any) -> None:
     ],
 )
 @pytest.mark.parametrize("by", ["booking", "event"])
-def test_touching_is_fine_overlapping_is_not(
+def test_touching_bookings_are_allowed_and_overlaps_refused(
     tenant: Tenant, ada: Any, calendar: str, by: str, start: str, end: str, status: int
 ) -> None:
     if by == "booking":
@@ -866,7 +868,7 @@ def test_touching_is_fine_overlapping_is_not(
         assert count_rows() == rows
 
 
-def test_a_taken_slot_whole(tenant: Tenant, ada: Any, calendar: str) -> None:
+def test_whole_refusal_of_a_taken_slot(tenant: Tenant, ada: Any, calendar: str) -> None:
     tenant.book(resource_id=ada["id"], **NINE)
     tenant.make_event(calendar, **moved(2))
 
@@ -910,7 +912,7 @@ def test_alternatives_are_never_in_the_past(tenant: Tenant, ada: Any) -> None:
     )
 
 
-def test_alternatives_at_the_end_of_time(tenant: Tenant, ada: Any) -> None:
+def test_alternatives_at_the_last_date(tenant: Tenant, ada: Any) -> None:
     """The fortnight to look through reaches beyond 2199."""
     late = {"start": "2199-12-30T09:00:00Z", "end": "2199-12-30T10:00:00Z"}
     tenant.book(resource_id=ada["id"], **late)
@@ -928,7 +930,7 @@ def test_alternatives_at_the_end_of_time(tenant: Tenant, ada: Any) -> None:
     ("first", "second", "status"),
     [(False, False, 409), (True, False, 409), (False, True, 201), (True, True, 201)],
 )
-def test_who_may_overlap_still_blocks_the_others(
+def test_double_booking_still_blocks_others(
     tenant: Tenant, ada: Any, first: bool, second: bool, status: int
 ) -> None:
     """allow_double_bookings leaves out the booking's own check, and nobody else's."""
@@ -953,16 +955,16 @@ def test_who_may_overlap_still_blocks_the_others(
         }
 
 
-def test_drafts_block_nothing(tenant: Tenant, ada: Any) -> None:
+def test_drafts_do_not_block(tenant: Tenant, ada: Any) -> None:
     draft = tenant.book(resource_id=ada["id"], action="create", **NINE)
     over_it = tenant.book(resource_id=ada["id"], **NINE)
     over_a_booking = tenant.book(resource_id=ada["id"], action="create", **NINE)
 
     assert [answer.status for answer in (draft, over_it, over_a_booking)] == [201, 201, 201]
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
-def test_rules_of_a_resource_do_not_bind_by_default(tenant: Tenant) -> None:
+def test_rules_of_a_resource_are_not_enforced_by_default(tenant: Tenant) -> None:
     closed = tenant.make_resource(availability_constraints=[{"block_weekdays": {}}])["id"]
 
     free, enforced = (
@@ -973,7 +975,7 @@ def test_rules_of_a_resource_do_not_bind_by_default(tenant: Tenant) -> None:
     assert (free.status, enforced.status) == (201, 409)
 
 
-def test_other_resources_are_not_concerned(tenant: Tenant, ada: Any) -> None:
+def test_bookings_of_other_resources_do_not_conflict(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob")["id"]
     tenant.book(resource_id=ada["id"], **NINE)
 
@@ -981,7 +983,7 @@ def test_other_resources_are_not_concerned(tenant: Tenant, ada: Any) -> None:
 
 
 # --- The log --------------------------------------------------------------------------------------
-def test_making_is_the_first_line_of_the_history(tenant: Tenant, ada: Any) -> None:
+def test_creation_is_the_first_log_entry(tenant: Tenant, ada: Any) -> None:
     member = tenant.member("owner@example.com")
     project = tenant.make_project(ada["id"])["id"]
     body = {"what": "A", "customer": MARTY, "project_id": project}
@@ -1004,7 +1006,7 @@ def test_making_is_the_first_line_of_the_history(tenant: Tenant, ada: Any) -> No
     assert found[1][0]["actor"].startswith("widget key ")
 
 
-def test_the_answer_says_where_and_when(tenant: Tenant, ada: Any) -> None:
+def test_response_has_place_and_time(tenant: Tenant, ada: Any) -> None:
     project = tenant.make_project(ada["id"])["id"]
     headers = {"Service-Timezone": BERLIN}
     body = {"what": "Check-up", "customer": MARTY, "project_id": project, **NINE}

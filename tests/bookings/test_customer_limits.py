@@ -46,7 +46,7 @@ def by_policy(policy: str, limit: int) -> tuple[int, Any]:
     return 409, {"code": "policy", "policy": policy, "limit": limit}
 
 
-def test_so_many_bookings_a_day_for_a_customer(tenant: Tenant) -> None:
+def test_limit_of_bookings_per_customer_and_day(tenant: Tenant) -> None:
     desk = Desk(tenant, {"max_per_customer_per_day": 2})
     made = [desk.book(span("08:00", "09:00")), desk.book(NINE, resource_id=desk.ben)]
 
@@ -92,9 +92,7 @@ def test_spellings_and_tags_of_an_address_are_one_customer(
         ("marty.mcfly@example.com", "martymcfly@example.com"),
     ],
 )
-def test_addresses_that_look_alike_are_two_customers(
-    tenant: Tenant, first: str, second: str
-) -> None:
+def test_lookalike_addresses_are_two_customers(tenant: Tenant, first: str, second: str) -> None:
     desk = Desk(tenant, {PER_DAY: 1, OPEN: 1})
     times = (NINE, span("12:00", "13:00"))
 
@@ -108,7 +106,7 @@ def test_addresses_that_look_alike_are_two_customers(
     assert sorted(emails) == sorted([first, second])
 
 
-def test_so_many_open_bookings_for_a_customer(tenant: Tenant) -> None:
+def test_limit_of_open_bookings_per_customer(tenant: Tenant) -> None:
     desk = Desk(tenant, {"max_open_per_customer": 1})
     first = desk.book(NINE).data
 
@@ -124,14 +122,14 @@ def test_so_many_open_bookings_for_a_customer(tenant: Tenant) -> None:
     ("action", "status"),
     [("complete", 409), ("cancel", 201), ("cancel_by_customer", 201)],
 )
-def test_a_day_counts_what_takes_place(tenant: Tenant, action: str, status: int) -> None:
+def test_day_limit_ignores_cancelled_bookings(tenant: Tenant, action: str, status: int) -> None:
     desk = Desk(tenant, {PER_DAY: 1})
     act(tenant, desk.book(NINE).data, action)
 
     assert desk.book(span("12:00", "13:00")).status == status
 
 
-def test_requests_count_and_declined_ones_do_not(tenant: Tenant) -> None:
+def test_requests_count_until_declined(tenant: Tenant) -> None:
     desk = Desk(tenant, {PER_DAY: 1}, booking={"graph": "confirm_decline"})
     asked = desk.book(NINE).data
 
@@ -158,7 +156,7 @@ def test_other_projects_and_apps_do_not_count(
     assert [answer.status for answer in answers] == [201] * 3
 
 
-def test_the_day_is_that_of_the_resource(tenant: Tenant) -> None:
+def test_day_is_in_the_zone_of_the_resource(tenant: Tenant) -> None:
     desk = Desk(tenant, {PER_DAY: 1})
     tenant.put(f"/resources/{desk.ada}", {"timezone": "Pacific/Auckland"})
     late = {"start": "2026-11-24T23:00:00+13:00", "end": "2026-11-24T23:30:00+13:00"}
@@ -170,7 +168,7 @@ def test_the_day_is_that_of_the_resource(tenant: Tenant) -> None:
     assert [answer.status for answer in answers] == [201, 201, 409]
 
 
-def test_rules_that_are_not_enforced_include_these(tenant: Tenant) -> None:
+def test_unenforced_rules_skip_customer_limits(tenant: Tenant) -> None:
     desk = Desk(tenant, {PER_DAY: 1, OPEN: 1, "enforce_availability": False})
 
     answers = [desk.book(NINE), desk.book(span("12:00", "13:00"))]
@@ -199,7 +197,7 @@ def test_every_customer_of_a_booking_counts(tenant: Tenant) -> None:
     assert (both.status, refusal(answer)) == (201, by_policy(OPEN, 1))
 
 
-def test_a_move_to_a_full_day_is_refused(tenant: Tenant) -> None:
+def test_reschedule_to_a_full_day_is_refused(tenant: Tenant) -> None:
     desk = Desk(tenant, {PER_DAY: 1, OPEN: 2})
     desk.book(NINE)
     second = desk.book(span("09:00", "10:00", TOMORROW)).data["id"]
@@ -215,7 +213,7 @@ def test_a_move_to_a_full_day_is_refused(tenant: Tenant) -> None:
 @pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_locked", [True, False], ids=["locked", "control"])
-def test_a_move_waits_for_another_of_the_same_customer(
+def test_concurrent_reschedules_of_a_customer_are_serialised(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, is_locked: bool
 ) -> None:
     """Both to the same day, with a resource each; the first one is not committed yet."""
@@ -249,7 +247,7 @@ def test_a_move_waits_for_another_of_the_same_customer(
     )
 
 
-def test_seats_count(tenant: Tenant) -> None:
+def test_seats_count_towards_the_limit(tenant: Tenant) -> None:
     desk = Desk(tenant, {OPEN: 1}, booking={"graph": "group_customer"})
     groups = [
         tenant.post(
@@ -285,7 +283,7 @@ def test_seats_count(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("key", [PER_DAY, OPEN])
-def test_a_booking_that_waits_for_its_code_counts(tenant: Tenant, key: str) -> None:
+def test_unverified_booking_counts_towards_the_limit(tenant: Tenant, key: str) -> None:
     desk = Desk(tenant, {key: 1, "verify_email": True})
     desk.tenant.put(f"/projects/{desk.project}", {"availability": {"length": "1 hour"}})
     page = tenant.widget()
@@ -303,7 +301,7 @@ def test_a_booking_that_waits_for_its_code_counts(tenant: Tenant, key: str) -> N
 
 
 @pytest.mark.parametrize("key", [PER_DAY, OPEN])
-def test_a_stored_value_that_is_no_number(tenant: Tenant, key: str) -> None:
+def test_invalid_stored_limit_is_refused(tenant: Tenant, key: str) -> None:
     desk = Desk(tenant, {})
     Project.objects.filter(id=desk.project).update(settings={key: "many"})
 

@@ -1,6 +1,6 @@
 """What is deleted or changed while another request is using it: one of the two comes first.
 
-`held_up` stops a request at a statement, so that the order of the two is no matter of chance.
+`paused_request` stops a request at a statement, so that the order of the two is fixed.
 """
 
 from collections import Counter
@@ -35,78 +35,78 @@ def in_pairs(answers: list[Answer]) -> Counter[tuple[str, str]]:
     return Counter(zip(outcomes[:half], outcomes[half:], strict=True))
 
 
-def test_a_resource_is_booked_or_deleted(lock_alone: LiveTenant) -> None:
-    outcomes = race_booking_with_deletion(lock_alone)
+def test_concurrent_booking_and_deletion_of_a_resource(lock_only: LiveTenant) -> None:
+    outcomes = race_booking_with_deletion(lock_only)
 
     assert outcomes.keys() <= {("201", "409 in_use"), ("422 invalid", "204")}
     assert outcomes.total() == 8
 
 
-def test_control_without_lock_a_deleted_resource_is_booked(
+def test_control_without_lock_deleted_resource_is_booked(
     unguarded_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     (resource,) = unguarded_tenant.make_resources(1)
     book = unguarded_tenant.booking(resource_id=resource, **span(10))
     writes = 'INSERT INTO "availability_event"'
 
-    with unguarded_tenant.held_up(book, at=writes, folder=tmp_path, unlocked=True) as booked:
+    with unguarded_tenant.paused_request(book, at=writes, folder=tmp_path, unlocked=True) as booked:
         deleted = unguarded_tenant.call("DELETE", f"/resources/{resource}")
 
     assert (booked.result().outcome, deleted.outcome) == ("201", "204")
 
 
 # What a request has looked up may be gone when it comes to lock it.
-def test_a_booking_held_up_before_its_lock_finds_the_resource_deleted(
+def test_booking_delayed_before_lock_finds_resource_deleted(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     (resource,) = faulty_tenant.make_resources(1)
     book = faulty_tenant.booking(resource_id=resource, **span(10))
 
-    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+    with faulty_tenant.paused_request(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
         deleted = faulty_tenant.call("DELETE", f"/resources/{resource}")
 
     assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
 
 
-def test_a_booking_held_up_before_its_lock_finds_the_calendar_deleted(
+def test_booking_delayed_before_lock_finds_calendar_deleted(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     calendar = make_second_calendar(faulty_tenant)
     book = faulty_tenant.booking(calendar_id=calendar, **span(10))
 
-    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+    with faulty_tenant.paused_request(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
         deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
 
     assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
 
 
-def test_an_event_held_up_before_its_lock_finds_the_calendar_deleted(
+def test_event_delayed_before_lock_finds_calendar_deleted(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     calendar = make_second_calendar(faulty_tenant)
     event = {"calendar_id": calendar, "what": "By hand", **span(10)}
     add = faulty_tenant.request("POST", "/events", event)
 
-    with faulty_tenant.held_up(add, at=faulty_tenant.first_lock, folder=tmp_path) as added:
+    with faulty_tenant.paused_request(add, at=faulty_tenant.first_lock, folder=tmp_path) as added:
         deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
 
     assert (added.result().outcome, deleted.outcome) == ("422 invalid", "204")
 
 
-def test_a_booking_held_up_before_its_lock_finds_the_project_deleted(
+def test_booking_delayed_before_lock_finds_project_deleted(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     project = faulty_tenant.make_project(faulty_tenant.make_resources(1), "mutual")
     book = faulty_tenant.booking(project_id=project, **span(10))
 
-    with faulty_tenant.held_up(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
+    with faulty_tenant.paused_request(book, at=faulty_tenant.first_lock, folder=tmp_path) as booked:
         deleted = faulty_tenant.call("DELETE", f"/projects/{project}")
 
     assert (booked.result().outcome, deleted.outcome) == ("422 invalid", "204")
 
 
 @pytest.mark.postgresql  # on SQLite the deletion would wait at its first statement
-def test_the_deletion_of_a_project_waits_for_a_booking_that_is_being_made(
+def test_project_deletion_waits_for_a_concurrent_booking(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     project = faulty_tenant.make_project(faulty_tenant.make_resources(1), "mutual")
@@ -116,7 +116,7 @@ def test_the_deletion_of_a_project_waits_for_a_booking_that_is_being_made(
 
     with (
         ThreadPoolExecutor(1) as pool,
-        faulty_tenant.held_up(book, at=writes, folder=tmp_path) as booked,
+        faulty_tenant.paused_request(book, at=writes, folder=tmp_path) as booked,
     ):
         deleted = pool.submit(call, faulty_tenant.service.url, delete)
         faulty_tenant.wait_for_a_waiter()
@@ -124,7 +124,7 @@ def test_the_deletion_of_a_project_waits_for_a_booking_that_is_being_made(
     assert (booked.result().outcome, deleted.result().outcome) == ("201", "409 in_use")
 
 
-def test_a_change_held_up_before_its_lock_keeps_what_another_changed(
+def test_update_delayed_before_lock_keeps_concurrent_update(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     calendar = faulty_tenant.make_resource()["calendars"][0]["id"]
@@ -132,14 +132,16 @@ def test_a_change_held_up_before_its_lock_keeps_what_another_changed(
     path = f"/events/{faulty_tenant.call('POST', '/events', given).data['id']}"
     rename = faulty_tenant.request("PUT", path, {"what": "Changed"})
 
-    with faulty_tenant.held_up(rename, at=faulty_tenant.first_lock, folder=tmp_path) as renamed:
+    with faulty_tenant.paused_request(
+        rename, at=faulty_tenant.first_lock, folder=tmp_path
+    ) as renamed:
         faulty_tenant.call("PUT", path, {"busy": False})
 
     event = faulty_tenant.call("GET", path).data
     assert (renamed.result().outcome, event["what"], event["busy"]) == ("200", "Changed", False)
 
 
-def test_a_change_held_up_before_its_lock_does_not_bring_a_deleted_event_back(
+def test_update_delayed_before_lock_does_not_restore_event(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     calendar = faulty_tenant.make_resource()["calendars"][0]["id"]
@@ -147,7 +149,9 @@ def test_a_change_held_up_before_its_lock_does_not_bring_a_deleted_event_back(
     event = faulty_tenant.call("POST", "/events", given).data["id"]
     change = faulty_tenant.request("PUT", f"/events/{event}", {"what": "Changed"})
 
-    with faulty_tenant.held_up(change, at=faulty_tenant.first_lock, folder=tmp_path) as changed:
+    with faulty_tenant.paused_request(
+        change, at=faulty_tenant.first_lock, folder=tmp_path
+    ) as changed:
         deleted = faulty_tenant.call("DELETE", f"/events/{event}")
 
     found = faulty_tenant.call("GET", f"/events/{event}")
@@ -156,14 +160,14 @@ def test_a_change_held_up_before_its_lock_does_not_bring_a_deleted_event_back(
 
 
 @pytest.mark.postgresql  # on SQLite a change keeps all other writers out from its beginning
-def test_a_change_held_up_before_its_write_does_not_bring_a_deleted_calendar_back(
+def test_update_delayed_before_write_does_not_restore_calendar(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     calendar = make_second_calendar(faulty_tenant)
     change = faulty_tenant.request("PUT", f"/calendars/{calendar}", {"name": "Changed"})
     writes = 'UPDATE "availability_calendar"'
 
-    with faulty_tenant.held_up(change, at=writes, folder=tmp_path) as changed:
+    with faulty_tenant.paused_request(change, at=writes, folder=tmp_path) as changed:
         deleted = faulty_tenant.call("DELETE", f"/calendars/{calendar}")
 
     found = faulty_tenant.call("GET", f"/calendars/{calendar}")
@@ -172,7 +176,7 @@ def test_a_change_held_up_before_its_write_does_not_bring_a_deleted_calendar_bac
 
 
 @pytest.mark.postgresql  # SQLite looks only once it is alone
-def test_a_booking_that_waits_for_its_lock_finds_the_calendar_deleted(
+def test_booking_waiting_for_lock_finds_calendar_deleted(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     """The deletion has its locks; what the booking sees when it gets them is not what it saw."""
@@ -183,7 +187,7 @@ def test_a_booking_that_waits_for_its_lock_finds_the_calendar_deleted(
 
     with (
         ThreadPoolExecutor(1) as pool,
-        faulty_tenant.held_up(delete, at=writes, folder=tmp_path) as deleted,
+        faulty_tenant.paused_request(delete, at=writes, folder=tmp_path) as deleted,
     ):
         booked = pool.submit(call, faulty_tenant.service.url, book)
         faulty_tenant.wait_for_a_waiter()
@@ -192,14 +196,14 @@ def test_a_booking_that_waits_for_its_lock_finds_the_calendar_deleted(
 
 
 @pytest.mark.postgresql
-def test_a_round_robin_booking_passes_over_a_resource_deleted_meanwhile(
+def test_round_robin_skips_a_concurrently_deleted_resource(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     first, second = faulty_tenant.make_resources(2)
     project = faulty_tenant.make_project([first, second], "roundrobin_prioritized")
     book = faulty_tenant.booking(project_id=project, **span(10))
 
-    with faulty_tenant.held_up(book, at="FOR NO KEY UPDATE", folder=tmp_path) as booked:
+    with faulty_tenant.paused_request(book, at="FOR NO KEY UPDATE", folder=tmp_path) as booked:
         deleted = faulty_tenant.call("DELETE", f"/resources/{first}")
 
     assert (booked.result().outcome, deleted.outcome) == ("201", "204")
@@ -223,7 +227,7 @@ def race_booking_with_event(tenant: LiveTenant, pairs: int = 8) -> Counter[tuple
     return in_pairs(tenant.race_each([*books, *events]))
 
 
-def test_an_event_by_hand_comes_before_or_after_a_booking(live_tenant: LiveTenant) -> None:
+def test_concurrent_event_and_booking_are_serialised(live_tenant: LiveTenant) -> None:
     """It may overlap anything, so both orders are legal; there is no control that could differ."""
     outcomes = race_booking_with_event(live_tenant)
 
@@ -231,7 +235,7 @@ def test_an_event_by_hand_comes_before_or_after_a_booking(live_tenant: LiveTenan
     assert outcomes.total() == 8
 
 
-def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
+def test_concurrently_deleted_booking_does_not_stop_completion(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is gone between being listed as due and being locked."""
@@ -251,7 +255,7 @@ def test_a_booking_completed_and_hidden_by_hand_does_not_stop_the_timer(
     assert tenant.get(f"/bookings/{made[1]}").data["state"] == "completed"
 
 
-def test_a_booking_that_outlives_its_calendar_still_blocks(tenant: Tenant) -> None:
+def test_booking_of_a_deleted_calendar_blocks(tenant: Tenant) -> None:
     """It had ended, so the calendar could go; it was not completed, so it can be moved."""
     resource = tenant.make_resource()["id"]
     calendar = tenant.post("/calendars", {"resource_id": resource, "name": "Second"}).data["id"]

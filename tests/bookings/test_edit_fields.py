@@ -70,7 +70,7 @@ BOTH = [
         ),
     ],
 )
-def test_the_words_of_the_event(
+def test_texts_of_the_event(
     tenant: Tenant, booking: Any, clock: Any, body: Any, changed: Any, mails: Any
 ) -> None:
     before = whole(tenant, booking)
@@ -135,7 +135,7 @@ def test_the_words_of_the_event(
         ),
     ],
 )
-def test_customers(
+def test_updates_of_customers(
     tenant: Tenant,
     booking: Any,
     clock: Any,
@@ -195,7 +195,7 @@ def test_a_customer_is_found_by_id(tenant: Tenant, booking: Any) -> None:
         ),
     ],
 )
-def test_values_that_are_wrong_change_nothing(
+def test_wrong_values_change_nothing(
     tenant: Tenant, booking: Any, body: Any, errors: dict[str, str]
 ) -> None:
     before = whole(tenant, booking)
@@ -207,7 +207,7 @@ def test_values_that_are_wrong_change_nothing(
     assert whole(tenant, booking) == before
 
 
-def test_two_entries_for_one_customer(tenant: Tenant, booking: Any) -> None:
+def test_repeated_customer_is_refused(tenant: Tenant, booking: Any) -> None:
     marty, _ = whole(tenant, booking)["customers"]
 
     answer = put(tenant, booking, {"customers": [{"name": "A"}, {"id": marty["id"], "name": "B"}]})
@@ -220,7 +220,7 @@ def test_two_entries_for_one_customer(tenant: Tenant, booking: Any) -> None:
 
 
 # --- What can't -----------------------------------------------------------------------------------
-def test_what_get_shows_may_be_sent_back(tenant: Tenant, booking: Any) -> None:
+def test_response_of_get_can_be_sent_back(tenant: Tenant, booking: Any) -> None:
     includes = "logs,series,bulked_bookings,seats,resource.calendars,provider_event"
     shown = tenant.get(f"/bookings/{booking['id']}?include={includes}").data
 
@@ -245,7 +245,7 @@ def test_what_get_shows_may_be_sent_back(tenant: Tenant, booking: Any) -> None:
         {"resource.calendars": []},
     ],
 )
-def test_other_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> None:
+def test_unknown_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> None:
     before = whole(tenant, booking)
 
     answer = put(tenant, booking, {"what": "Cleaning", **others})
@@ -257,7 +257,7 @@ def test_other_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> No
     assert whole(tenant, booking) == before
 
 
-def test_nothing_new_leaves_no_trace(tenant: Tenant, booking: Any) -> None:
+def test_update_without_changes_writes_no_log(tenant: Tenant, booking: Any) -> None:
     before = whole(tenant, booking)
 
     body = {"what": "Meeting", "where": None, "customers": before["customers"], "outcome": None}
@@ -268,7 +268,7 @@ def test_nothing_new_leaves_no_trace(tenant: Tenant, booking: Any) -> None:
     assert updates(booking) == []
 
 
-def test_who_may_not(tenant: Tenant, booking: Any, ada: Any) -> None:
+def test_permissions_of_each_role(tenant: Tenant, booking: Any, ada: Any) -> None:
     bob = tenant.make_resource("Bob", email="bob@example.com")
     widget, other = tenant.widget(), Caller(bob["api_token"], user="bob@example.com")
     own = Caller(ada["api_token"], user="ada@example.com")
@@ -279,7 +279,7 @@ def test_who_may_not(tenant: Tenant, booking: Any, ada: Any) -> None:
 
 
 # --- Groups, and what is over ---------------------------------------------------------------------
-def test_a_groups_words_are_its_seats_too(tenant: Tenant, ada: Any) -> None:
+def test_texts_of_a_group_apply_to_its_seats(tenant: Tenant, ada: Any) -> None:
     group = make_group(tenant, ada)
     seats = [seat_in(tenant, group, customer) for customer in (ANN, BOB)]
     gone = seat_in(tenant, make_group(tenant, ada, **span("11:00", "12:00")), ANN)
@@ -300,7 +300,7 @@ def test_a_groups_words_are_its_seats_too(tenant: Tenant, ada: Any) -> None:
     assert [len(logged(tenant, seat)) for seat in (group, *seats, gone)] == [1, 1, 1, 0]
 
 
-def test_companions_get_the_words_too(tenant: Tenant, ada: Any) -> None:
+def test_texts_apply_to_companion_events(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(ada["id"], bob["id"], availability={"mode": "mutual"})["id"]
     booking = tenant.book(project_id=project, **NINE).data
@@ -311,7 +311,7 @@ def test_companions_get_the_words_too(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("end", ["cancel", "complete", "over"])
-def test_what_is_over_is_corrected_without_a_mail(
+def test_update_of_an_ended_booking_sends_no_mail(
     tenant: Tenant, booking: Any, clock: Any, end: str
 ) -> None:
     if end == "over":
@@ -328,7 +328,7 @@ def test_what_is_over_is_corrected_without_a_mail(
 
 # --- Webhooks -------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("expanded_calls")
-def test_only_webhooks_that_name_it_hear_of_an_update(tenant: Tenant, booking: Any) -> None:
+def test_only_subscribed_webhooks_get_updates(tenant: Tenant, booking: Any) -> None:
     urls = {
         "https://example.com/any": {},
         "https://example.com/updates": {"kinds": ["booking.updated"]},
@@ -356,7 +356,7 @@ def test_only_webhooks_that_name_it_hear_of_an_update(tenant: Tenant, booking: A
     assert '"description":"Words"' in calls.values_list(CALL_BODY, flat=True)[0]
 
 
-def test_kinds_are_known_names(tenant: Tenant) -> None:
+def test_unknown_kinds_are_refused(tenant: Tenant) -> None:
     body = {"url": "https://example.com/a"}
 
     refused = tenant.post("/webhooks", {**body, "kinds": ["booking.gone"]})

@@ -52,11 +52,11 @@ def on(day: int) -> dict[str, str]:
     return span("09:00", "10:00", f"2026-12-{day:02}")
 
 
-def test_everybody_in_turn(tenant: Tenant) -> None:
+def test_bookings_take_turns(tenant: Tenant) -> None:
     assert Practice(tenant).book_days(1, 2, 3, 4) == ["Ada", "Ben", "Cy", "Ada"]
 
 
-def test_who_was_chosen_by_name_counts(tenant: Tenant) -> None:
+def test_named_resource_counts_as_a_turn(tenant: Tenant) -> None:
     practice = Practice(tenant)
     practice.book(on(1), resource_id=practice.ids["Ada"])
     practice.book(on(2), resource_id=practice.ids["Ada"])
@@ -65,14 +65,14 @@ def test_who_was_chosen_by_name_counts(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize(("action", "then"), [("cancel", "Ada"), ("complete", "Ben")])
-def test_what_was_cancelled_does_not_count(tenant: Tenant, action: str, then: str) -> None:
+def test_cancelled_bookings_do_not_count(tenant: Tenant, action: str, then: str) -> None:
     practice = Practice(tenant)
     act(tenant, practice.ask(on(1)).data, action)
 
     assert practice.book(on(2)) == then
 
 
-def test_weights(tenant: Tenant) -> None:
+def test_weights_share_bookings(tenant: Tenant) -> None:
     practice = Practice(tenant)
     practice.change(weights={practice.ids["Ada"]: 2, practice.ids["Cy"]: 0})
 
@@ -82,7 +82,7 @@ def test_weights(tenant: Tenant) -> None:
     assert (booked, named) == ({"Ada": 6, "Ben": 3}, "Cy")
 
 
-def test_who_is_not_free_is_passed_over_and_catches_up(tenant: Tenant) -> None:
+def test_busy_resource_is_skipped_and_catches_up(tenant: Tenant) -> None:
     practice = Practice(tenant)
     calendar = practice.resources["Ada"]["calendars"][0]["id"]
     tenant.make_event(calendar, "2026-12-01T00:00:00Z", "2026-12-05T00:00:00Z")
@@ -92,7 +92,7 @@ def test_who_is_not_free_is_passed_over_and_catches_up(tenant: Tenant) -> None:
     assert booked == ["Ben", "Cy", "Ben", "Cy", "Ada", "Ada", "Ada"]
 
 
-def test_calibration(tenant: Tenant, time_machine: Any) -> None:
+def test_calibrate_from_restarts_the_count(tenant: Tenant, time_machine: Any) -> None:
     practice = Practice(tenant)
     practice.book(on(1), resource_id=practice.ids["Ada"])
     practice.book(on(2), resource_id=practice.ids["Ben"])
@@ -116,7 +116,7 @@ def test_a_hold_takes_a_turn_until_it_expires(tenant: Tenant, time_machine: Any)
     assert practice.book(on(4)) == "Ben"
 
 
-def test_slots_name_whose_turn_it_is(tenant: Tenant) -> None:
+def test_slots_name_the_next_resource(tenant: Tenant) -> None:
     practice = Practice(tenant)
     practice.book(NINE)
     practice.change(weights={practice.ids["Ben"]: 0}, to="3 days")
@@ -127,7 +127,7 @@ def test_slots_name_whose_turn_it_is(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("caller", ["server", "widget"])
-def test_without_weight_nobody_is_offered_and_booked(tenant: Tenant, caller: str) -> None:
+def test_zero_weights_offer_nothing(tenant: Tenant, caller: str) -> None:
     practice = Practice(tenant)
     practice.change(weights=dict.fromkeys(practice.ids.values(), 0))
     by = tenant.widget() if caller == "widget" else tenant
@@ -139,7 +139,7 @@ def test_without_weight_nobody_is_offered_and_booked(tenant: Tenant, caller: str
     assert (slots, answer.status, answer.json["code"]) == ([], 409, "not_available")
 
 
-def test_a_series_goes_to_whose_turn_it_is(tenant: Tenant) -> None:
+def test_series_goes_to_the_next_resource(tenant: Tenant) -> None:
     practice = Practice(tenant)
     practice.book(on(1))
 
@@ -149,7 +149,7 @@ def test_a_series_goes_to_whose_turn_it_is(tenant: Tenant) -> None:
     assert (answer.status, list(rows), practice.book(on(9))) == (201, ["Ben"] * 4, "Cy")
 
 
-def test_explain_says_whose_turn_it_is(tenant: Tenant) -> None:
+def test_explain_shows_turns(tenant: Tenant) -> None:
     practice = Practice(tenant)
     practice.book_days(1, 2)
     practice.change(weights={practice.ids["Ben"]: 0, practice.ids["Cy"]: 3})
@@ -174,7 +174,7 @@ def test_explain_says_whose_turn_it_is(tenant: Tenant) -> None:
     }
 
 
-def test_all_free_is_another_name_of_exclusive(tenant: Tenant) -> None:
+def test_all_free_is_an_alias_of_exclusive(tenant: Tenant) -> None:
     practice = Practice(tenant, mode="all_free", to="2 days")
 
     slots = tenant.post("/availability", {"project_id": practice.project}).data
@@ -208,7 +208,7 @@ ID = "01a1f84a-95c0-8000-8000-000000000001"
         ),
     ],
 )
-def test_values_that_are_wrong(tenant: Tenant, given: Any, errors: dict[str, Any]) -> None:
+def test_wrong_values_are_refused(tenant: Tenant, given: Any, errors: dict[str, Any]) -> None:
     project = tenant.make_project()
 
     answers = [
@@ -221,7 +221,7 @@ def test_values_that_are_wrong(tenant: Tenant, given: Any, errors: dict[str, Any
     assert [answer.json["errors"] for answer in answers] == [prefixed, errors]
 
 
-def test_so_many_weights(tenant: Tenant) -> None:
+def test_number_of_weights_is_limited(tenant: Tenant) -> None:
     project = tenant.make_project()["id"]
     keys = [f"01a1f84a-95c0-8000-8000-{number:012}" for number in range(501)]
 
@@ -234,7 +234,9 @@ def test_so_many_weights(tenant: Tenant) -> None:
     assert len(Project.objects.get(id=project).availability["weights"]) == 500
 
 
-def test_ids_of_another_app_tell_nothing(tenant: Tenant, make_tenant: Callable[[], Tenant]) -> None:
+def test_weights_of_foreign_ids_are_ignored(
+    tenant: Tenant, make_tenant: Callable[[], Tenant]
+) -> None:
     practice = Practice(tenant)
     foreign = make_tenant().make_resource("Eve")["id"]
     practice.change(weights={foreign: 9})

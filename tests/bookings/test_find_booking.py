@@ -73,7 +73,7 @@ def by_orm(booking: Booking, includes: list[Include]) -> Any:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize("names", [*([name] for name in INCLUDES), list(INCLUDES)], ids=str)
-def test_same_as_by_the_orm(bookings: list[Booking], names: list[str]) -> None:
+def test_find_booking_equals_the_orm(bookings: list[Booking], names: list[str]) -> None:
     includes = [INCLUDES[name] for name in names]
 
     for booking in bookings:
@@ -83,7 +83,7 @@ def test_same_as_by_the_orm(bookings: list[Booking], names: list[str]) -> None:
         assert booking_record(found, includes, "UTC") == by_orm(booking, includes)
 
 
-def test_only_of_the_app(bookings: list[Booking], make_tenant: Any) -> None:
+def test_find_booking_is_scoped_to_the_app(bookings: list[Booking], make_tenant: Any) -> None:
     booking = bookings[0]
     deleted = bookings[1]
     Booking.objects.filter(id=deleted.id).update(deleted_at=deleted.created_at)

@@ -71,7 +71,7 @@ def count_windows(service: Service, kind: str) -> int:
     return dict(Rows(service).read(WINDOWS)).get(kind, 0)
 
 
-def test_a_flood_from_one_address(service: Service) -> None:
+def test_flood_from_one_address_is_limited(service: Service) -> None:
     app = FloodedApp(service)
     mails = Rows(service).read(MAILS)[0][0]
 
@@ -86,7 +86,7 @@ def test_a_flood_from_one_address(service: Service) -> None:
     assert Rows(service).read(MAILS)[0][0] - mails == 2 * made
 
 
-def test_without_the_limit_the_flood_books_everything(service: Service) -> None:
+def test_control_without_limit_flood_books_everything(service: Service) -> None:
     """The control."""
     app = FloodedApp(service, **{PER_ADDRESS: 0, PER_APP: 0})
 
@@ -108,18 +108,16 @@ def flood_from_many(service: Service, per_minute: int, addresses: int) -> None:
     assert 1 <= int(refused.headers["Retry-After"]) <= 60
 
 
-def test_a_flood_from_many_addresses(service: Service) -> None:
+def test_flood_from_many_addresses_is_limited(service: Service) -> None:
     flood_from_many(service, 30, 60)
 
 
 @pytest.mark.deep
-def test_a_flood_from_ten_thousand_addresses(service: Service) -> None:
+def test_flood_from_ten_thousand_addresses_is_limited(service: Service) -> None:
     flood_from_many(service, 60, 10_000)
 
 
-def test_the_good_customer_books_in_the_next_minute(
-    tenant: Tenant, clock: Any, settings: Any
-) -> None:
+def test_honest_customer_books_a_minute_later(tenant: Tenant, clock: Any, settings: Any) -> None:
     settings.TRUSTED_PROXIES = 1
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {PER_APP: 5}})
     ada = tenant.make_resource("Ada")

@@ -62,17 +62,17 @@ def words_in(language: str) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize("language", list(WORDS))
-def test_words_in_each_language(language: str) -> None:
+def test_dates_and_times_in_each_language(language: str) -> None:
     assert words_in(language) == WORDS[language]
 
 
-def test_a_line_does_not_end_within_a_time() -> None:
+def test_times_have_no_line_breaks() -> None:
     with translation.override("ar"):
         assert time_words(datetime(2031, 3, 3, 15, 5)) == "3:05\u00a0م"
 
 
 @pytest.mark.parametrize("languages", list(permutations(["ar", "ja", "pl"])))
-def test_one_language_leaves_the_others_as_they_are(
+def test_formatting_one_language_does_not_affect_others(
     languages: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Babel 2.18 alone writes Japanese months into Arabic dates (python-babel/babel#1234)."""
@@ -88,7 +88,7 @@ def test_one_language_leaves_the_others_as_they_are(
     ("seconds", "words"),
     [(None, ""), (0, ""), (45, "45 s"), (3600, "1 h"), (93_784, "26 h 3 min 4 s")],
 )
-def test_lengths(seconds: int | None, words: str) -> None:
+def test_lengths_in_words(seconds: int | None, words: str) -> None:
     assert length_words(seconds) == words
 
 
@@ -107,7 +107,7 @@ def test_lengths(seconds: int | None, words: str) -> None:
         (7, ["7"] * 4),
     ],
 )
-def test_notice_periods(limit: Any, words: list[str | None]) -> None:
+def test_notice_periods_in_words(limit: Any, words: list[str | None]) -> None:
     for language, expected in zip(["en", "de", "ar", "pl"], words, strict=True):
         with translation.override(language):
             assert expected in (None, notice_words(limit))
@@ -126,7 +126,7 @@ def test_notice_periods(limit: Any, words: list[str | None]) -> None:
         ("a" * 5000, []),
     ],
 )
-def test_accepted_languages(header: str, languages: list[str]) -> None:
+def test_accepted_languages_of_a_header(header: str, languages: list[str]) -> None:
     assert accepted_languages(header) == languages
 
 
@@ -145,7 +145,7 @@ def test_accepted_languages(header: str, languages: list[str]) -> None:
         ([], ["00:05", "09:05", "12:05", "15:05"]),
     ],
 )
-def test_english_clock_is_that_of_the_region(accepted: list[str], words: list[str]) -> None:
+def test_english_clock_follows_the_region(accepted: list[str], words: list[str]) -> None:
     moments = [MONDAY.replace(hour=hour) for hour in (0, 9, 12, 15)]
 
     with activate_clock_of(accepted):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bookings.graphs import GRAPHS, STATES
-from tests.bookings.booking_drafts import ACTIONS_OF, NINE, act, answered, steps, taken, whole
+from tests.bookings.booking_drafts import ACTIONS_OF, NINE, act, answered, busy_times, steps, whole
 from tests.bookings.group_world import make_group, seat_in
 from tests.world import Tenant
 
@@ -106,7 +106,7 @@ def states_of(graph: str) -> list[str]:
 
 
 # --- The table itself -----------------------------------------------------------------------------
-def test_the_graphs_are_those_of_the_contract() -> None:
+def test_graphs_match_the_contract() -> None:
     found = {name: (graph.start, dict(graph.steps)) for name, graph in GRAPHS.items()}
 
     assert found == TABLE
@@ -114,7 +114,7 @@ def test_the_graphs_are_those_of_the_contract() -> None:
 
 
 @pytest.mark.parametrize("graph", TABLE)
-def test_every_pair_of_state_and_action(graph: str) -> None:
+def test_actions_of_every_state(graph: str) -> None:
     rows = TABLE[graph][1]
 
     found = {
@@ -128,7 +128,7 @@ def test_every_pair_of_state_and_action(graph: str) -> None:
 
 
 @pytest.mark.parametrize("graph", TABLE)
-def test_what_each_state_means(graph: str) -> None:
+def test_properties_of_each_state(graph: str) -> None:
     always, if_pending = BLOCKING[graph]
 
     found = {
@@ -210,7 +210,7 @@ TRANSITIONS = [
 ]
 
 
-def bring_to(tenant: Tenant, graph: str, state: str) -> tuple[str, Any]:
+def make_booking_in_state(tenant: Tenant, graph: str, state: str) -> tuple[str, Any]:
     """A booking of a fresh resource in that state."""
     resource = tenant.make_resource()["id"]
     start, *others = WAYS[graph][state]
@@ -229,7 +229,7 @@ def found(tenant: Tenant, resource: str, booking: Any) -> tuple[Any, ...]:
     """Its state, the actions that it offers, its history, and the time that is taken."""
     now = whole(tenant, booking)
     logs = [(log["from_state"], log["action"], log["to_state"]) for log in now["logs"]]
-    return now["state"], now["available_actions"], logs, taken(tenant, resource)
+    return now["state"], now["available_actions"], logs, busy_times(tenant, resource)
 
 
 def spans_of(graph: str, state: str) -> list[str]:
@@ -239,10 +239,10 @@ def spans_of(graph: str, state: str) -> list[str]:
 
 
 @pytest.mark.parametrize(("graph", "state", "action", "following"), TRANSITIONS)
-def test_every_action_of_every_state(
+def test_every_allowed_action_is_applied(
     tenant: Tenant, graph: str, state: str, action: str, following: str
 ) -> None:
-    resource, booking = bring_to(tenant, graph, state)
+    resource, booking = make_booking_in_state(tenant, graph, state)
     before = steps(tenant, booking)
 
     answer = act(tenant, booking, action)
@@ -261,7 +261,7 @@ def test_every_action_of_every_state(
 def test_every_other_action_is_refused_and_changes_nothing(
     tenant: Tenant, graph: str, state: str
 ) -> None:
-    resource, booking = bring_to(tenant, graph, state)
+    resource, booking = make_booking_in_state(tenant, graph, state)
     before = steps(tenant, booking)
     known = {action for place, action in TABLE[graph][1] if place == state}
     known |= {action for *place, action in ALIASES if place == [graph, state]}
@@ -291,7 +291,7 @@ def test_every_other_action_is_refused_and_changes_nothing(
 
 @pytest.mark.parametrize("graph", ["instant", "confirm_decline"])
 @pytest.mark.parametrize("action", [None, *ACTIONS])
-def test_every_action_as_a_start(tenant: Tenant, graph: str, action: str | None) -> None:
+def test_every_action_at_creation(tenant: Tenant, graph: str, action: str | None) -> None:
     start, rows = TABLE[graph]
     resource = tenant.make_resource()["id"]
 
@@ -301,7 +301,9 @@ def test_every_action_as_a_start(tenant: Tenant, graph: str, action: str | None)
     if state:
         assert (answer.status, answer.json) == (201, {"data": answered(answer.data, state, graph)})
         assert steps(tenant, answer.data) == [("initialized", action or start, state)]
-        assert taken(tenant, resource) == (["09:00-10:00"] if state in BLOCKING[graph][0] else [])
+        assert busy_times(tenant, resource) == (
+            ["09:00-10:00"] if state in BLOCKING[graph][0] else []
+        )
     else:
         starts = {"instant": "confirm, create", "confirm_decline": "create"}[graph]
         assert (answer.status, answer.json["errors"]) == (
@@ -312,7 +314,7 @@ def test_every_action_as_a_start(tenant: Tenant, graph: str, action: str | None)
 
 
 @pytest.mark.parametrize("graph", ["nonsense", ""])
-def test_graphs_that_cant_be_booked(tenant: Tenant, graph: str) -> None:
+def test_unknown_graphs_are_refused(tenant: Tenant, graph: str) -> None:
     resource = tenant.make_resource()["id"]
 
     answer = tenant.book(resource_id=resource, graph=graph, **NINE)
@@ -323,25 +325,23 @@ def test_graphs_that_cant_be_booked(tenant: Tenant, graph: str) -> None:
 
 
 @pytest.mark.parametrize(("pending_blocks", "spans"), [(True, ["09:00-10:00"]), (False, [])])
-def test_tentative_blocks_where_the_project_says_so(
-    tenant: Tenant, pending_blocks: bool, spans: list[str]
-) -> None:
+def test_pending_blocks_setting(tenant: Tenant, pending_blocks: bool, spans: list[str]) -> None:
     resource = tenant.make_resource()["id"]
     project = tenant.make_project(resource, settings={"pending_blocks": pending_blocks})
 
     booking = tenant.book(project_id=project["id"], graph="confirm_decline", **NINE).data
 
-    assert taken(tenant, resource) == spans
+    assert busy_times(tenant, resource) == spans
     act(tenant, booking, "confirm")
-    assert taken(tenant, resource) == ["09:00-10:00"]
+    assert busy_times(tenant, resource) == ["09:00-10:00"]
 
 
 @pytest.mark.parametrize("action", ["decline", "cancel", "cancel_by_customer"])
-def test_what_was_pending_is_freed(tenant: Tenant, action: str) -> None:
+def test_ended_request_frees_its_time(tenant: Tenant, action: str) -> None:
     resource = tenant.make_resource()["id"]
     project = tenant.make_project(resource, settings={"pending_blocks": True})
     booking = tenant.book(project_id=project["id"], graph="confirm_decline", **NINE).data
 
     act(tenant, booking, action)
 
-    assert taken(tenant, resource) == []
+    assert busy_times(tenant, resource) == []

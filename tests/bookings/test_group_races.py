@@ -38,7 +38,7 @@ def live_seats(tenant: LiveTenant, group: Any) -> int:
 
 
 @pytest.mark.parametrize("graph", ["group_customer", "group_customer_payment"])
-def test_fifty_want_five_seats(live_tenant: LiveTenant, graph: str) -> None:
+def test_fifty_clients_for_five_seats(live_tenant: LiveTenant, graph: str) -> None:
     group = make_group(live_tenant)
 
     answers = live_tenant.race_each([seat_in(live_tenant, group, graph)] * 50)
@@ -59,7 +59,7 @@ def test_control_without_lock_a_group_is_oversold(
     assert live_seats(faulty_tenant, group) > SEATS
 
 
-def test_nobody_sits_in_a_group_that_was_cancelled_meanwhile(live_tenant: LiveTenant) -> None:
+def test_concurrently_cancelled_group_has_no_seats(live_tenant: LiveTenant) -> None:
     group = make_group(live_tenant)
     cancel = live_tenant.act(group["id"], "cancel")
 
@@ -75,7 +75,7 @@ def race_to_cancel(tenant: LiveTenant, folder: Path, **faults: Any) -> tuple[str
     group = make_group(tenant)
     cancel = tenant.with_faults(**faults).act(group["id"], "cancel")
     with ThreadPoolExecutor(1) as pool:
-        with tenant.held_up(
+        with tenant.paused_request(
             seat_in(tenant, group), at=WRITES_SEAT, folder=folder, **faults
         ) as seat:
             cancelled = pool.submit(call, tenant.service.url, cancel)
@@ -84,17 +84,19 @@ def race_to_cancel(tenant: LiveTenant, folder: Path, **faults: Any) -> tuple[str
         return seat.result().outcome, cancelled.result().outcome, live_seats(tenant, group)
 
 
-def test_the_cancellation_waits_for_the_seat(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
+def test_group_cancellation_waits_for_a_concurrent_seat(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
     assert race_to_cancel(faulty_tenant, tmp_path) == ("201", "200", 0)
 
 
-def test_control_without_lock_a_seat_outlives_its_group(
+def test_control_without_lock_seat_survives_cancellation(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     assert race_to_cancel(faulty_tenant, tmp_path, unlocked=True) == ("201", "200", 1)
 
 
-def test_a_seat_is_cancelled_while_its_group_is_moved(live_tenant: LiveTenant) -> None:
+def test_concurrent_seat_cancellation_and_group_move(live_tenant: LiveTenant) -> None:
     """Whoever comes first: a cancelled seat is never told to have moved."""
     for _ in range(3):
         group = make_group(live_tenant)
@@ -123,7 +125,7 @@ def race_to_end_a_seat(
     cancel = tenant.with_faults(**faults).act(seat["id"], "cancel_by_customer")
     move = tenant.move(group["id"], span(14))
     with ThreadPoolExecutor(1) as pool:
-        with tenant.held_up(move, at=MOVES_EVENT, folder=folder, **faults) as moved:
+        with tenant.paused_request(move, at=MOVES_EVENT, folder=folder, **faults) as moved:
             cancelled = pool.submit(call, tenant.service.url, cancel)
             if faults:
                 cancelled.result()
@@ -133,22 +135,20 @@ def race_to_end_a_seat(
     return outcomes, actions, shown == span(14)["start"]
 
 
-def test_a_seat_ends_after_the_move_of_its_group(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
+def test_seat_ends_after_the_group_move(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
     found = race_to_end_a_seat(faulty_tenant, tmp_path)
 
     assert found == (["200", "200"], ["create", "reschedule", "cancel_by_customer"], True)
 
 
 @pytest.mark.postgresql  # SQLite has one writer at a time
-def test_control_without_lock_an_ended_seat_moves_with_its_group(
-    faulty_tenant: LiveTenant, tmp_path: Path
-) -> None:
+def test_control_without_lock_ended_seat_moves(faulty_tenant: LiveTenant, tmp_path: Path) -> None:
     found = race_to_end_a_seat(faulty_tenant, tmp_path, unlocked=True)
 
     assert found == (["200", "200"], ["create", "cancel_by_customer"], True)
 
 
-def test_a_seat_that_is_cancelled_while_the_move_waits_stays_out_of_it(
+def test_seat_cancelled_while_the_move_waits_is_not_moved(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     group = make_group(faulty_tenant)
@@ -158,7 +158,7 @@ def test_a_seat_that_is_cancelled_while_the_move_waits_stays_out_of_it(
 
     with ThreadPoolExecutor(1) as pool:
         writes = 'UPDATE "bookings_booking"'
-        with faulty_tenant.held_up(cancel, at=writes, folder=tmp_path) as cancelled:
+        with faulty_tenant.paused_request(cancel, at=writes, folder=tmp_path) as cancelled:
             moved = pool.submit(call, faulty_tenant.service.url, move)
             if not faulty_tenant.is_sqlite:
                 faulty_tenant.wait_for_a_waiter()

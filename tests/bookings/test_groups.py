@@ -17,12 +17,12 @@ from tests.bookings.booking_drafts import (
     NINE,
     act,
     answered,
+    busy_times,
     entry,
     links,
     shown,
     span,
     steps,
-    taken,
     whole,
 )
 from tests.bookings.group_world import ANN, BOB, CYD, make_group, seat_in, seats_of, take_seat
@@ -96,7 +96,7 @@ def test_a_group_is_an_owners_booking_without_a_customer(tenant: Tenant, ada: An
         *([], ["cancel", "complete"], {}),
     )
     assert steps(tenant, answer.data) == [("initialized", "create", "tentative")]
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +111,7 @@ def test_a_group_is_an_owners_booking_without_a_customer(tenant: Tenant, ada: An
         (True, "Must be an integer."),
     ],
 )
-def test_it_needs_one_to_a_thousand_seats(tenant: Tenant, ada: Any, seats: Any, text: str) -> None:
+def test_group_needs_1_to_1000_seats(tenant: Tenant, ada: Any, seats: Any, text: str) -> None:
     settings = {} if seats is None else {"settings": {"max_seats": seats}}
 
     answer = tenant.book(graph="group_owner", resource_id=ada["id"], **settings, **NINE)
@@ -121,13 +121,13 @@ def test_it_needs_one_to_a_thousand_seats(tenant: Tenant, ada: Any, seats: Any, 
 
 
 @pytest.mark.parametrize("seats", [1, 1000])
-def test_as_few_and_as_many_seats_as_there_can_be(tenant: Tenant, ada: Any, seats: int) -> None:
+def test_bounds_of_max_seats_are_accepted(tenant: Tenant, ada: Any, seats: int) -> None:
     assert seats_of(tenant, make_group(tenant, ada, max_seats=seats)) == {
         **{"max_seats": seats, "current_seats": 0}
     }
 
 
-def test_the_settings_of_a_group_are_nothing_to_other_bookings(tenant: Tenant, ada: Any) -> None:
+def test_group_settings_are_ignored_for_other_bookings(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(
         resource_id=ada["id"], settings={"max_seats": 3, "min_cancel_time": "1 day"}, **NINE
     )
@@ -158,7 +158,7 @@ def test_a_group_blocks_like_any_booking(tenant: Tenant, ada: Any, group: Any) -
 
 
 # --- Seats ----------------------------------------------------------------------------------------
-def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: Any) -> None:
+def test_seat_has_time_and_texts_of_its_group(tenant: Tenant, ada: Any, group: Any) -> None:
     answer = take_seat(
         tenant, group, what="Mine", where="Elsewhere", description="Words", participants=["x@y.zz"]
     )
@@ -202,7 +202,7 @@ def test_a_seat_has_its_owners_time_and_words(tenant: Tenant, ada: Any, group: A
         ],
     }
     assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 1}
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
 def test_the_owners_booking_can_be_included(tenant: Tenant, ada: Any, group: Any) -> None:
@@ -231,7 +231,7 @@ SAME_TIMES = {
 
 
 @pytest.mark.parametrize("times", SAME_TIMES.values(), ids=SAME_TIMES)
-def test_the_groups_time_may_be_said_again(tenant: Tenant, times: Any) -> None:
+def test_seat_may_repeat_the_time_of_the_group(tenant: Tenant, times: Any) -> None:
     group = make_group(tenant, tenant.make_resource("Ada", BERLIN))
 
     assert take_seat(tenant, group, **times).status == 201
@@ -254,14 +254,18 @@ OTHER_TIMES = {
 
 
 @pytest.mark.parametrize(("times", "errors"), OTHER_TIMES.values(), ids=OTHER_TIMES)
-def test_another_time_is_refused(tenant: Tenant, times: Any, errors: dict[str, str]) -> None:
+def test_seat_with_another_time_is_refused(
+    tenant: Tenant, times: Any, errors: dict[str, str]
+) -> None:
     group = make_group(tenant, tenant.make_resource("Ada", BERLIN))
 
     assert refused(take_seat(tenant, group, **times)) == invalid(**errors)
     assert Booking.objects.count() == 1
 
 
-def test_another_resource_or_calendar_is_refused(tenant: Tenant, ada: Any, group: Any) -> None:
+def test_seat_with_another_resource_or_calendar_is_refused(
+    tenant: Tenant, ada: Any, group: Any
+) -> None:
     bob = tenant.make_resource("Bob")
     given = {
         "resource_id": {"resource_id": bob["id"]},
@@ -284,7 +288,7 @@ def test_another_resource_or_calendar_is_refused(tenant: Tenant, ada: Any, group
     assert take_seat(tenant, group, **same).status == 201
 
 
-def test_a_seat_needs_a_group_that_the_caller_can_see(
+def test_seat_needs_a_visible_group(
     tenant: Tenant, make_tenant: MakeTenant, ada: Any, group: Any
 ) -> None:
     other = make_tenant()
@@ -316,7 +320,7 @@ def test_a_seat_needs_a_customer(tenant: Tenant, group: Any) -> None:
 
 
 # --- How many -------------------------------------------------------------------------------------
-def test_a_full_group_takes_no_more(tenant: Tenant, group: Any) -> None:
+def test_full_group_refuses_seats(tenant: Tenant, group: Any) -> None:
     seat_in(tenant, group)
     seat_in(tenant, group, BOB)
 
@@ -346,20 +350,16 @@ def test_a_cancelled_seat_is_free_again(tenant: Tenant, group: Any) -> None:
     assert refused(take_seat(tenant, group)) == (409, FULL)
 
 
-def test_a_cancelled_seat_leaves_the_groups_time_alone(
-    tenant: Tenant, ada: Any, group: Any
-) -> None:
+def test_cancelled_seat_keeps_the_time_of_the_group(tenant: Tenant, ada: Any, group: Any) -> None:
     seat = seat_in(tenant, group)
 
     act(tenant, seat, "cancel_by_customer")
 
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
 @pytest.mark.parametrize(("action", "state"), [("cancel", "cancelled"), ("complete", "completed")])
-def test_a_group_that_is_over_takes_no_seats(
-    tenant: Tenant, group: Any, action: str, state: str
-) -> None:
+def test_ended_group_refuses_seats(tenant: Tenant, group: Any, action: str, state: str) -> None:
     act(tenant, group, action)
 
     assert refused(take_seat(tenant, group)) == (
@@ -411,7 +411,7 @@ def test_seats_are_taken_inside_the_booking_window(tenant: Tenant, ada: Any, clo
         ("1 hour", "0", True),
     ],
 )
-def test_a_window_that_closes_before_it_opens(
+def test_empty_booking_window_is_refused(
     tenant: Tenant, ada: Any, opens: str, closes: str, is_taken: bool
 ) -> None:
     settings = {"max_seats": 2, "max_booking_time": opens, "min_booking_time": closes}
@@ -426,9 +426,7 @@ def test_a_window_that_closes_before_it_opens(
     assert Booking.objects.count() == is_taken
 
 
-def test_without_a_window_a_server_key_still_adds_people(
-    tenant: Tenant, group: Any, clock: Any
-) -> None:
+def test_server_key_adds_seats_after_the_start(tenant: Tenant, group: Any, clock: Any) -> None:
     clock.move_to(at(f"{MONDAY} 09:30"))
 
     assert take_seat(tenant, group).status == 201
@@ -441,9 +439,7 @@ def classes(tenant: Tenant, ada: Any) -> str:
     return tenant.make_project(ada["id"], booking={"graph": "group_customer", "what": "Yoga"})["id"]
 
 
-def test_group_is_not_held_to_length_notice_and_window_of_its_project(
-    tenant: Tenant, ada: Any
-) -> None:
+def test_group_ignores_length_notice_and_window_of_the_project(tenant: Tenant, ada: Any) -> None:
     terms = {"length": "1 hour", "from": "2 days", "to": "10 days"}
     rules = [{"allow_hours": {"start": 8, "end": 18}}]
     project = tenant.make_project(
@@ -467,9 +463,7 @@ def test_group_is_not_held_to_length_notice_and_window_of_its_project(
     ]
 
 
-def test_seats_of_a_group_are_changed_but_not_below_those_taken(
-    tenant: Tenant, ada: Any, group: Any
-) -> None:
+def test_max_seats_cannot_be_below_taken_seats(tenant: Tenant, ada: Any, group: Any) -> None:
     seat_in(tenant, group)
     seat_in(tenant, group, BOB)
     path = f"/bookings/{group['id']}"
@@ -492,9 +486,7 @@ def test_seats_of_a_group_are_changed_but_not_below_those_taken(
     ]
 
 
-def test_settings_that_are_no_seats_of_a_group_are_refused(
-    tenant: Tenant, ada: Any, group: Any
-) -> None:
+def test_wrong_updates_of_settings_are_refused(tenant: Tenant, ada: Any, group: Any) -> None:
     other = tenant.book(resource_id=ada["id"], **span("11:00", "12:00")).data
 
     answers = [
@@ -511,7 +503,7 @@ def test_settings_that_are_no_seats_of_a_group_are_refused(
     assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 0}
 
 
-def test_staff_cancel_a_seat_by_the_plain_name_of_the_action(tenant: Tenant, group: Any) -> None:
+def test_staff_cancel_a_seat(tenant: Tenant, group: Any) -> None:
     seat = seat_in(tenant, group)
 
     answer = act(tenant, seat, "cancel")
@@ -521,7 +513,7 @@ def test_staff_cancel_a_seat_by_the_plain_name_of_the_action(tenant: Tenant, gro
     assert act(tenant, seat, "cancel").status == 409
 
 
-def test_full_groups_are_listed_if_asked_for(tenant: Tenant, ada: Any, classes: str) -> None:
+def test_full_groups_are_listed_on_request(tenant: Tenant, ada: Any, classes: str) -> None:
     free = make_group(tenant, ada, project_id=classes, **span("11:00", "12:00"))
     full = make_group(tenant, ada, project_id=classes, max_seats=1)
     seat_in(tenant, full)
@@ -550,7 +542,7 @@ def test_a_widget_key_takes_a_seat(tenant: Tenant, ada: Any, classes: str) -> No
     assert refused(take_seat(widget, group, CYD, project_id=classes)) == (409, FULL)
 
 
-def test_a_widget_key_makes_no_group(tenant: Tenant, ada: Any) -> None:
+def test_widget_key_cannot_create_groups(tenant: Tenant, ada: Any) -> None:
     owners = tenant.make_project(ada["id"], booking={"graph": "group_owner", "what": "Yoga"})["id"]
     bob = tenant.make_resource("Bob")["id"]
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
@@ -567,7 +559,7 @@ def test_a_widget_key_makes_no_group(tenant: Tenant, ada: Any) -> None:
     ] * 2
 
 
-def test_a_widget_key_takes_no_seat_once_the_group_has_begun(
+def test_widget_key_takes_no_seat_after_the_start(
     tenant: Tenant, ada: Any, classes: str, clock: Any
 ) -> None:
     group = make_group(tenant, ada, project_id=classes)
@@ -578,7 +570,7 @@ def test_a_widget_key_takes_no_seat_once_the_group_has_begun(
     assert refused(answer) == (409, policy("min_booking_time", "0 minutes"))
 
 
-def test_a_widget_keys_project_has_its_own_groups(tenant: Tenant, ada: Any, classes: str) -> None:
+def test_widget_key_sees_groups_of_its_project(tenant: Tenant, ada: Any, classes: str) -> None:
     bob = tenant.make_resource("Bob")
     others = tenant.make_project(bob["id"], name="Others")["id"]
     of_others = make_group(tenant, bob, project_id=others)
@@ -594,9 +586,7 @@ def test_a_widget_keys_project_has_its_own_groups(tenant: Tenant, ada: Any, clas
 
 
 # --- The customer cancels -------------------------------------------------------------------------
-def test_the_group_says_how_late_a_seat_can_be_cancelled(
-    tenant: Tenant, ada: Any, clock: Any
-) -> None:
+def test_min_cancel_time_of_a_group(tenant: Tenant, ada: Any, clock: Any) -> None:
     """It goes before the project's."""
     project = tenant.make_project(ada["id"], settings={"min_cancel_time": "1 hour"})["id"]
     group = make_group(
@@ -636,7 +626,7 @@ def test_a_cancelled_group_cancels_its_seats(tenant: Tenant, ada: Any, group: An
         ("create", "confirmed", ""),
         ("cancel_by_owner", "cancelled_by_owner", "We are ill."),
     ]
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
     assert tenant.book(resource_id=ada["id"], **NINE).status == 201
 
 
@@ -669,7 +659,7 @@ def test_the_timer_completes_a_group_once_in_either_order(
 
 
 # --- Moves ----------------------------------------------------------------------------------------
-def test_a_seat_moves_with_its_group_alone(tenant: Tenant, group: Any) -> None:
+def test_seat_cannot_be_moved_by_itself(tenant: Tenant, group: Any) -> None:
     seat = seat_in(tenant, group)
 
     answer = tenant.post(f"/bookings/{seat['id']}/reschedule", span("12:00", "13:00"))
@@ -714,7 +704,7 @@ def test_a_group_moves_with_all_its_seats(tenant: Tenant, ada: Any, group: Any) 
         seat["id"]: (1, at(f"{MONDAY} 15:00"), bob["id"]),
         gone["id"]: (0, None, ada["id"]),
     }
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["12:00-14:00"]]
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["12:00-14:00"]]
     assert take_seat(tenant, group, CYD, **span("12:00", "14:00")).status == 201
 
 
@@ -746,9 +736,7 @@ def test_ended_seats_keep_time_and_texts_of_their_group(
     assert [answer.status for answer in answers] == [404, 404]
 
 
-def test_a_group_that_can_not_move_stays_with_its_seats(
-    tenant: Tenant, ada: Any, group: Any
-) -> None:
+def test_refused_group_move_changes_nothing(tenant: Tenant, ada: Any, group: Any) -> None:
     seat = seat_in(tenant, group)
     tenant.book(resource_id=ada["id"], **span("12:00", "13:00"))
 
@@ -777,7 +765,7 @@ def events(tenant: Tenant) -> list[str]:
     return [event["what"] for event in tenant.get(f"/events?{range_}").data]
 
 
-def test_a_deleted_seat_takes_nothing_with_it(tenant: Tenant, ada: Any, group: Any) -> None:
+def test_deleted_seat_keeps_group_and_seats(tenant: Tenant, ada: Any, group: Any) -> None:
     seats = [seat_in(tenant, group), seat_in(tenant, group, BOB)]
     act(tenant, seats[0], "cancel_by_customer")
 
@@ -787,7 +775,7 @@ def test_a_deleted_seat_takes_nothing_with_it(tenant: Tenant, ada: Any, group: A
     assert events(tenant) == ["Yoga"]
     assert states(tenant, group, seats[1]) == ["tentative", "confirmed"]
     assert seats_of(tenant, group) == {"max_seats": 2, "current_seats": 1}
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
 def test_a_deleted_group_leaves_its_seats(tenant: Tenant, group: Any) -> None:
@@ -814,9 +802,7 @@ def test_a_deleted_group_leaves_its_seats(tenant: Tenant, group: Any) -> None:
     assert [row["id"] for row in tenant.get("/bookings").data] == [seat["id"]]
 
 
-def test_the_event_of_a_group_is_changed_by_its_owners_booking_alone(
-    tenant: Tenant, group: Any
-) -> None:
+def test_event_of_a_group_cannot_be_changed_directly(tenant: Tenant, group: Any) -> None:
     seat_in(tenant, group)
     seat_in(tenant, group, BOB)
     event = whole(tenant, group)["event"]["id"]
@@ -836,7 +822,7 @@ def test_the_event_of_a_group_is_changed_by_its_owners_booking_alone(
 
 
 # --- GET /bookings/groups -------------------------------------------------------------------------
-def test_groups_are_listed_with_what_comes_unasked(tenant: Tenant, ada: Any, group: Any) -> None:
+def test_groups_are_listed_with_default_includes(tenant: Tenant, ada: Any, group: Any) -> None:
     seat_in(tenant, group)
     tenant.book(resource_id=ada["id"], **span("12:00", "13:00"))
 
@@ -908,7 +894,7 @@ def test_groups_are_searched_and_paged(
     assert [tenant.get(f"/bookings/groups{query}").status for query in refusals] == [422] * 4
 
 
-def test_what_is_no_group_is_not_found(
+def test_other_bookings_are_not_found_as_groups(
     tenant: Tenant, make_tenant: MakeTenant, ada: Any, group: Any
 ) -> None:
     other = make_tenant()
@@ -930,9 +916,7 @@ def test_what_is_no_group_is_not_found(
     assert bobs.get("/bookings/groups").data == []
 
 
-def test_a_widget_key_sees_no_more_of_a_group_than_it_needs(
-    tenant: Tenant, ada: Any, classes: str
-) -> None:
+def test_widget_key_sees_limited_fields_of_a_group(tenant: Tenant, ada: Any, classes: str) -> None:
     group = make_group(tenant, ada, project_id=classes)
     seat_in(tenant, group)
     widget = tenant.widget()
@@ -958,7 +942,7 @@ def paid_seat(tenant: Tenant, group: Any, customer: Any = ANN) -> Any:
     return seat_in(tenant, group, customer, graph="group_customer_payment")
 
 
-def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -> None:
+def test_unpaid_seat_counts_as_taken(tenant: Tenant, ada: Any) -> None:
     group = make_group(tenant, ada, max_seats=1)
     seat = paid_seat(tenant, group)
 
@@ -973,14 +957,14 @@ def test_a_seat_is_held_while_its_payment_is_awaited(tenant: Tenant, ada: Any) -
     assert refused(take_seat(tenant, group, BOB)) == (409, FULL)
 
 
-def test_a_seat_that_is_not_paid_is_free_again(tenant: Tenant, ada: Any) -> None:
+def test_unpaid_seat_times_out(tenant: Tenant, ada: Any) -> None:
     group = make_group(tenant, ada, max_seats=1)
     seat = paid_seat(tenant, group)
 
     done = [expire_bookings(now=NOW + timedelta(minutes=5, seconds=late)) for late in (-1, 0, 1)]
 
     assert (done, states(tenant, seat)) == ([0, 1, 0], ["unpaid"])
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
     assert take_seat(tenant, group, BOB).status == 201
 
 
@@ -998,7 +982,7 @@ def test_a_cancelled_group_cancels_seats_paid_or_not(
     assert expire_bookings(now=NOW + timedelta(days=1)) == 0
 
 
-def test_a_seat_that_is_still_unpaid_at_the_end_times_out(tenant: Tenant, group: Any) -> None:
+def test_unpaid_seat_of_a_completed_group_times_out(tenant: Tenant, group: Any) -> None:
     """What was never paid has not taken place for anyone."""
     seat = paid_seat(tenant, group)
 
@@ -1031,7 +1015,7 @@ def test_the_seats_of_a_group_can_be_included(tenant: Tenant, ada: Any, group: A
     assert single["seats"] == expected
 
 
-def test_a_widget_key_includes_no_seats(tenant: Tenant, group: Any) -> None:
+def test_widget_key_cannot_include_seats(tenant: Tenant, group: Any) -> None:
     seat_in(tenant, group)
 
     answer = tenant.widget().get("/bookings/groups?include=seats")
@@ -1064,7 +1048,7 @@ def test_bookings_are_searched_by_group_series_and_bulk(tenant: Tenant, ada: Any
     )
 
 
-def test_groups_take_a_range_and_an_order(tenant: Tenant, ada: Any) -> None:
+def test_groups_filter_by_range_and_order(tenant: Tenant, ada: Any) -> None:
     at_ten, at_nine, at_noon = (
         make_group(tenant, ada, **span(start, end))["id"]
         for start, end in (("10:00", "11:00"), ("09:00", "10:00"), ("12:00", "13:00"))

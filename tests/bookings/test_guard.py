@@ -129,7 +129,7 @@ def test_events_of_two_resources_are_written(
     assert Event.objects.filter(exclusive=True).count() == 2
 
 
-def test_two_calendars_of_a_resource_are_one(tenant: Tenant, calendar: Calendar) -> None:
+def test_calendars_of_one_resource_conflict(tenant: Tenant, calendar: Calendar) -> None:
     second = Calendar.objects.create(
         app_id=calendar.app_id, resource_id=calendar.resource_id, name="Second"
     )
@@ -160,7 +160,7 @@ def test_events_that_are_not_exclusive_may_overlap(calendar: Calendar, busy: boo
     assert Event.objects.count() == 3
 
 
-def test_an_event_is_not_in_its_own_way(calendar: Calendar) -> None:
+def test_event_does_not_conflict_with_itself(calendar: Calendar) -> None:
     event = make_event(calendar)
     event.save()
     event.start = at("2077-03-01 10:30")
@@ -280,7 +280,7 @@ NAMES = {
 
 
 @pytest.mark.django_db
-def test_guards_are_there_after_all_migrations() -> None:
+def test_guards_exist_after_all_migrations() -> None:
     """A migration that makes Django rebuild a table on SQLite drops its triggers: make them again.
 
     The tests above fail then too, but do not say why.

@@ -72,7 +72,7 @@ def test_holds_above_a_fifth_of_a_day_are_refused(widget: Caller, project: str, 
     )
 
 
-def test_what_is_released_or_booked_makes_room(widget: Caller, project: str) -> None:
+def test_released_or_booked_holds_do_not_count(widget: Caller, project: str) -> None:
     first, second, _ = (
         hold(widget, project, start).data["reservation_id"] for start in ("09:00", "10:00", "11:00")
     )
@@ -101,7 +101,7 @@ def test_one_hold_is_always_possible(tenant: Tenant, widget: Caller) -> None:
     assert statuses(answers) == [201, 429]
 
 
-def test_the_owners_holds_do_not_count(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_holds_of_the_owner_do_not_count(tenant: Tenant, widget: Caller, project: str) -> None:
     by_owner = [hold(tenant, project, f"{hour}:00") for hour in range(10, 16)]
 
     # Five hours are left to offer: an hour.
@@ -112,7 +112,7 @@ def test_the_owners_holds_do_not_count(tenant: Tenant, widget: Caller, project: 
     assert (statuses(public), more.status) == ([201, 201, 429], 201)
 
 
-def test_all_resources_and_places_offer_time(tenant: Tenant, widget: Caller) -> None:
+def test_share_counts_all_resources_and_places(tenant: Tenant, widget: Caller) -> None:
     """Three rooms for two: 48 hours, of which 576 minutes are 19 half hours."""
     rooms = [tenant.make_resource(name, capacity=2)["id"] for name in ("Ada", "Bob", "Cid")]
     project = make_project(tenant, *rooms)
@@ -127,7 +127,7 @@ def test_all_resources_and_places_offer_time(tenant: Tenant, widget: Caller) -> 
     assert (statuses(answers), statuses(again)) == ([201] * 16, [201, 201, 201, 429])
 
 
-def test_projects_of_one_resource_share_it(tenant: Tenant, widget: Caller) -> None:
+def test_projects_of_one_resource_share_its_time(tenant: Tenant, widget: Caller) -> None:
     """One hold of each project is always possible."""
     ada = tenant.make_resource("Ada")["id"]
     first, second, third = (make_project(tenant, ada, name=name) for name in ("A", "B", "C"))
@@ -143,7 +143,7 @@ def test_projects_of_one_resource_share_it(tenant: Tenant, widget: Caller) -> No
     assert statuses(answers) == [201, 201, 201, 201, 429, 201, 429]
 
 
-def test_seats_that_wait_for_a_code_are_a_fifth_of_the_group(
+def test_unverified_seats_are_a_fifth_of_the_group(
     tenant: Tenant, widget: Caller, clock: Any
 ) -> None:
     ada = tenant.make_resource("Ada")["id"]
@@ -179,7 +179,7 @@ def test_a_hold_on_several_resources_takes_time_of_each(tenant: Tenant, widget: 
     assert statuses(answers) == [201, 201, 201, 429]
 
 
-def test_the_day_is_that_of_the_resource(tenant: Tenant, widget: Caller) -> None:
+def test_day_is_in_the_zone_of_the_resource(tenant: Tenant, widget: Caller) -> None:
     """In Auckland, Monday ends at 11:00 UTC."""
     resource = tenant.make_resource("Ada", timezone="Pacific/Auckland")["id"]
     project = make_project(
@@ -207,7 +207,7 @@ def test_a_long_hold_takes_only_its_part_of_the_day(tenant: Tenant, widget: Call
     assert statuses(answers) == [201, 201, 429]
 
 
-def test_bookings_that_wait_for_a_code_are_held(tenant: Tenant, widget: Caller) -> None:
+def test_unverified_bookings_count_as_holds(tenant: Tenant, widget: Caller) -> None:
     verifying = make_project(
         tenant, tenant.make_resource("Ada")["id"], settings={"verify_email": True}
     )

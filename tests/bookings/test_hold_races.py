@@ -14,7 +14,7 @@ import pytest
 
 from tests.bookings.race_clients import Answer, Request, call
 from tests.bookings.race_tenant import LiveTenant, count_outcomes, count_overlaps, span
-from tests.bookings.test_crashes import die_of
+from tests.bookings.test_crashes import crash_by
 
 pytestmark = pytest.mark.both_databases
 
@@ -177,14 +177,16 @@ def test_a_hold_is_given_and_used_once(live_tenant: LiveTenant, run_race: RunRac
 
 @pytest.mark.every_case
 @every_race
-def test_lock_alone_gives_and_uses_once(lock_alone: LiveTenant, run_race: RunRace) -> None:
-    assert run_race(lock_alone) == RACES[run_race]
+def test_without_database_guard_hold_is_given_and_used_once(
+    lock_only: LiveTenant, run_race: RunRace
+) -> None:
+    assert run_race(lock_only) == RACES[run_race]
 
 
 # Those who use a hold for the same time are also kept apart by that time: it proves nothing here.
 @pytest.mark.every_case
 @of_races(race_to_use, race_for_a_days_share)
-def test_control_without_lock_it_is_given_and_used_twice(
+def test_control_without_lock_hold_is_given_and_used_twice(
     unprotected: LiveTenant, run_race: RunRace
 ) -> None:
     found = run_race(unprotected)
@@ -206,7 +208,7 @@ def test_control_without_lock_more_than_the_days_share_is_held(
     assert found["201"] > RACES[race_for_a_days_share]["201"], found
 
 
-def test_holders_book_while_others_try(live_tenant: LiveTenant) -> None:
+def test_holders_book_against_other_clients(live_tenant: LiveTenant) -> None:
     """Each of some hours is held; its holder and others book it at once: the holder gets it."""
     (resource,) = live_tenant.make_resources(1)
     own, others = [], []
@@ -237,14 +239,12 @@ def use_twice(tenant: LiveTenant, resource: str, hold: str) -> list[str]:
     return [answer.outcome for answer in answers]
 
 
-def test_a_service_that_dies_over_a_booking_leaves_the_hold(
-    faulty_tenant: LiveTenant, resource: str
-) -> None:
+def test_crash_during_booking_keeps_the_hold(faulty_tenant: LiveTenant, resource: str) -> None:
     hold = hold_of(faulty_tenant, resource)
     deadly = faulty_tenant.with_faults(at='INSERT INTO "bookings_statechange"', do="kill")
     before = faulty_tenant.count_rows()
 
-    die_of(faulty_tenant, use(deadly, resource, hold))
+    crash_by(faulty_tenant, use(deadly, resource, hold))
     after = faulty_tenant.count_rows()
     others: Answer = faulty_tenant.call(
         "POST", "/bookings/reserve", {"resource_id": resource, **span(10)}
@@ -258,7 +258,7 @@ def test_a_service_that_dies_over_a_booking_leaves_the_hold(
     "write",
     ['UPDATE "availability_hold"', 'INSERT INTO "availability_event"', 'INSERT INTO "bookings_'],
 )
-def test_a_booking_that_fails_leaves_the_hold(
+def test_failed_booking_keeps_the_hold(
     faulty_tenant: LiveTenant, resource: str, write: str
 ) -> None:
     hold = hold_of(faulty_tenant, resource)
@@ -270,13 +270,11 @@ def test_a_booking_that_fails_leaves_the_hold(
     assert use_twice(faulty_tenant, resource, hold) == ["201", "409 hold_expired"]
 
 
-def test_a_service_that_dies_over_a_hold_leaves_nothing(
-    faulty_tenant: LiveTenant, resource: str
-) -> None:
+def test_crash_during_hold_leaves_no_rows(faulty_tenant: LiveTenant, resource: str) -> None:
     deadly = faulty_tenant.with_faults(at='INSERT INTO "availability_hold"', do="kill")
     before = faulty_tenant.count_rows()
 
-    die_of(faulty_tenant, reserving(deadly, resource_id=resource))
+    crash_by(faulty_tenant, reserving(deadly, resource_id=resource))
 
     after = faulty_tenant.count_rows()
     booked = call(

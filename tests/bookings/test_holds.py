@@ -16,9 +16,9 @@ from tests.bookings.booking_drafts import (
     NINE,
     act,
     answered,
+    busy_times,
     shown,
     span,
-    taken,
     whole,
 )
 from tests.world import NOW, Answer, Caller, Tenant
@@ -90,7 +90,7 @@ TAKEN = taken_answer("10", "11", "12")
 
 
 # --- Placing --------------------------------------------------------------------------------------
-def test_a_hold_whole(tenant: Tenant, ada: Any) -> None:
+def test_whole_record_of_a_hold(tenant: Tenant, ada: Any) -> None:
     resource = tenant.get(f"/resources/{ada['id']}").data
 
     answer = reserve(tenant, resource_id=ada["id"])
@@ -116,7 +116,7 @@ def test_a_hold_whole(tenant: Tenant, ada: Any) -> None:
     )
 
 
-def test_times_are_written_in_the_callers_zone(tenant: Tenant, ada: Any) -> None:
+def test_times_are_in_the_requested_zone(tenant: Tenant, ada: Any) -> None:
     body = {**NINE, "resource_id": ada["id"]}
 
     answer = tenant.post("/bookings/reserve", body, **{"Service-Timezone": "Asia/Kathmandu"})
@@ -129,7 +129,7 @@ def test_times_are_written_in_the_callers_zone(tenant: Tenant, ada: Any) -> None
     )
 
 
-def test_wall_time_is_the_resources(tenant: Tenant) -> None:
+def test_wall_times_are_in_the_zone_of_the_resource(tenant: Tenant) -> None:
     resource = tenant.make_resource("Cleo", "Europe/Berlin")["id"]
 
     answer = reserve(
@@ -149,7 +149,7 @@ def test_wall_time_is_the_resources(tenant: Tenant) -> None:
         (90, {"reservation_time": 3600}, 3600),
     ],
 )
-def test_how_long_it_lasts(
+def test_duration_of_a_hold(
     tenant: Tenant, ada: Any, own: int | None, asked: dict[str, Any], seconds: int
 ) -> None:
     project = make_project(tenant, ada, reservation_time=own)
@@ -164,7 +164,7 @@ def make_project(tenant: Tenant, *resources: Any, **given: Any) -> str:
     return tenant.make_project(*(resource["id"] for resource in resources), **given)["id"]
 
 
-def test_a_calendar_may_be_named_as_in_a_booking(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_hold_in_a_named_calendar(tenant: Tenant, ada: Any, bob: Any) -> None:
     answer = reserve(tenant, calendar_id=bob["calendars"][0]["id"])
 
     assert (answer.status, answer.data["resource"]["name"]) == (201, "Bob")
@@ -183,7 +183,7 @@ def test_unknown_keys_are_ignored(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("change", [{}, {"event": {}}, {"customer": 5}])
-def test_what_is_missing(tenant: Tenant, change: dict[str, Any]) -> None:
+def test_target_is_required(tenant: Tenant, change: dict[str, Any]) -> None:
     answer = reserve(tenant, **change)
 
     text = "A calendar, a resource or a project is required."
@@ -215,7 +215,7 @@ LEAST = "Ensure this value is greater than or equal to 1."
          "Must be true or false."),
     ],
 )  # fmt: skip
-def test_refused_bodies(
+def test_wrong_bodies_are_refused(
     tenant: Tenant, ada: Any, change: dict[str, Any], path: str, text: str
 ) -> None:
     answer = reserve(tenant, **{"resource_id": ada["id"], **change})
@@ -230,9 +230,7 @@ def test_a_body_must_be_an_object(tenant: Tenant) -> None:
     assert refused(answer) == (422, refusal(body="Must be an object."))
 
 
-def test_what_belongs_to_another_app_looks_like_none(
-    tenant: Tenant, make_tenant: MakeTenant
-) -> None:
+def test_foreign_ids_are_refused(tenant: Tenant, make_tenant: MakeTenant) -> None:
     other = make_tenant()
     theirs = other.make_resource()
     ids = {
@@ -249,7 +247,7 @@ def test_what_belongs_to_another_app_looks_like_none(
 
 
 # --- Checked like a booking with the same keys ----------------------------------------------------
-def test_what_is_taken_is_not_held(tenant: Tenant, ada: Any) -> None:
+def test_taken_time_is_refused(tenant: Tenant, ada: Any) -> None:
     tenant.book(resource_id=ada["id"], **NINE)
 
     assert refused(reserve(tenant, resource_id=ada["id"])) == TAKEN
@@ -285,7 +283,7 @@ def test_rules_are_enforced_as_for_a_booking(
         assert held.error == booked.error
 
 
-def test_holds_may_overlap_where_bookings_may(tenant: Tenant, ada: Any) -> None:
+def test_holds_with_double_bookings_may_overlap(tenant: Tenant, ada: Any) -> None:
     tenant.book(resource_id=ada["id"], **NINE)
     double = {"allow_double_bookings": True}
 
@@ -356,7 +354,7 @@ NEXT = span("09:31", "10:31", "2026-11-20")  # a minute after NOW
     [(NOTICE, SOON, 6), ({}, NEXT, 120)],
     ids=["notice", "past"],
 )
-def test_the_moment_is_judged_when_the_hold_is_made(
+def test_notice_and_window_are_checked_when_the_hold_is_created(
     tenant: Tenant, ada: Any, clock: Any, rules: dict[str, Any], times: Any, wait: int
 ) -> None:
     project = make_project(tenant, ada, **rules)
@@ -369,7 +367,7 @@ def test_the_moment_is_judged_when_the_hold_is_made(
     assert (without.status, answer.status) == (409, 201)
 
 
-def test_a_booking_window_that_shrinks_spares_the_hold(tenant: Tenant, ada: Any) -> None:
+def test_shortened_booking_window_keeps_the_hold(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, **WINDOW)
     hold = hold_of(tenant, project_id=project)
     tenant.put(f"/projects/{project}", {"availability": {"to": "1 day"}})
@@ -380,7 +378,7 @@ def test_a_booking_window_that_shrinks_spares_the_hold(tenant: Tenant, ada: Any)
     assert (without.json["code"], answer.status) == ("not_available", 201)
 
 
-def test_a_hold_of_another_project_has_the_moment_judged_anew(tenant: Tenant, ada: Any) -> None:
+def test_notice_is_checked_again_for_a_hold_of_another_project(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, availability={"from": "1 week"})
     other = make_project(tenant, ada, name="Cleaning")
     holds = [
@@ -400,7 +398,7 @@ def test_a_hold_of_another_project_has_the_moment_judged_anew(tenant: Tenant, ad
 
 
 @pytest.mark.parametrize("rules", [{"length": "30 minutes"}, {"length": "1 hour"}])
-def test_other_rules_are_judged_for_its_holder_too(
+def test_other_rules_are_checked_when_the_hold_is_booked(
     tenant: Tenant, ada: Any, rules: dict[str, str]
 ) -> None:
     project = make_project(tenant, ada)
@@ -413,7 +411,7 @@ def test_other_rules_are_judged_for_its_holder_too(
     assert (answer.status, answer.json["code"]) == (409, "not_available")
 
 
-def test_nothing_is_held_in_the_past_of_a_project(tenant: Tenant, ada: Any) -> None:
+def test_hold_in_the_past_is_refused(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada)
 
     answer = reserve(tenant, project_id=project, **span("09:00", "10:00", "2026-11-20"))
@@ -421,7 +419,7 @@ def test_nothing_is_held_in_the_past_of_a_project(tenant: Tenant, ada: Any) -> N
     assert (answer.status, [reason["type"] for reason in answer.json["reasons"]]) == (409, ["past"])
 
 
-def test_the_same_key_holds_once(tenant: Tenant, ada: Any) -> None:
+def test_idempotency_key_creates_one_hold(tenant: Tenant, ada: Any) -> None:
     body = {**NINE, "resource_id": ada["id"]}
 
     first, again = (
@@ -434,7 +432,7 @@ def test_the_same_key_holds_once(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Others are kept out --------------------------------------------------------------------------
-def test_others_are_kept_out_until_it_lapses(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_hold_blocks_others_until_it_expires(tenant: Tenant, ada: Any, clock: Any) -> None:
     hold_of(tenant, resource_id=ada["id"])
 
     clock.shift(29)
@@ -442,9 +440,9 @@ def test_others_are_kept_out_until_it_lapses(tenant: Tenant, ada: Any, clock: An
         refused(book(tenant, resource_id=ada["id"])),
         refused(reserve(tenant, resource_id=ada["id"])),
     ]
-    blocked = taken(tenant, ada["id"])
+    blocked = busy_times(tenant, ada["id"])
     clock.shift(1)
-    free = taken(tenant, ada["id"])
+    free = busy_times(tenant, ada["id"])
     late = book(tenant, resource_id=ada["id"])
 
     assert (early, blocked) == ([TAKEN, TAKEN], ["09:00-10:00"])
@@ -462,7 +460,7 @@ def test_holds_of_a_deleted_project_are_released(tenant: Tenant, ada: Any) -> No
     assert (extended.status, extended.error["code"], other.status) == (409, "hold_expired", 201)
 
 
-def test_touching_is_not_overlapping(tenant: Tenant, ada: Any) -> None:
+def test_touching_times_are_allowed(tenant: Tenant, ada: Any) -> None:
     hold_of(tenant, resource_id=ada["id"])
 
     answers = [
@@ -473,7 +471,7 @@ def test_touching_is_not_overlapping(tenant: Tenant, ada: Any) -> None:
     assert [answer.status for answer in answers] == [201, 201, 409]
 
 
-def test_confirming_waits_for_the_hold_of_another(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_confirm_is_refused_during_a_hold(tenant: Tenant, ada: Any, clock: Any) -> None:
     request = book(tenant, resource_id=ada["id"], graph="confirm_decline").data
     hold_of(tenant, resource_id=ada["id"])
 
@@ -486,7 +484,7 @@ def test_confirming_waits_for_the_hold_of_another(tenant: Tenant, ada: Any, cloc
     assert (done.status, done.data["state"]) == (200, "confirmed")
 
 
-def test_moving_waits_for_the_hold_of_another(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_reschedule_is_refused_during_a_hold(tenant: Tenant, ada: Any, clock: Any) -> None:
     booking = book(tenant, resource_id=ada["id"], **span("15:00", "16:00")).data
     hold_of(tenant, resource_id=ada["id"])
     path = f"/bookings/{booking['id']}/reschedule"
@@ -521,7 +519,7 @@ def test_events_made_by_hand_may_overlap_a_hold(tenant: Tenant, ada: Any) -> Non
     assert refused(book(tenant, resource_id=ada["id"], reservation_id=hold)) == TAKEN
 
 
-def test_the_buffer_is_kept_around_a_hold(tenant: Tenant, ada: Any) -> None:
+def test_buffer_applies_around_a_hold(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, availability={"buffer": "15 minutes"})
     hold = hold_of(tenant, project_id=project)
 
@@ -544,7 +542,7 @@ def test_the_buffer_is_kept_around_a_hold(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Used by its holder ---------------------------------------------------------------------------
-def test_its_holder_uses_it_once(tenant: Tenant, ada: Any) -> None:
+def test_hold_is_used_once(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
 
     first = book(tenant, resource_id=ada["id"], reservation_id=hold)
@@ -553,18 +551,18 @@ def test_its_holder_uses_it_once(tenant: Tenant, ada: Any) -> None:
     assert (first.status, first.json) == (201, {"data": answered(first.data, "confirmed")})
     assert refused(second) == (409, EXPIRED)
     assert (Hold.objects.get().used_at, Booking.objects.count()) == (NOW, 1)
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
 
 
-def test_the_rest_of_its_span_is_free_again(tenant: Tenant, ada: Any) -> None:
+def test_unused_rest_of_a_hold_is_freed(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"], **span("09:00", "12:00"))
 
     book(tenant, resource_id=ada["id"], reservation_id=hold, **span("10:00", "11:00"))
 
-    assert taken(tenant, ada["id"]) == ["10:00-11:00"]
+    assert busy_times(tenant, ada["id"]) == ["10:00-11:00"]
 
 
-def test_the_nested_form_of_a_booking(tenant: Tenant, ada: Any) -> None:
+def test_hold_with_the_nested_form_of_a_booking(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
     event = {**NINE, "what": "A", "calendar_id": ada["calendars"][0]["id"]}
 
@@ -574,7 +572,7 @@ def test_the_nested_form_of_a_booking(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("mode", ["roundrobin_random", "roundrobin_prioritized", "exclusive"])
-def test_it_decides_the_resource_of_a_project(
+def test_hold_sets_the_resource_of_the_booking(
     tenant: Tenant, ada: Any, bob: Any, mode: str
 ) -> None:
     project = make_project(tenant, ada, bob, availability={"mode": mode})
@@ -585,7 +583,7 @@ def test_it_decides_the_resource_of_a_project(
     assert whole(tenant, booking)["resource"]["id"] == held["resource"]["id"]
 
 
-def test_a_projects_holds_go_to_different_resources(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_holds_of_a_project_take_different_resources(tenant: Tenant, ada: Any, bob: Any) -> None:
     project = make_project(tenant, ada, bob)
 
     answers = [reserve(tenant, project_id=project) for _ in range(3)]
@@ -596,7 +594,7 @@ def test_a_projects_holds_go_to_different_resources(tenant: Tenant, ada: Any, bo
 
 
 @pytest.mark.parametrize("how", ["lapsed", "used", "released"])
-def test_what_is_over_is_over(tenant: Tenant, ada: Any, clock: Any, how: str) -> None:
+def test_ended_hold_is_refused(tenant: Tenant, ada: Any, clock: Any, how: str) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
     if how == "lapsed":
         clock.shift(30)
@@ -625,7 +623,7 @@ def test_what_is_over_is_over(tenant: Tenant, ada: Any, clock: Any, how: str) ->
         (span("09:30", "09:45"), None),
     ],
 )
-def test_it_holds_its_own_time(
+def test_hold_is_for_its_own_time(
     tenant: Tenant, ada: Any, times: dict[str, str], text: str | None
 ) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
@@ -639,7 +637,7 @@ def test_it_holds_its_own_time(
         assert book(tenant, resource_id=ada["id"], reservation_id=hold).status == 201
 
 
-def test_it_holds_its_own_resource(tenant: Tenant, ada: Any, bob: Any) -> None:
+def test_hold_is_for_its_own_resource(tenant: Tenant, ada: Any, bob: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
     bobs = make_project(tenant, bob)
     both = make_project(tenant, ada, bob, availability={"mode": "mutual"})
@@ -664,7 +662,7 @@ def test_it_holds_its_own_resource(tenant: Tenant, ada: Any, bob: Any) -> None:
         (5, "Must be a UUID."),
     ],
 )
-def test_what_is_no_hold(
+def test_unknown_holds_are_refused(
     tenant: Tenant, make_tenant: MakeTenant, ada: Any, bob: Any, value: Any, text: str
 ) -> None:
     other = make_tenant()
@@ -687,11 +685,11 @@ def test_what_is_no_hold(
     assert not Booking.objects.exists()
 
 
-def test_a_reservation_of_null_is_none(tenant: Tenant, ada: Any) -> None:
+def test_reservation_id_null_is_ignored(tenant: Tenant, ada: Any) -> None:
     assert book(tenant, resource_id=ada["id"], reservation_id=None).status == 201
 
 
-def test_a_refused_booking_leaves_the_hold(tenant: Tenant, ada: Any) -> None:
+def test_refused_booking_keeps_the_hold(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, availability={"length": "30 minutes"})
     hold = hold_of(tenant, resource_id=ada["id"])
     keys = {"project_id": project, "reservation_id": hold}
@@ -704,13 +702,13 @@ def test_a_refused_booking_leaves_the_hold(tenant: Tenant, ada: Any) -> None:
     assert made.status == 201
 
 
-def test_a_draft_uses_it_too(tenant: Tenant, ada: Any) -> None:
+def test_draft_uses_the_hold(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
 
     answer = book(tenant, resource_id=ada["id"], reservation_id=hold, action="create")
 
     assert (answer.data["state"], Hold.objects.get().used_at) == ("initialized", NOW)
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
 
 
 # --- Mutual ---------------------------------------------------------------------------------------
@@ -719,35 +717,35 @@ def mutual(tenant: Tenant, ada: Any, bob: Any) -> str:
     return make_project(tenant, ada, bob, availability={"mode": "mutual"})
 
 
-def test_a_mutual_hold_keeps_everyones_time(
-    tenant: Tenant, ada: Any, bob: Any, mutual: str
-) -> None:
+def test_mutual_hold_blocks_all_resources(tenant: Tenant, ada: Any, bob: Any, mutual: str) -> None:
     answer = reserve(tenant, project_id=mutual)
 
     rows = list(Hold.objects.order_by("id").values_list("resource__name", "main__resource__name"))
     assert (answer.status, answer.data["resource"]["name"]) == (201, "Ada")
     assert rows == [("Ada", None), ("Bob", "Ada")]
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [["09:00-10:00"]] * 2
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [["09:00-10:00"]] * 2
 
 
-def test_all_must_be_free(tenant: Tenant, bob: Any, mutual: str) -> None:
+def test_mutual_hold_needs_all_resources_free(tenant: Tenant, bob: Any, mutual: str) -> None:
     tenant.book(resource_id=bob["id"], **NINE)
 
     assert refused(reserve(tenant, project_id=mutual)) == TAKEN
     assert not Hold.objects.exists()
 
 
-def test_a_mutual_hold_is_used_for_all(tenant: Tenant, ada: Any, bob: Any, mutual: str) -> None:
+def test_mutual_hold_is_used_for_all_resources(
+    tenant: Tenant, ada: Any, bob: Any, mutual: str
+) -> None:
     hold = hold_of(tenant, project_id=mutual)
 
     booking = book(tenant, project_id=mutual, reservation_id=hold)
 
     assert (booking.status, whole(tenant, booking.data)["resource"]["name"]) == (201, "Ada")
     assert [row.used_at for row in Hold.objects.all()] == [NOW, NOW]
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [["09:00-10:00"]] * 2
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [["09:00-10:00"]] * 2
 
 
-def test_a_mutual_hold_is_extended_and_given_back_whole(
+def test_mutual_hold_is_extended_and_released_together(
     tenant: Tenant, ada: Any, bob: Any, mutual: str
 ) -> None:
     hold = hold_of(tenant, project_id=mutual)
@@ -757,10 +755,10 @@ def test_a_mutual_hold_is_extended_and_given_back_whole(
     released = release(tenant, hold)
 
     assert (ends, released.status) == ([timedelta(seconds=100)] * 2, 204)
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], []]
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [[], []]
 
 
-def test_one_of_a_mutual_holds_resources_may_be_booked(
+def test_one_resource_of_a_mutual_hold_can_be_booked(
     tenant: Tenant, ada: Any, bob: Any, mutual: str
 ) -> None:
     hold = hold_of(tenant, project_id=mutual)
@@ -768,7 +766,7 @@ def test_one_of_a_mutual_holds_resources_may_be_booked(
     answer = book(tenant, resource_id=bob["id"], reservation_id=hold)
 
     assert answer.status == 201
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
 
 
 # --- Extending and giving back --------------------------------------------------------------------
@@ -792,7 +790,7 @@ def test_an_extension_lasts_as_long_as_a_hold(tenant: Tenant, ada: Any, own: int
 
 
 @pytest.mark.parametrize("by", ["event", "booking", "moved booking", "hold"])
-def test_an_extension_of_a_time_that_was_taken_meanwhile(
+def test_extension_of_a_taken_time_is_refused(
     tenant: Tenant, ada: Any, clock: Any, by: str
 ) -> None:
     double = {"allow_double_bookings": True}
@@ -824,9 +822,7 @@ def test_an_extension_of_a_time_that_was_taken_meanwhile(
     assert Hold.objects.get(id=hold).extensions == 0
 
 
-def test_an_extension_of_a_hold_that_was_made_to_overlap(
-    tenant: Tenant, ada: Any, clock: Any
-) -> None:
+def test_extension_of_a_double_booked_hold(tenant: Tenant, ada: Any, clock: Any) -> None:
     """What was there when it was made is no news."""
     double = {"allow_double_bookings": True}
     tenant.book(resource_id=ada["id"], **NINE)
@@ -839,7 +835,7 @@ def test_an_extension_of_a_hold_that_was_made_to_overlap(
     assert answer.status == 200
 
 
-def test_a_mutual_hold_is_not_extended_where_one_resource_was_taken(
+def test_mutual_hold_is_not_extended_if_one_resource_is_taken(
     tenant: Tenant, bob: Any, mutual: str
 ) -> None:
     hold = hold_of(tenant, project_id=mutual)
@@ -850,9 +846,7 @@ def test_a_mutual_hold_is_not_extended_where_one_resource_was_taken(
     assert (answer.status, answer.json["code"]) == (409, "slot_taken")
 
 
-def test_all_day_events_that_do_not_count_do_not_stop_an_extension(
-    tenant: Tenant, ada: Any
-) -> None:
+def test_ignored_all_day_events_allow_an_extension(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(
         tenant,
         project_id=make_project(tenant, ada, availability={"ignore_all_day_events": True}),
@@ -876,7 +870,9 @@ def test_all_day_events_that_do_not_count_do_not_stop_an_extension(
         (["x"], "body", "Must be an object."),
     ],
 )  # fmt: skip
-def test_refused_extensions(tenant: Tenant, ada: Any, body: Any, path: str, text: str) -> None:
+def test_wrong_extensions_are_refused(
+    tenant: Tenant, ada: Any, body: Any, path: str, text: str
+) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
     if isinstance(body, dict) and body.get("reservation_id"):
         body = {**body, "reservation_id": hold}
@@ -887,18 +883,18 @@ def test_refused_extensions(tenant: Tenant, ada: Any, body: Any, path: str, text
     assert Hold.objects.get().extensions == 0
 
 
-def test_what_is_given_back_is_free(tenant: Tenant, ada: Any) -> None:
+def test_released_hold_frees_its_time(tenant: Tenant, ada: Any) -> None:
     hold = hold_of(tenant, resource_id=ada["id"])
 
     answer = release(tenant, hold)
 
     assert (answer.status, answer.content) == (204, b"")
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
     assert reserve(tenant, resource_id=ada["id"]).status == 201
 
 
 # --- Resource keys --------------------------------------------------------------------------------
-def test_a_resources_key_holds_its_own_time(tenant: Tenant, mutual: str, ada: Any) -> None:
+def test_resource_key_holds_its_own_time(tenant: Tenant, mutual: str, ada: Any) -> None:
     key = Caller(ada["api_token"])
 
     answer = reserve(key)
@@ -908,7 +904,7 @@ def test_a_resources_key_holds_its_own_time(tenant: Tenant, mutual: str, ada: An
     assert (extend(key, hold).status, book(key, reservation_id=hold).status) == (200, 201)
 
 
-def test_a_resources_key_has_no_say_over_others(
+def test_resource_key_cannot_use_holds_of_others(
     tenant: Tenant, ada: Any, bob: Any, mutual: str
 ) -> None:
     key = Caller(ada["api_token"])
@@ -938,7 +934,7 @@ def widget(tenant: Tenant) -> Caller:
     return tenant.widget()
 
 
-def test_what_a_widget_key_sees_of_a_hold(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_fields_of_a_hold_for_a_widget_key(tenant: Tenant, widget: Caller, ada: Any) -> None:
     project = make_project(tenant, ada)
 
     answer = reserve(widget, project_id=project)
@@ -960,7 +956,7 @@ def test_what_a_widget_key_sees_of_a_hold(tenant: Tenant, widget: Caller, ada: A
     assert Hold.objects.get().client_address == "127.0.0.1"
 
 
-def test_a_widget_keys_hold_becomes_a_booking(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_widget_key_books_its_hold(tenant: Tenant, widget: Caller, ada: Any) -> None:
     project = make_project(tenant, ada)
     hold = hold_of(widget, project_id=project)
 
@@ -971,17 +967,17 @@ def test_a_widget_keys_hold_becomes_a_booking(tenant: Tenant, widget: Caller, ad
     assert (refused(others), own.status, refused(again)) == (TAKEN, 201, (409, EXPIRED))
 
 
-def test_a_widget_key_gives_back_what_it_held(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_widget_key_releases_its_hold(tenant: Tenant, widget: Caller, ada: Any) -> None:
     hold = hold_of(widget, project_id=make_project(tenant, ada))
 
-    assert (release(widget, hold).status, taken(tenant, ada["id"])) == (204, [])
+    assert (release(widget, hold).status, busy_times(tenant, ada["id"])) == (204, [])
 
 
 @pytest.mark.parametrize(
     ("own", "asked", "most"),
     [(None, 30, None), (None, 31, 30), (90, 90, None), (90, 91, 90), (10, 11, 10)],
 )
-def test_a_widget_key_may_hold_as_long_as_its_project_says(
+def test_widget_key_holds_up_to_reservation_time_of_the_project(
     tenant: Tenant, widget: Caller, ada: Any, own: int | None, asked: int, most: int | None
 ) -> None:
     project = make_project(tenant, ada, reservation_time=own)
@@ -998,7 +994,7 @@ def test_a_widget_key_may_hold_as_long_as_its_project_says(
         assert refused(placed) == refused(extended) == error
 
 
-def test_a_widget_key_without_a_project_may_hold_for_half_a_minute(
+def test_widget_key_without_project_holds_up_to_30_seconds(
     tenant: Tenant, widget: Caller, ada: Any
 ) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_resources": True}})
@@ -1010,7 +1006,7 @@ def test_a_widget_key_without_a_project_may_hold_for_half_a_minute(
     assert [answer.status for answer in answers] == [422, 201]
 
 
-def test_a_widget_key_extends_once(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_widget_key_extends_a_hold_once(tenant: Tenant, widget: Caller, ada: Any) -> None:
     hold = hold_of(widget, project_id=make_project(tenant, ada))
 
     first, second, servers = extend(widget, hold), extend(widget, hold), extend(tenant, hold)
@@ -1036,7 +1032,7 @@ def test_a_widget_key_extends_once(tenant: Tenant, widget: Caller, ada: Any) -> 
         {"event": "nonsense"},
     ],
 )
-def test_rules_hold_for_a_widget_key_whatever_it_sends(
+def test_rules_are_always_enforced_for_a_widget_key(
     tenant: Tenant, widget: Caller, ignored: dict[str, Any]
 ) -> None:
     ada = tenant.make_resource("Ada", availability_constraints=CLOSED)
@@ -1053,7 +1049,7 @@ def test_rules_hold_for_a_widget_key_whatever_it_sends(
     assert answers[0].json["reasons"] == [{"type": "constraint", "text": text}]
 
 
-def test_a_widget_key_learns_no_ids_of_holds(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_widget_key_does_not_see_ids_of_holds(tenant: Tenant, widget: Caller, ada: Any) -> None:
     project = make_project(tenant, ada, availability={"buffer": "1 hour"})
     hold_of(widget, project_id=project)
 
@@ -1064,7 +1060,7 @@ def test_a_widget_key_learns_no_ids_of_holds(tenant: Tenant, widget: Caller, ada
 
 
 @pytest.mark.parametrize("kind", ["other", "foreign"])
-def test_a_widget_key_holds_the_projects_resources_alone(
+def test_widget_key_holds_only_resources_of_the_project(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, ada: Any, bob: Any, kind: str
 ) -> None:
     ids = {"other": bob["id"], "foreign": make_tenant().make_resource()["id"]}
@@ -1116,7 +1112,7 @@ def elsewhere(tenant: Tenant, project: str) -> Answer:
 
 
 @pytest.mark.parametrize("how", ["lapsed", "used", "released"])
-def test_what_is_over_makes_room_for_another(
+def test_ended_holds_do_not_count_towards_the_limit(
     tenant: Tenant, widget: Caller, ada: Any, clock: Any, how: str
 ) -> None:
     times = nine_of_six_days()
@@ -1134,7 +1130,9 @@ def test_what_is_over_makes_room_for_another(
     assert reserve(widget, project_id=project, **times[5]).status == 201
 
 
-def test_a_mutual_hold_counts_once(tenant: Tenant, widget: Caller, mutual: str) -> None:
+def test_mutual_hold_counts_once_towards_the_limit(
+    tenant: Tenant, widget: Caller, mutual: str
+) -> None:
     times = nine_of_six_days()
 
     answers = [reserve(widget, project_id=mutual, **time) for time in times]

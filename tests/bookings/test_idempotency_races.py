@@ -65,7 +65,9 @@ def test_one_request_of_fifty_clients_makes_one_booking(live_tenant: LiveTenant,
     assert len(live_tenant.held([resource])) == 1
 
 
-def test_one_confirmation_of_many_clients_is_one_step(live_tenant: LiveTenant, key: str) -> None:
+def test_one_confirmation_of_many_clients_is_one_transition(
+    live_tenant: LiveTenant, key: str
+) -> None:
     (resource,) = live_tenant.make_resources(1)
     booking = live_tenant.book(graph="confirm_decline", resource_id=resource, **span(10))["id"]
 
@@ -79,7 +81,7 @@ def test_one_confirmation_of_many_clients_is_one_step(live_tenant: LiveTenant, k
     ]
 
 
-def test_of_two_bodies_with_one_key_the_first_counts(live_tenant: LiveTenant, key: str) -> None:
+def test_first_of_two_bodies_with_one_key_is_applied(live_tenant: LiveTenant, key: str) -> None:
     (resource,) = live_tenant.make_resources(1)
     books = [
         booking_with(live_tenant, key, resource_id=resource, **span(hour)) for hour in (10, 12)
@@ -105,7 +107,7 @@ def test_another_app_may_use_the_same_key(live_tenant: LiveTenant, key: str) -> 
     assert len({answer.data["id"] for answer in answers if answer.status == 201}) == 2
 
 
-def test_a_refusal_is_not_kept(live_tenant: LiveTenant, key: str) -> None:
+def test_refusal_is_not_stored(live_tenant: LiveTenant, key: str) -> None:
     (resource,) = live_tenant.make_resources(1)
     blocker = live_tenant.book(resource_id=resource, **span(10))["id"]
     book = booking_with(live_tenant, key, resource_id=resource, **span(10))
@@ -118,7 +120,7 @@ def test_a_refusal_is_not_kept(live_tenant: LiveTenant, key: str) -> None:
     assert replays_of(made) == Replays(made=1, others=7, bodies=1)
 
 
-def test_after_a_day_a_key_is_new_once(live_tenant: LiveTenant, key: str) -> None:
+def test_key_can_be_reused_once_after_a_day(live_tenant: LiveTenant, key: str) -> None:
     (resource,) = live_tenant.make_resources(1)
     settings = {"allow_double_bookings": True}
     book = booking_with(live_tenant, key, resource_id=resource, settings=settings, **span(10))
@@ -134,7 +136,7 @@ def test_after_a_day_a_key_is_new_once(live_tenant: LiveTenant, key: str) -> Non
     assert len(bookings) == 2
 
 
-def test_keys_of_their_own_do_not_help_past_a_taken_slot(live_tenant: LiveTenant, key: str) -> None:
+def test_separate_keys_book_a_slot_once(live_tenant: LiveTenant, key: str) -> None:
     (resource,) = live_tenant.make_resources(1)
     books = [
         booking_with(live_tenant, f"{key}-{n}", resource_id=resource, **span(10)) for n in range(8)
@@ -148,9 +150,7 @@ def test_keys_of_their_own_do_not_help_past_a_taken_slot(live_tenant: LiveTenant
     assert (len(held), count_overlaps(held)) == (1, 0)
 
 
-def test_a_second_call_does_not_wait_for_ever_for_the_first(
-    faulty_tenant: LiveTenant, key: str
-) -> None:
+def test_second_call_waits_limited_time_for_the_first(faulty_tenant: LiveTenant, key: str) -> None:
     """The first has written its key and not come to an end: another transaction plays it."""
     (resource,) = faulty_tenant.make_resources(1)
     credential = faulty_tenant.rows(
@@ -188,7 +188,7 @@ def test_a_second_call_does_not_wait_for_ever_for_the_first(
 
 
 @pytest.mark.postgresql  # SQLite's transaction is alone: nothing vanishes inside of it
-def test_a_record_that_vanishes_before_it_is_read_is_made_again(
+def test_record_purged_before_its_read_is_created_again(
     faulty_tenant: LiveTenant, key: str, tmp_path: Path
 ) -> None:
     (resource,) = faulty_tenant.make_resources(1)
@@ -197,7 +197,7 @@ def test_a_record_that_vanishes_before_it_is_read_is_made_again(
     (first,) = faulty_tenant.race_each([book])
 
     read = 'SELECT .*"apps_config_idempotencyrecord"'
-    with faulty_tenant.held_up(book, at=read, folder=tmp_path) as waiting:
+    with faulty_tenant.paused_request(book, at=read, folder=tmp_path) as waiting:
         faulty_tenant.rows("DELETE FROM apps_config_idempotencyrecord WHERE key = ?", key)
     second = waiting.result()
     (third,) = faulty_tenant.race_each([book])
@@ -207,7 +207,7 @@ def test_a_record_that_vanishes_before_it_is_read_is_made_again(
 
 
 @pytest.mark.postgresql
-def test_a_credential_that_is_deleted_meanwhile_is_no_credential(
+def test_concurrently_deleted_credential_is_refused(
     faulty_tenant: LiveTenant, key: str, tmp_path: Path
 ) -> None:
     """A log-in key goes with its password, at any moment."""
@@ -217,7 +217,7 @@ def test_a_credential_that_is_deleted_meanwhile_is_no_credential(
     app = f"(SELECT id FROM apps_config_app WHERE slug = '{tenant.slug}')"
 
     insert = 'INSERT INTO "bookings_booking"'
-    with tenant.held_up(book, at=insert, folder=tmp_path) as waiting:
+    with tenant.paused_request(book, at=insert, folder=tmp_path) as waiting:
         tenant.rows(f"DELETE FROM apps_config_credential WHERE kind = 'server' AND app_id = {app}")
     answer = waiting.result()
 

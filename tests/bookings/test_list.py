@@ -72,7 +72,7 @@ def book(tenant: Tenant, clock: Any) -> Book:
 
 
 # --- Pages ----------------------------------------------------------------------------------------
-def test_the_briefs_page_two_of_five(tenant: Tenant, book: Book) -> None:
+def test_page_two_of_five(tenant: Tenant, book: Book) -> None:
     two = [book(what) for what in "ABCDE"][1::-1]
 
     answer = tenant.get("/bookings?limit=3&page=2")
@@ -155,7 +155,7 @@ def test_an_empty_listing(tenant: Tenant) -> None:
     assert (answer.json["per_page"], answer.json["from"], answer.json["to"]) == (50, None, None)
 
 
-def test_next_page_url_leads_through_all(tenant: Tenant, book: Book) -> None:
+def test_next_page_url_visits_all_bookings(tenant: Tenant, book: Book) -> None:
     made = [book(str(number))["id"] for number in range(7)][::-1]
     path, pages = "/bookings?limit=3&orderBy=created_at&search=customer.name:M*", []
 
@@ -178,7 +178,7 @@ def test_next_page_url_leads_through_all(tenant: Tenant, book: Book) -> None:
         ({"order_by": "state"}, {"order_by": ["Is not a known query parameter."]}),
     ],
 )
-def test_queries_that_are_wrong(
+def test_wrong_query_parameters_are_refused(
     tenant: Tenant, query: dict[str, str], faults: dict[str, list[str]]
 ) -> None:
     assert errors(tenant, **query) == faults
@@ -229,7 +229,7 @@ STATE_QUERIES: list[tuple[dict[str, str], list[str]]] = [
 ]
 
 
-def test_filters_of_state(tenant: Tenant, mixed: list[Any]) -> None:
+def test_filters_by_state(tenant: Tenant, mixed: list[Any]) -> None:
     answers = [(query, found(tenant, **query)) for query, _ in STATE_QUERIES]
 
     assert answers == STATE_QUERIES
@@ -281,7 +281,7 @@ def test_filters_of_state(tenant: Tenant, mixed: list[Any]) -> None:
         ({"search": "meta:a"}, {"search": ["meta can't be searched."]}),
     ],
 )
-def test_filters_that_are_wrong(
+def test_wrong_filters_are_refused(
     tenant: Tenant, query: dict[str, str], faults: dict[str, list[str]]
 ) -> None:
     assert errors(tenant, **query) == faults
@@ -289,7 +289,9 @@ def test_filters_that_are_wrong(
 
 @pytest.mark.parametrize("field", ["state", "graph"])
 @pytest.mark.parametrize("value", ["open", "confirm*", "*", ""])
-def test_a_search_for_no_state_or_graph(tenant: Tenant, field: str, value: str) -> None:
+def test_search_for_unknown_state_or_graph_is_refused(
+    tenant: Tenant, field: str, value: str
+) -> None:
     (fault,) = errors(tenant, search=f"{field}:{value}")["search"]
 
     assert fault.startswith(f"{field} must be one of i")
@@ -321,7 +323,7 @@ TIME_QUERIES = [
 ]
 
 
-def test_filters_of_time(tenant: Tenant, book: Book) -> None:
+def test_filters_by_time(tenant: Tenant, book: Book) -> None:
     """Bookings whose event overlaps the range; each bound is open where it is absent."""
     for what in "ABC":
         book(what)
@@ -441,7 +443,7 @@ def test_search_by_customers(tenant: Tenant, make_tenant: MakeTenant, book: Book
     assert answers == CUSTOMER_SEARCHES
 
 
-def test_any_customer_of_a_booking_may_match_and_it_comes_once(tenant: Tenant, book: Book) -> None:
+def test_search_matches_any_customer_once(tenant: Tenant, book: Book) -> None:
     guests = [{"name": f"Guest {n}", "email": f"g{n}@example.com"} for n in range(3)]
     body = {"resource_id": book.resource["id"], "what": "A", "customers": guests, **NINE}
     tenant.post("/bookings", body)
@@ -517,7 +519,9 @@ def test_search_by_meta(tenant: Tenant, book: Book) -> None:
 
 
 @pytest.mark.parametrize("include", ["resource", "project", "resource.calendars,project.resources"])
-def test_search_by_meta_beside_other_metas(tenant: Tenant, book: Book, include: str) -> None:
+def test_search_by_meta_ignores_meta_of_other_models(
+    tenant: Tenant, book: Book, include: str
+) -> None:
     """Resources and projects have a `meta` of their own."""
     resource = tenant.make_resource("Bob", meta={"key": "resource"})["id"]
     project = tenant.make_project(resource, meta={"key": "project"})["id"]
@@ -532,7 +536,7 @@ def test_search_by_meta_beside_other_metas(tenant: Tenant, book: Book, include: 
 
 
 @pytest.mark.parametrize("value", ["te*", "*xt", "*e*", "*"])
-def test_meta_knows_no_wildcards(tenant: Tenant, book: Book, value: str) -> None:
+def test_wildcards_in_meta_are_refused(tenant: Tenant, book: Book, value: str) -> None:
     """A star that would be ignored is refused."""
     book("A", meta=META)
 
@@ -586,7 +590,7 @@ def test_every_order(tenant: Tenant, mixed: list[Any]) -> None:
         ({"sortedBy": "ASC"}, {"sortedBy": ["Must be one of asc, desc."]}),
     ],
 )
-def test_orders_that_are_wrong(
+def test_wrong_orders_are_refused(
     tenant: Tenant, query: dict[str, str], faults: dict[str, list[str]]
 ) -> None:
     assert errors(tenant, **query) == faults
@@ -639,7 +643,7 @@ def test_totals_are_exact_after_every_step(
     assert totals(stranger) == {"all": 1, "confirmed": 1}
 
 
-def test_the_tally_counts_whatever_door_is_used(tenant: Tenant, book: Book) -> None:
+def test_tally_counts_every_kind_of_write(tenant: Tenant, book: Book) -> None:
     """Bulk inserts, updates of many rows, deletions: the triggers see them all."""
     rows = make_rows(tenant, book.resource, 10)
     Booking.objects.filter(id__in=[row.id for row in rows[:4]]).update(state="cancelled")
@@ -708,7 +712,7 @@ DEEP_QUERIES: list[dict[str, str]] = [
 ]
 
 
-def is_asked_for(row: Booking, query: dict[str, str]) -> bool:
+def matches_query(row: Booking, query: dict[str, str]) -> bool:
     return (
         query.get("state") in (None, row.state)
         and ("search" not in query or row.meta["parity"] == 1)
@@ -721,7 +725,7 @@ def test_deep_pages_are_plain_slices(tenant: Tenant, book: Book) -> None:
     rows = make_rows(tenant, book.resource, 1400)
 
     for query in DEEP_QUERIES:
-        expected = in_order([row for row in rows if is_asked_for(row, query)], query)
+        expected = in_order([row for row in rows if matches_query(row, query)], query)
         last = -(-len(expected) // 90)
         for page in (1, 6, 7, last // 2 + 1, last - 1, last, last + 1):
             answer = listing(tenant, limit=90, page=page, **query)
@@ -762,7 +766,7 @@ def test_other_apps_are_not_listed(tenant: Tenant, make_tenant: MakeTenant, book
 
 
 # --- Filters beside `search` ----------------------------------------------------------------------
-def test_filters_by_what_a_booking_belongs_to(tenant: Tenant, book: Book) -> None:
+def test_filters_by_resource_project_group_series_and_bulk(tenant: Tenant, book: Book) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(bob["id"])["id"]
     book("A")

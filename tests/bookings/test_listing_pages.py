@@ -196,7 +196,7 @@ def booking_queries(world: World) -> list[tuple[dict[str, str], Q]]:
         ({"orderBy": "completed", "sortedBy": "asc"}, ("completed", "id")),
     ],
 )
-def test_bookings_are_those_of_a_plain_query(
+def test_pages_of_bookings_equal_a_plain_query(
     world: World, order: dict[str, str], columns: tuple[str, str]
 ) -> None:
     for query, condition in booking_queries(world):
@@ -229,7 +229,7 @@ def plain_customers(app: App, condition: Q, column: str) -> list[str]:
         ({"orderBy": "email", "sortedBy": "asc"}, "address"),
     ],
 )
-def test_customers_are_those_of_a_plain_query(
+def test_pages_of_customers_equal_a_plain_query(
     world: World, order: dict[str, str], column: str
 ) -> None:
     for query, condition in (
@@ -247,7 +247,7 @@ def test_customers_are_those_of_a_plain_query(
 
 # --- Deliveries -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("direction", ["desc", "asc"])
-def test_deliveries_are_those_of_a_plain_query(world: World, direction: str) -> None:
+def test_pages_of_deliveries_equal_a_plain_query(world: World, direction: str) -> None:
     first, second = world.webhooks
     booking = Delivery.objects.filter(app=world.app).first().booking_id
     of_first = f"webhooks/{first.id}/deliveries"
@@ -297,7 +297,7 @@ def test_tallies_are_the_numbers_of_rows(world: World) -> None:
     assert differences(world.app) == {}
 
 
-def test_a_wrong_tally_is_found(world: World) -> None:
+def test_control_wrong_tally_is_found(world: World) -> None:
     """The control of the comparisons above: a total that a trigger missed is not overlooked."""
     tally = tally_of(world.app, ListingTally.BOOKINGS).first()
     ListingTally.objects.filter(pk=tally.pk).update(count=F("count") + 1)

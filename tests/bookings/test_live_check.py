@@ -21,7 +21,7 @@ CHECKED = {"check_external": True}
 TUESDAY = "2026-11-24"
 
 
-class Elsewhere:
+class FakeFreebusy:
     """Calendars elsewhere: what stands in them, who was asked about what, how deep in transactions
     that was, and what happens meanwhile."""
 
@@ -46,13 +46,13 @@ class Elsewhere:
             for resource_id in resource_ids
         }
 
-    def has(self, resource: Any, start: str, end: str, day: str = MONDAY) -> None:
+    def add_busy(self, resource: Any, start: str, end: str, day: str = MONDAY) -> None:
         self.busy.setdefault(resource["id"], []).append((f"{day} {start}", f"{day} {end}"))
 
 
 @pytest.fixture
-def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
-    asker = Elsewhere()
+def fake_freebusy(monkeypatch: pytest.MonkeyPatch) -> FakeFreebusy:
+    asker = FakeFreebusy()
     monkeypatch.setattr(live_freebusy, "freebusy_sources", [asker])
     return asker
 
@@ -70,7 +70,7 @@ def make_project(tenant: Tenant, *resources: Any, mode: str | None = None, **giv
     return tenant.make_project(*ids, settings=settings, availability=availability, **given)["id"]
 
 
-def taken(answer: Answer) -> tuple[int, str, list[Any], list[str]]:
+def refusal_of(answer: Answer) -> tuple[int, str, list[Any], list[str]]:
     """A refusal: its status, code, conflicts, and the starts of its alternatives."""
     body = answer.json
     return (
@@ -86,12 +86,14 @@ def starts(*hours: str, day: str = MONDAY) -> list[str]:
 
 
 # --- One resource ---------------------------------------------------------------------------------
-def test_busy_elsewhere_is_refused_whole(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_busy_external_calendar_is_a_whole_refusal(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
+) -> None:
     """The conflict says no more than what was asked about; nothing stays behind."""
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
-    elsewhere.has(ada, "08:00", "09:15")
-    elsewhere.has(ada, "09:45", "17:00")
+    fake_freebusy.add_busy(ada, "08:00", "09:15")
+    fake_freebusy.add_busy(ada, "09:45", "17:00")
 
     answer = tenant.book(project_id=project, resource_id=ada["id"], **NINE)
 
@@ -108,60 +110,62 @@ def test_busy_elsewhere_is_refused_whole(tenant: Tenant, elsewhere: Elsewhere) -
             ],
         },
     )
-    assert elsewhere.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", False)]
+    assert fake_freebusy.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", False)]
     assert (Booking.objects.count(), Event.objects.count()) == (0, 0)
 
 
 @pytest.mark.parametrize("enforced", [True, False])
-def test_with_rules_and_without(tenant: Tenant, elsewhere: Elsewhere, enforced: bool) -> None:
+def test_busy_external_calendar_with_and_without_enforced_rules(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, enforced: bool
+) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada, settings={**CHECKED, "enforce_availability": enforced})
-    elsewhere.has(ada, "09:30", "09:40")
+    fake_freebusy.add_busy(ada, "09:30", "09:40")
 
     answers = [
         tenant.book(project_id=project, **named, **NINE)
         for named in ({}, {"resource_id": ada["id"]})
     ]
 
-    assert [(*taken(answer)[:3], answer.json["alternatives"][0]) for answer in answers] == [
+    assert [(*refusal_of(answer)[:3], answer.json["alternatives"][0]) for answer in answers] == [
         (409, "slot_taken", [shown("09:30", "09:40")], shown("09:40", "10:40"))
     ] * 2
 
 
-def test_free_elsewhere_is_booked(tenant: Tenant, elsewhere: Elsewhere, depth: int) -> None:
+def test_free_external_calendar_is_booked(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, depth: int
+) -> None:
     """Touching is fine; it is asked once, outside of every transaction."""
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
-    elsewhere.has(ada, "08:00", "09:00")
-    elsewhere.has(ada, "10:00", "11:00")
+    fake_freebusy.add_busy(ada, "08:00", "09:00")
+    fake_freebusy.add_busy(ada, "10:00", "11:00")
 
     answer = tenant.book(project_id=project, **NINE)
 
     assert answer.status == 201
-    assert elsewhere.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", False)]
-    assert elsewhere.depths == {depth}
+    assert fake_freebusy.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", False)]
+    assert fake_freebusy.depths == {depth}
 
 
-def test_what_is_known_here_is_named_first(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_local_conflicts_are_named_first(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
     tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T08:30:00Z", f"{MONDAY}T09:30:00Z")
-    elsewhere.has(ada, "08:30", "09:30")
+    fake_freebusy.add_busy(ada, "08:30", "09:30")
 
     answer = tenant.book(project_id=project, resource_id=ada["id"], **NINE)
 
     assert answer.json["conflicts"] == [shown("08:30", "09:30")]
 
 
-def test_all_day_events_are_left_aside_where_the_project_says_so(
-    tenant: Tenant, elsewhere: Elsewhere
-) -> None:
+def test_all_day_events_can_be_ignored(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada, availability={"ignore_all_day_events": True})
 
     tenant.book(project_id=project, **NINE)
 
-    assert elsewhere.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", True)]
+    assert fake_freebusy.asked == [([ada["id"]], "Mon 09:00", "Mon 10:00", True)]
 
 
 @pytest.mark.parametrize(
@@ -175,13 +179,13 @@ def test_all_day_events_are_left_aside_where_the_project_says_so(
     ],
     ids=["not set", "off", "may overlap", "a request", "a draft"],
 )
-def test_nobody_is_asked(
-    tenant: Tenant, elsewhere: Elsewhere, settings: dict[str, Any], given: dict[str, Any]
+def test_no_check_without_setting_or_for_non_blocking_bookings(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, settings: dict[str, Any], given: dict[str, Any]
 ) -> None:
     """Where the project does not want it, or the booking does not keep others out."""
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada, settings=settings)
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     answers = [
         tenant.book(project_id=project, **NINE, **given),
@@ -189,60 +193,60 @@ def test_nobody_is_asked(
     ]
 
     assert [answer.status for answer in answers] == [201, 201]
-    assert elsewhere.asked == []
+    assert fake_freebusy.asked == []
 
 
-def test_a_request_that_blocks_is_asked_about(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_blocking_request_is_checked(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada, settings={**CHECKED, "pending_blocks": True})
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     answer = tenant.book(project_id=project, graph="confirm_decline", **NINE)
 
-    assert taken(answer)[:3] == (409, "slot_taken", [shown("09:00", "10:00")])
+    assert refusal_of(answer)[:3] == (409, "slot_taken", [shown("09:00", "10:00")])
 
 
-def test_a_held_time_is_asked_about_when_it_is_booked(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_hold_is_checked_when_it_is_booked(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
     hold = tenant.post("/bookings/reserve", {"project_id": project, **NINE}).data["reservation_id"]
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     refused = tenant.book(project_id=project, reservation_id=hold, **NINE)
-    elsewhere.busy.clear()
+    fake_freebusy.busy.clear()
     made = tenant.book(project_id=project, reservation_id=hold, **NINE)
 
-    assert (taken(refused)[:3], made.status) == (
+    assert (refusal_of(refused)[:3], made.status) == (
         (409, "slot_taken", [shown("09:00", "10:00")]),
         201,
     )
 
 
-def test_a_group_is_asked_about_and_its_seats_are_not(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_group_is_checked_and_seats_are_not(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
     group = {"graph": "group_owner", "settings": {"max_seats": 2}}
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     refused = tenant.book(project_id=project, **group, **NINE)
     made = tenant.book(project_id=project, **group, **span("11:00", "12:00"))
-    elsewhere.asked.clear()
+    fake_freebusy.asked.clear()
     seat = tenant.book(graph="group_customer", related={"owner_booking_id": made.data["id"]})
 
     assert [one.status for one in (refused, made, seat)] == [409, 201, 201]
-    assert elsewhere.asked == []
+    assert fake_freebusy.asked == []
 
 
-def test_a_page_is_refused_like_anyone(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_widget_key_is_refused(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     answer = tenant.widget().post(
         "/bookings", {"project_id": project, "what": "Meeting", "customer": MARTY, **NINE}
     )
 
-    assert taken(answer) == (
+    assert refusal_of(answer) == (
         409,
         "slot_taken",
         [shown("09:00", "10:00")],
@@ -252,27 +256,29 @@ def test_a_page_is_refused_like_anyone(tenant: Tenant, elsewhere: Elsewhere) -> 
 
 # --- Several resources ----------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ["roundrobin_prioritized", "roundrobin_random", "exclusive"])
-def test_another_free_one_is_taken(tenant: Tenant, elsewhere: Elsewhere, mode: str) -> None:
+def test_another_free_resource_is_booked(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, mode: str
+) -> None:
     """Only those are asked that are free by what is known here, all at once."""
     ada, bob, cleo = (tenant.make_resource(name) for name in ("Ada", "Bob", "Cleo"))
     project = make_project(tenant, ada, bob, cleo, mode=mode)
     tenant.make_event(ada["calendars"][0]["id"], NINE["start"], NINE["end"])
-    elsewhere.has(bob, "09:59", "10:30")
+    fake_freebusy.add_busy(bob, "09:59", "10:30")
 
     answer = tenant.book(project_id=project, **NINE)
 
     assert whole(tenant, answer.data)["resource"]["name"] == "Cleo"
     asked = sorted([bob["id"], cleo["id"]])
-    assert elsewhere.asked == [(asked, "Mon 09:00", "Mon 10:00", False)]
+    assert fake_freebusy.asked == [(asked, "Mon 09:00", "Mon 10:00", False)]
 
 
-def test_where_all_are_taken_the_nearest_times_of_any_are_offered(
-    tenant: Tenant, elsewhere: Elsewhere
+def test_alternatives_of_any_resource_if_all_are_busy(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
 ) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     project = make_project(tenant, ada, bob, mode="roundrobin_prioritized")
-    elsewhere.has(ada, "09:00", "12:00")
-    elsewhere.has(bob, "09:30", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "12:00")
+    fake_freebusy.add_busy(bob, "09:30", "10:00")
 
     answer = tenant.book(project_id=project, **NINE)
 
@@ -281,63 +287,61 @@ def test_where_all_are_taken_the_nearest_times_of_any_are_offered(
     assert shown("09:00", "10:00") not in answer.json["alternatives"]
 
 
-def test_where_none_is_free_here_nobody_is_asked(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_no_check_without_locally_free_resources(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
+) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
     tenant.make_event(ada["calendars"][0]["id"], NINE["start"], NINE["end"])
 
     answer = tenant.book(project_id=project, **NINE)
 
-    assert (answer.status, answer.json["code"], elsewhere.asked) == (409, "slot_taken", [])
+    assert (answer.status, answer.json["code"], fake_freebusy.asked) == (409, "slot_taken", [])
 
 
-def test_of_a_mutual_project_all_are_asked_and_one_refuses(
-    tenant: Tenant, elsewhere: Elsewhere
-) -> None:
+def test_mutual_project_checks_all_resources(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     project = make_project(tenant, ada, bob, mode="mutual")
-    elsewhere.has(bob, "09:00", "09:30")
+    fake_freebusy.add_busy(bob, "09:00", "09:30")
 
     refused = tenant.book(project_id=project, **NINE)
     made = tenant.book(project_id=project, **span("10:00", "11:00"))
 
-    assert (taken(refused)[:3], made.status) == (
+    assert (refusal_of(refused)[:3], made.status) == (
         (409, "slot_taken", [shown("09:00", "09:30")]),
         201,
     )
     both = sorted([ada["id"], bob["id"]])
-    assert [question[0] for question in elsewhere.asked] == [both, both]
+    assert [question[0] for question in fake_freebusy.asked] == [both, both]
 
 
 # --- Moves, series --------------------------------------------------------------------------------
-def test_a_move_is_asked_about_and_keeps_its_time_where_it_is_refused(
-    tenant: Tenant, elsewhere: Elsewhere, depth: int
+def test_reschedule_is_checked_and_refusal_keeps_the_time(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, depth: int
 ) -> None:
     ada = tenant.make_resource("Ada")
     booking = tenant.book(project_id=make_project(tenant, ada), **NINE).data
-    elsewhere.has(ada, "11:00", "12:00")
-    elsewhere.asked.clear()
+    fake_freebusy.add_busy(ada, "11:00", "12:00")
+    fake_freebusy.asked.clear()
 
     refused = tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:30", "12:30"))
     stands = whole(tenant, booking)["event"]["start"]
     moved = tenant.post(f"/bookings/{booking['id']}/reschedule", span("12:00", "13:00"))
 
-    assert taken(refused)[:3] == (409, "slot_taken", [shown("11:30", "12:00")])
+    assert refusal_of(refused)[:3] == (409, "slot_taken", [shown("11:30", "12:00")])
     assert (stands, moved.status) == (shown("09:00", "10:00")["start"], 200)
-    assert [question[1:3] for question in elsewhere.asked] == [
+    assert [question[1:3] for question in fake_freebusy.asked] == [
         ("Mon 11:30", "Mon 12:30"),
         ("Mon 12:00", "Mon 13:00"),
     ]
-    assert elsewhere.depths == {depth}
+    assert fake_freebusy.depths == {depth}
 
 
-def test_of_a_series_all_occurrences_are_asked_about_in_one_go(
-    tenant: Tenant, elsewhere: Elsewhere
-) -> None:
+def test_series_is_checked_in_one_query(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
     daily = {"recurrence": "FREQ=DAILY;COUNT=3", **NINE}
-    elsewhere.has(ada, "09:30", "18:00", TUESDAY)
+    fake_freebusy.add_busy(ada, "09:30", "18:00", TUESDAY)
 
     refused = tenant.book(project_id=project, **daily)
     skipped = tenant.book(project_id=project, on_conflict="skip", **daily)
@@ -348,17 +352,15 @@ def test_of_a_series_all_occurrences_are_asked_about_in_one_go(
     assert refused.json["conflicts"] == [shown("09:30", "10:00", TUESDAY)]
     made = [one.get("reason") for one in skipped.data["series"]["occurrences"]]
     assert made == [None, "slot_taken", None]
-    assert elsewhere.asked == [([ada["id"]], "Mon 09:00", "Wed 10:00", False)] * 2
+    assert fake_freebusy.asked == [([ada["id"]], "Mon 09:00", "Wed 10:00", False)] * 2
 
 
-def test_what_a_series_reaches_far_ahead_is_not_asked_about(
-    tenant: Tenant, elsewhere: Elsewhere
-) -> None:
+def test_series_is_checked_62_days_ahead(tenant: Tenant, fake_freebusy: FakeFreebusy) -> None:
     """62 days in one question; the last of them still counts."""
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada, settings={**CHECKED, "enforce_availability": False})
-    elsewhere.has(ada, "09:00", "10:00", "2027-01-24")  # 62 days after that Monday
-    elsewhere.has(ada, "09:00", "10:00", "2027-01-25")
+    fake_freebusy.add_busy(ada, "09:00", "10:00", "2027-01-24")  # 62 days after that Monday
+    fake_freebusy.add_busy(ada, "09:00", "10:00", "2027-01-25")
 
     answer = tenant.book(
         project_id=project, recurrence="FREQ=DAILY;COUNT=70", on_conflict="skip", **NINE
@@ -370,59 +372,61 @@ def test_what_a_series_reaches_far_ahead_is_not_asked_about(
     assert lost == [shown("09:00", "10:00", "2027-01-24")["start"]]
 
 
-def test_a_series_that_moves_is_asked_about_in_one_go(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_series_reschedule_is_checked_in_one_query(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
+) -> None:
     ada = tenant.make_resource("Ada")
     series = tenant.book(
         project_id=make_project(tenant, ada), recurrence="FREQ=DAILY;COUNT=2", **NINE
     ).data
-    elsewhere.has(ada, "11:00", "12:00", TUESDAY)
-    elsewhere.asked.clear()
+    fake_freebusy.add_busy(ada, "11:00", "12:00", TUESDAY)
+    fake_freebusy.asked.clear()
 
     path = f"/bookings/{series['id']}/reschedule"
     refused = tenant.post(path, {**span("11:00", "12:00"), "scope": "all"})
     moved = tenant.post(path, {**span("12:00", "13:00"), "scope": "all"})
 
-    assert taken(refused)[:3] == (409, "slot_taken", [shown("11:00", "12:00", TUESDAY)])
+    assert refusal_of(refused)[:3] == (409, "slot_taken", [shown("11:00", "12:00", TUESDAY)])
     assert moved.status == 200
-    assert [question[1:3] for question in elsewhere.asked] == [
+    assert [question[1:3] for question in fake_freebusy.asked] == [
         ("Mon 11:00", "Tue 12:00"),
         ("Mon 12:00", "Tue 13:00"),
     ]
 
 
 # --- In one transaction with others ---------------------------------------------------------------
-def test_with_an_idempotency_key_it_is_asked_outside_of_the_transaction(
-    tenant: Tenant, elsewhere: Elsewhere, depth: int
+def test_check_with_idempotency_key_is_outside_the_transaction(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, depth: int
 ) -> None:
     """Once: a replay asks nobody, and a refusal is not kept."""
     ada = tenant.make_resource("Ada")
     body = {"project_id": make_project(tenant, ada), "what": "x", "customer": MARTY, **NINE}
-    elsewhere.has(ada, "09:00", "10:00")
+    fake_freebusy.add_busy(ada, "09:00", "10:00")
 
     refused = tenant.post("/bookings", body, Idempotency_Key="one")
-    elsewhere.busy.clear()
+    fake_freebusy.busy.clear()
     made = tenant.post("/bookings", body, Idempotency_Key="one")
     again = tenant.post("/bookings", body, Idempotency_Key="one")
 
-    assert taken(refused)[:3] == (409, "slot_taken", [shown("09:00", "10:00")])
+    assert refusal_of(refused)[:3] == (409, "slot_taken", [shown("09:00", "10:00")])
     assert [(one.status, one.headers.get("Idempotent-Replayed")) for one in (made, again)] == [
         (201, None),
         (201, "true"),
     ]
     assert made.content == again.content
-    assert (len(elsewhere.asked), elsewhere.depths) == (2, {depth})
+    assert (len(fake_freebusy.asked), fake_freebusy.depths) == (2, {depth})
     assert Booking.objects.count() == 1
 
 
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("key", [{}, {"Idempotency_Key": "bulk"}], ids=["plain", "with a key"])
-def test_many_in_one_request(
-    tenant: Tenant, elsewhere: Elsewhere, depth: int, together: bool, key: dict[str, str]
+def test_bulk_request_is_checked(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, depth: int, together: bool, key: dict[str, str]
 ) -> None:
     """Each is asked about once, outside of every transaction, and made once."""
     ada = tenant.make_resource("Ada")
     project = make_project(tenant, ada)
-    elsewhere.has(ada, "11:00", "11:30")
+    fake_freebusy.add_busy(ada, "11:00", "11:30")
     times = [(f"{hour}:00", f"{hour + 1}:00") for hour in (10, 11, 12)]
     body = {"project_id": project, "what": "x", "customer": MARTY}
     bodies = [{**body, **span(*pair)} for pair in times]
@@ -436,41 +440,43 @@ def test_many_in_one_request(
     )
     assert answer.data[1]["error"]["conflicts"] == [shown("11:00", "11:30")]
     assert Booking.objects.count() == (0 if together else 2)
-    assert [question[1:3] for question in elsewhere.asked] == [
+    assert [question[1:3] for question in fake_freebusy.asked] == [
         (f"Mon {start}", f"Mon {end}") for start, end in times
     ]
-    assert elsewhere.depths == {depth}
+    assert fake_freebusy.depths == {depth}
 
 
 # --- Races ----------------------------------------------------------------------------------------
-def test_what_is_taken_here_while_it_is_asked_is_seen(tenant: Tenant, elsewhere: Elsewhere) -> None:
+def test_concurrent_booking_during_the_check_is_seen(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
+) -> None:
     """The question holds no lock: whoever comes meanwhile is first, and the rows are looked at
     afterwards."""
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     project = make_project(tenant, ada, bob, mode="roundrobin_prioritized")
 
     def book_ada() -> None:
-        elsewhere.meanwhile = lambda: None
+        fake_freebusy.meanwhile = lambda: None
         assert tenant.book(resource_id=ada["id"], **NINE).status == 201
 
-    elsewhere.meanwhile = book_ada
+    fake_freebusy.meanwhile = book_ada
     first = tenant.book(project_id=project, **NINE)
-    elsewhere.meanwhile = lambda: tenant.book(resource_id=bob["id"], **span("11:00", "12:00"))
+    fake_freebusy.meanwhile = lambda: tenant.book(resource_id=bob["id"], **span("11:00", "12:00"))
     second = tenant.book(project_id=project, resource_id=bob["id"], **span("11:00", "12:00"))
 
     assert whole(tenant, first.data)["resource"]["name"] == "Bob"
-    assert taken(second)[:3] == (409, "slot_taken", [shown("11:00", "12:00")])
+    assert refusal_of(second)[:3] == (409, "slot_taken", [shown("11:00", "12:00")])
 
 
-def test_one_that_became_free_while_it_was_asked_is_taken_by_what_is_known(
-    tenant: Tenant, elsewhere: Elsewhere
+def test_resource_freed_during_the_check_is_booked(
+    tenant: Tenant, fake_freebusy: FakeFreebusy
 ) -> None:
     """It was not asked, because it was taken then."""
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     project = make_project(tenant, ada, bob, mode="roundrobin_prioritized")
     event = tenant.make_event(ada["calendars"][0]["id"], NINE["start"], NINE["end"])
-    elsewhere.has(bob, "09:00", "10:00")
-    elsewhere.meanwhile = lambda: tenant.delete(f"/events/{event['id']}")
+    fake_freebusy.add_busy(bob, "09:00", "10:00")
+    fake_freebusy.meanwhile = lambda: tenant.delete(f"/events/{event['id']}")
 
     answer = tenant.book(project_id=project, **NINE)
 
@@ -478,7 +484,7 @@ def test_one_that_became_free_while_it_was_asked_is_taken_by_what_is_known(
 
 
 # --- The setting ----------------------------------------------------------------------------------
-def test_the_setting_is_kept_merged_and_taken_back(tenant: Tenant) -> None:
+def test_setting_is_stored_merged_and_removed(tenant: Tenant) -> None:
     project = tenant.post_project(settings={"max_per_day": 3, "check_external": True})
     path = f"/projects/{project['id']}"
 

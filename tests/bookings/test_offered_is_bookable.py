@@ -403,7 +403,7 @@ def open_world(make_tenant: Any) -> Callable[..., Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @thorough
 @given(data=st.data())
-def test_offered_is_bookable(open_world: Any, kind: str, data: Any) -> None:
+def test_every_offered_slot_can_be_booked(open_world: Any, kind: str, data: Any) -> None:
     with open_world(data, kind) as (world, clerk):
         offered = world.read_offered()
         event(f"offers {min(len(offered), 20) // 10 * 10} slots or more")
@@ -534,7 +534,7 @@ DAY_AHEAD = {"from": "1 day", "to": "2 days"}
 
 
 @pytest.mark.parametrize("caller", ["server key", "widget key"])
-def test_the_grid_of_starts_binds_public_callers(tenant, time_machine, caller):
+def test_grid_of_starts_applies_to_public_callers(tenant, time_machine, caller):
     time_machine.move_to(at("2026-11-23 08:10:05"), tick=False)
     rules = [{"block_hours": {"start": 0, "end": "09:20"}}]
     ada = tenant.make_resource("Ada", availability_constraints=rules)
@@ -596,7 +596,7 @@ def test_the_grid_of_starts_binds_public_callers(tenant, time_machine, caller):
           "Outside the resource's days: Monday to Friday."]),
     ],
 )  # fmt: skip
-def test_example(tenant, time_machine, terms, start, end, refused):
+def test_earlier_counterexamples(tenant, time_machine, terms, start, end, refused):
     time_machine.move_to(at("2026-11-23 08:10:05"), tick=False)
     ada = tenant.make_resource("Ada", availability_constraints=[{"allow_weekdays": {}}])
     tenant.make_event(ada["calendars"][0]["id"], "2026-11-23T10:00:00Z", "2026-11-23T10:30:00Z")

@@ -11,7 +11,16 @@ from bookings.models import Booking
 from bookings.services import complete_ended, expire_bookings
 from notifications.models import Delivery
 from notifications.outbox.expansion import expand_changes
-from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, span, steps, taken, whole
+from tests.bookings.booking_drafts import (
+    MONDAY,
+    NINE,
+    act,
+    answered,
+    busy_times,
+    span,
+    steps,
+    whole,
+)
 from tests.world import NOW, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -45,7 +54,7 @@ def deliveries(**only: Any) -> list[tuple[str, str, str]]:
     return [(each_row.kind, each_row.recipient, each_row.state) for each_row in rows]
 
 
-def test_an_unpaid_booking_keeps_its_time(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_unpaid_booking_blocks_its_time(tenant: Tenant, ada: Any, booking: Any) -> None:
     found = whole(tenant, booking)
 
     assert booking == answered(booking, "tentative", "instant_payment")
@@ -53,11 +62,11 @@ def test_an_unpaid_booking_keeps_its_time(tenant: Tenant, ada: Any, booking: Any
     assert (found["available_actions"], found["customer_action_links"]) == (
         *(["pay", "timeout", "cancel"], {}),
     )
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
     assert tenant.book(resource_id=ada["id"], **NINE).status == 409
 
 
-def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_paid_booking_does_not_expire(tenant: Tenant, ada: Any, booking: Any) -> None:
     answer = act(tenant, booking, "pay")
 
     assert (answer.status, answer.json) == (
@@ -65,7 +74,7 @@ def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
     )
     assert (row(booking).expires_at, row(booking).completes_at) == (*(None, at(f"{MONDAY} 11:00")),)
     assert expire_bookings(now=NOW + timedelta(days=1)) == 0
-    assert taken(tenant, ada["id"]) == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00"]
     assert complete_ended(now=at(f"{MONDAY} 11:00")) == 1
     assert steps(tenant, booking) == [
         ("initialized", "create", "tentative"),
@@ -74,7 +83,7 @@ def test_a_paid_booking_stays(tenant: Tenant, ada: Any, booking: Any) -> None:
     ]
 
 
-def test_one_that_is_not_paid_in_time_gives_its_time_back(
+def test_unpaid_booking_times_out_and_frees_its_time(
     tenant: Tenant, ada: Any, booking: Any
 ) -> None:
     done = [expire_bookings(now=NOW + WAIT + late) for late in (-SECOND, 0 * SECOND, SECOND)]
@@ -91,7 +100,7 @@ def test_one_that_is_not_paid_in_time_gives_its_time_back(
         "created_at": "2026-11-20T09:35:00+0000",
     }
     assert row(booking).expires_at is None
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
     assert tenant.book(resource_id=ada["id"], **NINE).status == 201
     paid = act(tenant, booking, "pay")
     assert (paid.status, paid.json["code"], paid.json["state"]) == (
@@ -99,7 +108,7 @@ def test_one_that_is_not_paid_in_time_gives_its_time_back(
     )
 
 
-def test_the_task_does_it(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_task_times_out_payments(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tasks, "database_now", lambda: NOW + WAIT)
 
     tasks.time_out_payments()
@@ -107,7 +116,7 @@ def test_the_task_does_it(booking: Any, monkeypatch: pytest.MonkeyPatch) -> None
     assert row(booking).state == "unpaid"
 
 
-def test_how_long_is_a_setting(tenant: Tenant, ada: Any, settings: Any) -> None:
+def test_payment_timeout_setting(tenant: Tenant, ada: Any, settings: Any) -> None:
     settings.PAYMENT_TIMEOUT = 60
 
     booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
@@ -115,7 +124,7 @@ def test_how_long_is_a_setting(tenant: Tenant, ada: Any, settings: Any) -> None:
     assert row(booking).expires_at == NOW + timedelta(minutes=1)
 
 
-def test_a_late_payment_counts_while_the_time_is_still_kept(
+def test_late_payment_before_timeout_task_is_accepted(
     tenant: Tenant, booking: Any, clock: Any
 ) -> None:
     clock.move_to(NOW + WAIT + timedelta(minutes=1))
@@ -126,16 +135,16 @@ def test_a_late_payment_counts_while_the_time_is_still_kept(
     assert expire_bookings(now=NOW + timedelta(hours=1)) == 0
 
 
-def test_a_move_does_not_change_how_long_is_waited(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_reschedule_keeps_the_payment_deadline(tenant: Tenant, ada: Any, booking: Any) -> None:
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("12:00", "13:00"))
 
     assert row(booking).expires_at == NOW + WAIT
     assert expire_bookings(now=NOW + WAIT) == 1
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
 
 
 @pytest.mark.parametrize("action", ["cancel", "timeout"])
-def test_what_is_given_up_by_hand_is_free_at_once(
+def test_cancelled_or_timed_out_booking_frees_its_time(
     tenant: Tenant, ada: Any, booking: Any, action: str
 ) -> None:
     state = {"cancel": "cancelled", "timeout": "unpaid"}[action]
@@ -143,11 +152,11 @@ def test_what_is_given_up_by_hand_is_free_at_once(
     answer = act(tenant, booking, action)
 
     assert (answer.status, answer.data["state"]) == (200, state)
-    assert taken(tenant, ada["id"]) == []
+    assert busy_times(tenant, ada["id"]) == []
     assert expire_bookings(now=NOW + WAIT) == 0
 
 
-def test_a_timeout_leaves_other_bookings_alone(tenant: Tenant, ada: Any) -> None:
+def test_timeout_keeps_other_bookings(tenant: Tenant, ada: Any) -> None:
     kept = tenant.book(resource_id=ada["id"], **span("12:00", "13:00")).data
     request = tenant.book(
         graph="confirm_decline", resource_id=ada["id"], **span("13:00", "14:00")
@@ -157,7 +166,7 @@ def test_a_timeout_leaves_other_bookings_alone(tenant: Tenant, ada: Any) -> None
     assert [row(one).state for one in (kept, request)] == ["confirmed", "tentative"]
 
 
-def test_many_are_given_up_at_once(tenant: Tenant, ada: Any) -> None:
+def test_many_bookings_time_out_together(tenant: Tenant, ada: Any) -> None:
     """A series waits for one payment each."""
     tenant.book(
         graph="instant_payment", resource_id=ada["id"], recurrence="FREQ=DAILY;COUNT=3", **NINE
@@ -168,7 +177,7 @@ def test_many_are_given_up_at_once(tenant: Tenant, ada: Any) -> None:
 
 
 # --- What is told ---------------------------------------------------------------------------------
-def test_nothing_is_mailed_or_reminded_before_it_is_paid(tenant: Tenant, ada: Any) -> None:
+def test_no_mails_or_reminders_before_payment(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(
         graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
     ).data
@@ -187,7 +196,7 @@ def test_nothing_is_mailed_or_reminded_before_it_is_paid(tenant: Tenant, ada: An
     ]
 
 
-def test_the_customer_hears_that_it_was_not_paid(tenant: Tenant, ada: Any) -> None:
+def test_timeout_mails_the_customer(tenant: Tenant, ada: Any) -> None:
     tenant.book(
         graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
     )
@@ -197,7 +206,7 @@ def test_the_customer_hears_that_it_was_not_paid(tenant: Tenant, ada: Any) -> No
     assert deliveries() == [("unpaid", "customer", "scheduled")]
 
 
-def test_a_paid_booking_that_is_cancelled_reminds_nobody(tenant: Tenant, ada: Any) -> None:
+def test_cancelled_paid_booking_has_no_reminders(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(
         graph="instant_payment", resource_id=ada["id"], event_notifications=[REMINDER], **NINE
     ).data
@@ -212,7 +221,7 @@ def test_a_paid_booking_that_is_cancelled_reminds_nobody(tenant: Tenant, ada: An
     ]
 
 
-def test_webhooks_hear_of_each_state(tenant: Tenant, ada: Any) -> None:
+def test_webhooks_get_each_state(tenant: Tenant, ada: Any) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     booking = tenant.book(graph="instant_payment", resource_id=ada["id"], **NINE).data
     expire_bookings(now=NOW + WAIT)
@@ -225,9 +234,7 @@ def test_webhooks_hear_of_each_state(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Requests without an answer -------------------------------------------------------------------
-def test_request_without_an_answer_is_declined_by_the_clock(
-    tenant: Tenant, ada: Any, clock: Any
-) -> None:
+def test_unanswered_request_is_declined_automatically(tenant: Tenant, ada: Any, clock: Any) -> None:
     project = tenant.make_project(
         ada["id"], booking={"graph": "confirm_decline"}, settings={"pending_expires": "2 days"}
     )["id"]

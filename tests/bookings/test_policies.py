@@ -71,7 +71,7 @@ STAFF = ("server", "owner", "editor", "resource")
         (None, f"{MONDAY} 12:00:00", True),
     ],
 )
-def test_cancelling_by_the_customer_has_its_time(
+def test_min_cancel_time_applies_to_the_customer(
     tenant: Tenant, clock: Any, caller: str, limit: str | None, now: str, allowed: bool
 ) -> None:
     """It binds the action, whoever carries it out."""
@@ -89,7 +89,7 @@ def test_cancelling_by_the_customer_has_its_time(
 
 @pytest.mark.parametrize("caller", STAFF)
 @pytest.mark.parametrize("action", ["cancel", "complete"])
-def test_staff_cancel_when_they_want(tenant: Tenant, clock: Any, caller: str, action: str) -> None:
+def test_staff_ignore_min_cancel_time(tenant: Tenant, clock: Any, caller: str, action: str) -> None:
     desk = Desk(tenant, min_cancel_time="1 week")
     clock.move_to(at(f"{MONDAY} 09:30"))
 
@@ -100,7 +100,7 @@ def test_staff_cancel_when_they_want(tenant: Tenant, clock: Any, caller: str, ac
     assert (answer.status, answer.json) == (200, {"data": answered(desk.booking, state, **now)})
 
 
-def test_a_tentative_booking_has_its_time_too(tenant: Tenant) -> None:
+def test_min_cancel_time_applies_to_tentative_bookings(tenant: Tenant) -> None:
     desk = Desk(tenant, min_cancel_time="1 week")
     pending = tenant.book(
         project_id=desk.project, graph="confirm_decline", **span("11:00", "12:00")
@@ -115,7 +115,7 @@ def test_a_tentative_booking_has_its_time_too(tenant: Tenant) -> None:
     assert answers[1].status == 200
 
 
-def test_what_the_graph_does_not_allow_comes_first(tenant: Tenant) -> None:
+def test_graph_is_checked_before_policies(tenant: Tenant) -> None:
     desk = Desk(tenant, min_cancel_time="1 week")
     desk.act("server", "cancel")
 
@@ -148,7 +148,7 @@ def test_bookings_without_a_project_have_no_policies(tenant: Tenant, clock: Any)
         (None, f"{MONDAY} 08:59:59", True),
     ],
 )
-def test_moving_with_a_widget_key_has_its_time(
+def test_min_reschedule_time_applies_to_a_widget_key(
     tenant: Tenant, clock: Any, limit: str | None, now: str, allowed: bool
 ) -> None:
     desk = Desk(tenant, min_reschedule_time=limit)
@@ -164,7 +164,7 @@ def test_moving_with_a_widget_key_has_its_time(
 
 
 @pytest.mark.parametrize("caller", STAFF)
-def test_staff_move_when_they_want(tenant: Tenant, clock: Any, caller: str) -> None:
+def test_staff_ignore_reschedule_policies(tenant: Tenant, clock: Any, caller: str) -> None:
     desk = Desk(tenant, min_reschedule_time="1 week", max_reschedules=0)
     clock.move_to(at(f"{MONDAY} 08:59"))
 
@@ -180,7 +180,7 @@ def test_staff_move_when_they_want(tenant: Tenant, clock: Any, caller: str) -> N
 
 # --- max_reschedules ------------------------------------------------------------------------------
 @pytest.mark.parametrize("most", [0, 1, 2])
-def test_so_many_moves_with_a_widget_key(tenant: Tenant, most: int) -> None:
+def test_max_reschedules_applies_to_a_widget_key(tenant: Tenant, most: int) -> None:
     desk = Desk(tenant, max_reschedules=most)
 
     answers = [desk.move("widget", span(f"{11 + n}:00", f"{12 + n}:00")) for n in range(most + 1)]
@@ -190,7 +190,7 @@ def test_so_many_moves_with_a_widget_key(tenant: Tenant, most: int) -> None:
 
 
 @pytest.mark.parametrize("staff", STAFF)
-def test_the_moves_of_staff_use_up_none_of_the_customers(tenant: Tenant, staff: str) -> None:
+def test_staff_reschedules_do_not_count(tenant: Tenant, staff: str) -> None:
     desk = Desk(tenant, max_reschedules=1)
 
     statuses = [
@@ -201,7 +201,7 @@ def test_the_moves_of_staff_use_up_none_of_the_customers(tenant: Tenant, staff: 
     assert statuses == [200, 200, 200, 409]
 
 
-def test_the_link_to_move_is_offered_while_the_customer_has_a_move_left(tenant: Tenant) -> None:
+def test_reschedule_link_while_moves_are_left(tenant: Tenant) -> None:
     desk = Desk(tenant, max_reschedules=1)
     offered = []
 
@@ -212,7 +212,7 @@ def test_the_link_to_move_is_offered_while_the_customer_has_a_move_left(tenant: 
     assert offered == [True, False]
 
 
-def test_refused_moves_do_not_count(tenant: Tenant) -> None:
+def test_refused_reschedules_do_not_count(tenant: Tenant) -> None:
     desk = Desk(tenant, max_reschedules=1)
     tenant.book(project_id=desk.project, **span("11:00", "12:00"))
 
@@ -223,7 +223,7 @@ def test_refused_moves_do_not_count(tenant: Tenant) -> None:
 
 
 # --- They are those of today ----------------------------------------------------------------------
-def test_the_projects_policies_of_today_count(tenant: Tenant) -> None:
+def test_current_policies_of_the_project_apply(tenant: Tenant) -> None:
     desk = Desk(tenant)
     settings = {"min_cancel_time": "1 week", "min_reschedule_time": "1 week"}
 

@@ -50,7 +50,7 @@ def reason(kind: str, text: str, source: str | None = None, **given: Any) -> dic
 
 
 # --- Every type of reason -------------------------------------------------------------------------
-def test_a_refusal_whole(tenant: Tenant) -> None:
+def test_whole_refusal(tenant: Tenant) -> None:
     desk = Desk(tenant, rules=[HOURS])
 
     answer = desk.book(span("07:30", "08:30"))
@@ -101,7 +101,7 @@ def test_a_refusal_whole(tenant: Tenant) -> None:
     ],
 )  # fmt: skip
 @pytest.mark.matrix
-def test_constraints(tenant: Tenant, source: str, rule: Any, text: str) -> None:
+def test_constraints_of_each_source(tenant: Tenant, source: str, rule: Any, text: str) -> None:
     rules = {"rules": [rule]} if source == "resource" else {"availability_constraints": [rule]}
     desk = Desk(tenant, **rules)
 
@@ -110,7 +110,7 @@ def test_constraints(tenant: Tenant, source: str, rule: Any, text: str) -> None:
     assert reasons(answer) == [reason("constraint", text.format(source), source, constraint=rule)]
 
 
-def test_rules_that_unite_are_named_together(tenant: Tenant) -> None:
+def test_united_rules_are_named_together(tenant: Tenant) -> None:
     rules = [{"allow_day": {"day": "Tuesday"}}, {"allow_day": {"day": "Friday"}}]
     desk = Desk(tenant, rules=rules)
 
@@ -120,7 +120,7 @@ def test_rules_that_unite_are_named_together(tenant: Tenant) -> None:
     assert reasons(answer) == [reason("constraint", text, "resource", constraints=rules)]
 
 
-def test_rules_are_read_on_the_resources_wall_clock(tenant: Tenant) -> None:
+def test_rules_apply_in_the_zone_of_the_resource(tenant: Tenant) -> None:
     desk = Desk(tenant, rules=[{"allow_hours": {"start": 9, "end": 10}}], timezone=BERLIN)
 
     answers = [desk.book(span(*times)) for times in (("09:00", "10:00"), ("08:00", "09:00"))]
@@ -129,7 +129,7 @@ def test_rules_are_read_on_the_resources_wall_clock(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("times", [("09:30", "10:30"), ("08:30", "09:30"), ("09:00", "10:00")])
-def test_an_overlap_alone_is_a_taken_slot(tenant: Tenant, times: tuple[str, str]) -> None:
+def test_overlap_alone_is_slot_taken(tenant: Tenant, times: tuple[str, str]) -> None:
     desk = Desk(tenant, rules=[HOURS])
     desk.event("09:00", "10:00")
 
@@ -142,7 +142,7 @@ def test_an_overlap_alone_is_a_taken_slot(tenant: Tenant, times: tuple[str, str]
     )
 
 
-def test_an_overlap_beside_a_broken_rule(tenant: Tenant) -> None:
+def test_overlap_and_broken_rule_are_both_named(tenant: Tenant) -> None:
     rule = {"block_hours": {"start": 9, "end": 10}}
     desk = Desk(tenant, rules=[rule])
     event = desk.event("09:30", "09:45")
@@ -169,7 +169,7 @@ def test_an_overlap_beside_a_broken_rule(tenant: Tenant) -> None:
         (("11:30", "12:30"), 201),
     ],
 )
-def test_the_buffer_before_and_after(tenant: Tenant, times: tuple[str, str], status: int) -> None:
+def test_buffer_before_and_after(tenant: Tenant, times: tuple[str, str], status: int) -> None:
     desk = Desk(tenant, availability={"buffer": "30 minutes"})
     event = desk.event("10:30", "11:00")
 
@@ -181,7 +181,7 @@ def test_the_buffer_before_and_after(tenant: Tenant, times: tuple[str, str], sta
         assert reasons(answer) == [reason("buffer", text, event_id=event)]
 
 
-def test_the_buffer_counts_once_between_two_bookings(tenant: Tenant) -> None:
+def test_buffer_applies_once_between_two_bookings(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"buffer": "30 minutes"})
     desk.book(NINE)
 
@@ -204,7 +204,9 @@ def test_the_buffer_counts_once_between_two_bookings(tenant: Tenant) -> None:
         ("2026-11-23 09:30:00", f"{MONDAY}T09:30:00Z", 201),
     ],
 )
-def test_the_notice_is_not_rounded(tenant: Tenant, earliest: str, start: str, status: int) -> None:
+def test_minimum_notice_is_not_rounded(
+    tenant: Tenant, earliest: str, start: str, status: int
+) -> None:
     desk = Desk(tenant, availability={"from": earliest, **FREE})
 
     answer = desk.book({"start": start, "end": "2026-11-24T00:00:00Z"})
@@ -225,7 +227,7 @@ def test_the_notice_is_not_rounded(tenant: Tenant, earliest: str, start: str, st
         ("2026-11-24T00:00:00Z", "2026-11-24T00:00:01Z", 409),
     ],
 )
-def test_the_horizon(tenant: Tenant, latest: str | None, end: str, status: int) -> None:
+def test_booking_window(tenant: Tenant, latest: str | None, end: str, status: int) -> None:
     desk = Desk(tenant, availability={"to": latest, **FREE})
 
     answer = desk.book({"start": f"{MONDAY}T09:00:00Z", "end": end})
@@ -240,7 +242,7 @@ def test_the_horizon(tenant: Tenant, latest: str | None, end: str, status: int) 
     [("2026-11-20T09:30:00Z", 201), ("2026-11-20T09:29:59Z", 409), ("2026-11-19T12:00:00Z", 409)],
 )
 @pytest.mark.parametrize("through_project", [True, False])
-def test_the_past(tenant: Tenant, through_project: bool, start: str, status: int) -> None:
+def test_time_in_the_past(tenant: Tenant, through_project: bool, start: str, status: int) -> None:
     desk = Desk(tenant, availability=FREE)
     target = {"project_id": desk.project}
     if not through_project:
@@ -269,7 +271,7 @@ def test_the_past(tenant: Tenant, through_project: bool, start: str, status: int
         ({"length": None}, ("09:00", "09:17"), None),
     ],
 )
-def test_the_length(
+def test_length_of_the_project(
     tenant: Tenant, length: dict[str, Any], times: tuple[str, str], text: str | None
 ) -> None:
     desk = Desk(tenant, availability=length)
@@ -289,7 +291,9 @@ LENGTHS = {"length": "1 hour", "lengths": ["30 minutes", "1 hour", "90 seconds"]
     ("start", "end", "status"),
     [("09:00", "09:30", 201), ("09:00", "10:00", 201), ("09:00", "09:45", 409)],
 )
-def test_a_booking_chooses_a_length(tenant: Tenant, start: str, end: str, status: int) -> None:
+def test_booking_with_one_of_several_lengths(
+    tenant: Tenant, start: str, end: str, status: int
+) -> None:
     desk = Desk(tenant, availability=LENGTHS)
     asked = {"project_id": desk.project, **span(start, end)}
 
@@ -304,7 +308,7 @@ def test_a_booking_chooses_a_length(tenant: Tenant, start: str, end: str, status
         assert reasons(answer) == [reason("limit", text, "project")]
 
 
-def test_a_query_chooses_a_length(tenant: Tenant) -> None:
+def test_query_with_one_of_several_lengths(tenant: Tenant) -> None:
     desk = Desk(tenant, rules=[HOURS], availability={**LENGTHS, "to": "1 day"})
     callers = (tenant, tenant.widget())
 
@@ -358,7 +362,7 @@ def test_the_grid_of_starts_is_not_enforced(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize(("ignored", "status"), [(True, 201), (False, 409)])
 @pytest.mark.parametrize("enforced", [True, False])
-def test_events_of_whole_days(tenant: Tenant, ignored: bool, enforced: bool, status: int) -> None:
+def test_all_day_events(tenant: Tenant, ignored: bool, enforced: bool, status: int) -> None:
     desk = Desk(tenant, availability={"ignore_all_day_events": ignored})
     body = {"calendar_id": desk.calendar, "what": "Fair", "all_day": True, "start": MONDAY}
     tenant.post("/events", body)
@@ -368,7 +372,7 @@ def test_events_of_whole_days(tenant: Tenant, ignored: bool, enforced: bool, sta
     assert answer.status == status
 
 
-def test_every_reason_at_once(tenant: Tenant) -> None:
+def test_all_reasons_together(tenant: Tenant) -> None:
     rules = [{"block_day": {"day": "Monday"}}]
     desk = Desk(
         tenant,
@@ -389,7 +393,7 @@ def test_every_reason_at_once(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("setting", ["project", "request"])
-def test_nothing_of_it_where_it_is_not_enforced(tenant: Tenant, setting: str) -> None:
+def test_no_rules_without_enforcement(tenant: Tenant, setting: str) -> None:
     off = {"enforce_availability": False}
     desk = Desk(
         tenant,
@@ -407,7 +411,7 @@ def test_nothing_of_it_where_it_is_not_enforced(tenant: Tenant, setting: str) ->
     assert [answer.status for answer in answers] == [201, 201, 409]
 
 
-def test_only_the_resources_own_rules_without_a_project(tenant: Tenant) -> None:
+def test_rules_of_the_resource_apply_without_a_project(tenant: Tenant) -> None:
     resource = tenant.make_resource(availability_constraints=[HOURS])["id"]
 
     answers = [
@@ -421,7 +425,7 @@ def test_only_the_resources_own_rules_without_a_project(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("allowed", [True, False])
-def test_who_may_overlap_asks_only_the_rules(tenant: Tenant, allowed: bool) -> None:
+def test_double_booking_checks_only_the_rules(tenant: Tenant, allowed: bool) -> None:
     desk = Desk(tenant, rules=[HOURS], availability={"buffer": "30 minutes"})
     desk.event("09:00", "10:00")
 
@@ -442,7 +446,7 @@ def limited(tenant: Tenant, most: int = 1, **given: Any) -> Desk:
 LIMIT = [reason("limit", "Daily limit reached.")]
 
 
-def test_so_many_bookings_a_day(tenant: Tenant) -> None:
+def test_max_per_day(tenant: Tenant) -> None:
     desk = limited(tenant, 2)
 
     answers = [desk.book(span(f"{hour:02}:00", f"{hour:02}:30")) for hour in (9, 11, 13)]
@@ -466,7 +470,7 @@ def days(*numbers: int) -> list[str]:
         ("max_per_month", "Monthly limit reached.", days(1, 31), days(2, 20), ["2027-01-01"]),
     ],
 )
-def test_so_many_bookings_a_week_and_a_month(
+def test_max_per_week_and_month(
     tenant: Tenant, key: str, text: str, booked: list[str], closed: list[str], open_again: list[str]
 ) -> None:
     desk = Desk(
@@ -510,7 +514,7 @@ def test_a_booking_until_midnight_counts_on_one_day(tenant: Tenant) -> None:
     assert reasons(answers[0]) == LIMIT
 
 
-def test_a_series_stops_at_the_weeks_limit(tenant: Tenant) -> None:
+def test_series_stops_at_the_weekly_limit(tenant: Tenant) -> None:
     desk = Desk(tenant, availability=FREE, settings={"max_per_week": 2, "max_per_month": 3})
 
     answer = desk.book(NINE, recurrence="FREQ=DAILY;COUNT=10", on_conflict="skip")
@@ -561,7 +565,7 @@ def test_a_completed_booking_that_is_hidden_does_not_count(tenant: Tenant) -> No
     assert answer.status == 201
 
 
-def test_the_limit_binds_server_keys_too(tenant: Tenant) -> None:
+def test_limit_applies_to_server_keys(tenant: Tenant) -> None:
     """It is a limit, not a policy."""
     desk = limited(tenant)
     desk.book(NINE)
@@ -587,7 +591,9 @@ def test_the_limit_binds_server_keys_too(tenant: Tenant) -> None:
         ("2026-11-23 23:45", "2026-11-24 09:00", 409),  # over midnight: counts on both
     ],
 )
-def test_the_day_is_the_resources(tenant: Tenant, first: str, second: str, status: int) -> None:
+def test_day_is_in_the_zone_of_the_resource(
+    tenant: Tenant, first: str, second: str, status: int
+) -> None:
     desk = limited(tenant, timezone=BERLIN)
 
     answers = [
@@ -598,7 +604,7 @@ def test_the_day_is_the_resources(tenant: Tenant, first: str, second: str, statu
     assert [answer.status for answer in answers] == [201, status]
 
 
-def test_what_counts_towards_the_limit(tenant: Tenant) -> None:
+def test_bookings_that_count_towards_the_limit(tenant: Tenant) -> None:
     """Blocking bookings of the resource through the project, nothing else."""
     desk = limited(tenant)
     bob = tenant.make_resource("Bob")["id"]
@@ -620,7 +626,7 @@ def test_what_counts_towards_the_limit(tenant: Tenant) -> None:
     assert reasons(answers[1]) == LIMIT
 
 
-def test_the_limit_is_part_of_what_is_offered(tenant: Tenant) -> None:
+def test_limit_applies_to_offered_slots(tenant: Tenant) -> None:
     desk = limited(tenant)
     desk.book(NINE)
 
@@ -639,7 +645,7 @@ def pending(desk: Desk, times: dict[str, str] = NINE) -> Any:
     return answer.data
 
 
-def test_confirming_looks_for_an_overlap(tenant: Tenant) -> None:
+def test_confirm_checks_overlaps(tenant: Tenant) -> None:
     desk = Desk(tenant)
     booking = pending(desk)
     desk.event("09:30", "09:45")
@@ -662,7 +668,7 @@ def test_confirming_looks_for_an_overlap(tenant: Tenant) -> None:
     assert whole(tenant, booking)["state"] == "tentative"
 
 
-def test_confirming_looks_at_the_buffer(tenant: Tenant) -> None:
+def test_confirm_checks_the_buffer(tenant: Tenant) -> None:
     desk = Desk(tenant, availability={"buffer": "15 minutes"})
     booking = pending(desk)
     event = desk.event("10:10", "10:20")
@@ -674,7 +680,7 @@ def test_confirming_looks_at_the_buffer(tenant: Tenant) -> None:
     assert whole(tenant, booking)["state"] == "tentative"
 
 
-def test_confirming_looks_at_the_limit(tenant: Tenant) -> None:
+def test_confirm_checks_the_limit(tenant: Tenant) -> None:
     desk = limited(tenant)
     booking = pending(desk)
     desk.book(span("12:00", "13:00"))
@@ -685,7 +691,7 @@ def test_confirming_looks_at_the_limit(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("graph", ["instant", "confirm_decline"])
-def test_confirming_asks_nothing_else_again(tenant: Tenant, clock: Any, graph: str) -> None:
+def test_confirm_checks_no_other_rules(tenant: Tenant, clock: Any, graph: str) -> None:
     """Hours, notice, length, horizon and the past: confirming late is the owner's right."""
     desk = Desk(tenant, availability={"from": "1 day"})
     booking = desk.book(NINE, graph=graph, action="create").data
@@ -707,7 +713,7 @@ def test_confirming_asks_nothing_else_again(tenant: Tenant, clock: Any, graph: s
     assert (answer.status, answer.data["state"]) == (200, "confirmed")
 
 
-def test_confirming_is_no_conflict_with_itself(tenant: Tenant) -> None:
+def test_confirm_does_not_conflict_with_itself(tenant: Tenant) -> None:
     desk = Desk(
         tenant,
         availability={"buffer": "1 hour"},
@@ -718,7 +724,7 @@ def test_confirming_is_no_conflict_with_itself(tenant: Tenant) -> None:
     assert act(tenant, booking, "confirm").status == 200
 
 
-def test_confirming_what_may_overlap(tenant: Tenant) -> None:
+def test_confirm_of_a_double_booking(tenant: Tenant) -> None:
     desk = Desk(tenant, settings={"allow_double_bookings": True})
     booking = pending(desk)
     desk.event("09:00", "10:00")
@@ -726,7 +732,7 @@ def test_confirming_what_may_overlap(tenant: Tenant) -> None:
     assert act(tenant, booking, "confirm").status == 200
 
 
-def test_confirming_without_enforcement_looks_for_overlaps_only(tenant: Tenant) -> None:
+def test_confirm_without_enforcement_checks_only_overlaps(tenant: Tenant) -> None:
     desk = Desk(
         tenant,
         availability={"buffer": "1 hour"},

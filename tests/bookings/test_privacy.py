@@ -90,7 +90,7 @@ def rows_but_events() -> list[str]:
     return [row for row in dump().splitlines() if "apps_config_securityevent" not in row]
 
 
-def traces(*words: str) -> list[str]:
+def rows_containing(*words: str) -> list[str]:
     """The rows that hold one of the words, in any case."""
     return [
         row for row in dump().splitlines() if any(word.lower() in row.lower() for word in words)
@@ -106,7 +106,7 @@ def line(**given: Any) -> dict[str, Any]:
     }
 
 
-def test_one_line_for_each_address(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_list_has_one_row_per_address(tenant: Tenant, ada: Any, clock: Any) -> None:
     book(tenant, ada, 9)
     cancelled = book(tenant, ada, 10, customer=ANN)
     act(tenant, cancelled, "cancel")
@@ -134,7 +134,7 @@ def test_one_line_for_each_address(tenant: Tenant, ada: Any, clock: Any) -> None
     }
 
 
-def test_the_order_is_total(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_order_is_total(tenant: Tenant, ada: Any, clock: Any) -> None:
     for number, letter in enumerate("cab"):
         book(tenant, ada, 9 + number, customer={"name": letter, "email": f"{letter}@example.com"})
     clock.shift(1)
@@ -196,7 +196,7 @@ def test_hidden_bookings_and_other_apps_do_not_count(
         ("/customers/export?email=marty@example.com&zone=UTC", "zone"),
     ],
 )
-def test_wrong_questions_are_refused(tenant: Tenant, path: str, where: str) -> None:
+def test_wrong_query_parameters_are_refused(tenant: Tenant, path: str, where: str) -> None:
     answer = tenant.get(path)
 
     assert (answer.status, list(answer.error["errors"])) == (422, [where])
@@ -214,7 +214,7 @@ def test_wrong_addresses_erase_nothing(tenant: Tenant, ada: Any, body: Any) -> N
 
 
 # --- The export -----------------------------------------------------------------------------------
-def test_an_unknown_address(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+def test_unknown_address_is_not_found(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other = make_tenant()
     book(other, other.make_resource())
     error = {"error": "Customer not found.", "code": "not_found", "model": "Customer"}
@@ -226,7 +226,7 @@ def test_an_unknown_address(tenant: Tenant, make_tenant: Callable[..., Tenant]) 
     assert export(other)[0] == 200
 
 
-def test_all_that_is_held(tenant: Tenant, ada: Any) -> None:
+def test_export_contents(tenant: Tenant, ada: Any) -> None:
     """Of a booking that is shared only what is the person's own."""
     alone = book(tenant, ada, 9, customer=WHOLE_MARTY, meta={"invoice": "4711"})
     shared = book(tenant, ada, 10, customers=[ANN, {**MARTY, "email": "Marty@Example.com"}])
@@ -265,7 +265,7 @@ def test_all_that_is_held(tenant: Tenant, ada: Any) -> None:
     assert ANN["email"] not in str(body)
 
 
-def test_hidden_bookings_are_handed_out_and_erased_too(tenant: Tenant, ada: Any) -> None:
+def test_hidden_bookings_are_exported_and_erased(tenant: Tenant, ada: Any) -> None:
     hidden = book(tenant, ada)
     act(tenant, hidden, "cancel")
     tenant.delete(f"/bookings/{hidden['id']}")
@@ -289,7 +289,7 @@ def test_an_export_is_read_in_slices(
 
 
 # --- Erasure --------------------------------------------------------------------------------------
-def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) -> None:
+def test_erasure_leaves_no_personal_data_in_any_table(tenant: Tenant, ada: Any) -> None:
     """Whatever they wrote, wherever it was kept; not even in answers kept for a second request."""
     reminder = {
         "type": "email",
@@ -330,7 +330,7 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
     words = (MARTY["email"], MARTY["name"], PHONE, "sip:marty", "elevenish", "secretive", "back")
     words += ("Lyon", "lorraine", "I am ill", "marty%40", "marty", "flux", "Hoverboard", "garage")
     assert dump().count("<encrypted>") == 1  # the webhook's secret
-    assert {row.partition(":")[0] for row in traces(*words)} == {
+    assert {row.partition(":")[0] for row in rows_containing(*words)} == {
         "apps_config_idempotencyrecord",
         "apps_config_savedfilter",
         "availability_event",
@@ -346,13 +346,13 @@ def test_nothing_of_the_person_is_left_in_any_table(tenant: Tenant, ada: Any) ->
     counts = erase(tenant, "Marty@EXAMPLE.com")
 
     assert counts == NOTHING | {"bookings": 2, "log_entries": 1, "deliveries": 11}
-    assert traces(*words) == []
+    assert rows_containing(*words) == []
     assert [row.name for row in staff.saved_filters.all()] == ["Today"]
     assert erase(tenant) == NOTHING
 
 
 @pytest.mark.parametrize("spelling", ["u@müller.de", "U@MÜLLER.de", "u@XN--mller-kva.de"])
-def test_a_person_is_found_by_all_spellings_of_the_domain(
+def test_person_is_found_by_every_spelling_of_the_domain(
     tenant: Tenant, ada: Any, spelling: str
 ) -> None:
     typed = ["u@müller.de", "U@xn--mller-kva.de"]
@@ -370,10 +370,10 @@ def test_a_person_is_found_by_all_spellings_of_the_domain(
     assert [len(found) for found in (exported, by_filter, by_search)] == [2, 2, 2]
     assert [(person["email"], person["bookings"]) for person in people] == [(typed[1], 2)]
     assert by_domain == people
-    assert (counts["bookings"], traces("müller", "mller")) == (2, [])
+    assert (counts["bookings"], rows_containing("müller", "mller")) == (2, [])
 
 
-def test_people_whose_addresses_look_alike_are_two(tenant: Tenant, ada: Any) -> None:
+def test_lookalike_addresses_are_two_people(tenant: Tenant, ada: Any) -> None:
     """PostgreSQL: UPPER('ı') = 'I'."""
     emails = ("victim@gmail.com", "victim@gmaıl.com")
     for day, email in zip(("2026-11-23", "2026-11-24"), emails, strict=True):
@@ -391,9 +391,7 @@ def test_people_whose_addresses_look_alike_are_two(tenant: Tenant, ada: Any) -> 
     assert [row["email"] for row in tenant.get("/customers").data] == [emails[0]]
 
 
-def test_erasing_an_address_keeps_what_others_wrote_of_one_that_looks_alike(
-    tenant: Tenant, ada: Any
-) -> None:
+def test_erasure_keeps_data_of_a_lookalike_address(tenant: Tenant, ada: Any) -> None:
     """`ı` is an `i` for PostgreSQL's UPPER and for Python's re.IGNORECASE."""
     victim, stranger = "victim@gmail.com", "victim@gmaıl.com"
     project = tenant.make_project(ada["id"], settings={"verify_email": True})["id"]
@@ -419,7 +417,7 @@ def test_erasing_an_address_keeps_what_others_wrote_of_one_that_looks_alike(
     assert UnverifiedBooking.objects.get().email == victim
 
 
-def test_the_event_that_ended_seats_keep_is_redacted(tenant: Tenant, ada: Any) -> None:
+def test_event_of_ended_seats_is_redacted(tenant: Tenant, ada: Any) -> None:
     """Two ended seats share it: the other customer's name stays."""
     group = make_group(tenant, ada, max_seats=3, what="Course for Marty McFly, Doc and Ann")
     seats = [
@@ -467,7 +465,7 @@ def name_in_the_office(tenant: Tenant) -> Account:
     return staff
 
 
-def test_times_and_states_stay(tenant: Tenant, ada: Any, clock: Any) -> None:
+def test_erasure_keeps_times_and_states(tenant: Tenant, ada: Any, clock: Any) -> None:
     booking = book(tenant, ada, customer=WHOLE_MARTY, meta={"ward": 5}, description="My back")
     act(tenant, booking, "cancel", {"cancel": {"message": "Ill"}})
     before = whole(tenant, booking)
@@ -486,7 +484,7 @@ def test_times_and_states_stay(tenant: Tenant, ada: Any, clock: Any) -> None:
     assert tenant.get("/customers").data == []
 
 
-def test_of_a_project_its_own_words_come_back(tenant: Tenant, ada: Any) -> None:
+def test_erasure_restores_texts_of_the_project(tenant: Tenant, ada: Any) -> None:
     project = tenant.make_project(
         ada["id"], booking={"what": "Check-up", "where": "Harbour", "description": "Bring a card."}
     )
@@ -505,7 +503,7 @@ def test_of_a_project_its_own_words_come_back(tenant: Tenant, ada: Any) -> None:
     ]
 
 
-def test_a_title_of_the_public_becomes_the_projects_name(tenant: Tenant, ada: Any) -> None:
+def test_erasure_replaces_a_public_title_by_the_project_name(tenant: Tenant, ada: Any) -> None:
     reminder = {
         "type": "email",
         "settings": {"recipient": "owner", "subject": "Tomorrow"},
@@ -528,7 +526,7 @@ def test_a_title_of_the_public_becomes_the_projects_name(tenant: Tenant, ada: An
     assert [row.state for row in rows] == ["scheduled", "scheduled"]
 
 
-def test_saved_filters_of_other_people_and_apps_stay(
+def test_erasure_keeps_saved_filters_of_others(
     make_tenant: Callable[..., Tenant], tenant: Tenant, ada: Any
 ) -> None:
     book(tenant, ada)
@@ -542,7 +540,7 @@ def test_saved_filters_of_other_people_and_apps_stay(
     assert SavedFilter.objects.count() == 2
 
 
-def test_of_a_shared_booking_the_others_data_stays(tenant: Tenant, ada: Any) -> None:
+def test_erasure_keeps_other_customers_of_a_shared_booking(tenant: Tenant, ada: Any) -> None:
     shared = book(
         tenant,
         ada,
@@ -567,10 +565,10 @@ def test_of_a_shared_booking_the_others_data_stays(tenant: Tenant, ada: Any) -> 
         "participants": ["bob@example.com"],
     }
     assert after["logs"][1]["message"] == "Ann is ill, says ."
-    assert traces(MARTY["email"], PHONE, "McFly") == []
+    assert rows_containing(MARTY["email"], PHONE, "McFly") == []
 
 
-def test_another_app_keeps_what_it_has(
+def test_erasure_keeps_data_of_other_apps(
     make_tenant: Callable[..., Tenant], tenant: Tenant, ada: Any
 ) -> None:
     other = make_tenant()
@@ -582,7 +580,7 @@ def test_another_app_keeps_what_it_has(
     assert whole(other, theirs) == before
 
 
-def test_an_address_that_ends_alike_is_anothers(tenant: Tenant, ada: Any) -> None:
+def test_erasure_keeps_addresses_with_the_same_ending(tenant: Tenant, ada: Any) -> None:
     joe = {"name": "Joe", "email": "a.marty@example.com"}
     booking = book(tenant, ada, customer=joe, participants=["xmarty@example.com"])
     before = rows_but_events()
@@ -593,7 +591,7 @@ def test_an_address_that_ends_alike_is_anothers(tenant: Tenant, ada: Any) -> Non
     assert whole(tenant, booking)["customers"][0]["email"] == "a.marty@example.com"
 
 
-def test_where_they_are_only_invited(tenant: Tenant, ada: Any) -> None:
+def test_erasure_removes_a_participant(tenant: Tenant, ada: Any) -> None:
     booking = book(tenant, ada, customer=ANN, participants=["marty@example.com", "b@example.com"])
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     act(tenant, booking, "cancel")
@@ -604,10 +602,10 @@ def test_where_they_are_only_invited(tenant: Tenant, ada: Any) -> None:
     assert counts == NOTHING | {"bookings": 1, "deliveries": 1}
     assert after["attributes"]["event_info"]["participants"] == ["b@example.com"]
     assert after["customers"][0]["name"] == "Ann Lee"
-    assert (traces(MARTY["email"]), erase(tenant)) == ([], NOTHING)
+    assert (rows_containing(MARTY["email"]), erase(tenant)) == ([], NOTHING)
 
 
-def test_a_seats_person_leaves_the_owners_event_alone(tenant: Tenant, ada: Any) -> None:
+def test_erasure_of_a_seat_keeps_the_event_of_the_group(tenant: Tenant, ada: Any) -> None:
     owner = book(tenant, ada, customer=ANN, description="Yoga, with Marty McFly")
     seat = book(tenant, ada, 10, graph="instant")
     row = Booking.objects.get(id=seat["id"])
@@ -619,7 +617,7 @@ def test_a_seats_person_leaves_the_owners_event_alone(tenant: Tenant, ada: Any) 
     assert whole(tenant, seat)["customers"][0]["name"] == ""
 
 
-def test_the_actor_where_it_is_the_person(tenant: Tenant, ada: Any) -> None:
+def test_erasure_removes_the_person_as_actor(tenant: Tenant, ada: Any) -> None:
     own, others = book(tenant, ada), book(tenant, ada, 10, customer=ANN)
     member = tenant.member(MARTY["email"], "editor")
     for booking in (own, others):
@@ -631,7 +629,7 @@ def test_the_actor_where_it_is_the_person(tenant: Tenant, ada: Any) -> None:
     assert (counts["log_entries"], actors) == (1, ["", MARTY["email"]])
 
 
-def test_a_kept_answer_is_replayed_in_outline(tenant: Tenant, ada: Any) -> None:
+def test_stored_response_is_replayed_without_personal_data(tenant: Tenant, ada: Any) -> None:
     """Or the second request would make a second booking, with the data that was erased."""
     body = {**NINE, "resource_id": ada["id"], "what": "Meeting", "customer": MARTY}
     headers = {"Idempotency-Key": "again"}
@@ -645,7 +643,7 @@ def test_a_kept_answer_is_replayed_in_outline(tenant: Tenant, ada: Any) -> None:
     assert (Booking.objects.count(), IdempotencyRecord.objects.count()) == (1, 1)
 
 
-def test_kept_answers_are_emptied_though_the_erasure_is_stopped(
+def test_stored_responses_are_emptied_if_erasure_is_interrupted(
     tenant: Tenant, ada: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = {**NINE, "resource_id": ada["id"], "what": "Meeting", "customer": MARTY}
@@ -658,7 +656,7 @@ def test_kept_answers_are_emptied_though_the_erasure_is_stopped(
     with pytest.raises(KeyboardInterrupt):
         erase(tenant)
 
-    assert "idempotencyrecord" not in str(traces("marty"))
+    assert "idempotencyrecord" not in str(rows_containing("marty"))
 
 
 def test_erasing_with_an_idempotency_key(tenant: Tenant, ada: Any) -> None:
@@ -670,7 +668,7 @@ def test_erasing_with_an_idempotency_key(tenant: Tenant, ada: Any) -> None:
     assert first == again == NOTHING | {"bookings": 1, "deliveries": 1}
 
 
-def test_erased_bookings_go_on(tenant: Tenant, ada: Any) -> None:
+def test_erased_bookings_can_be_changed(tenant: Tenant, ada: Any) -> None:
     """The time stays taken, and whoever has the id may still move or cancel it."""
     booking = book(tenant, ada)
     erase(tenant)
@@ -682,7 +680,7 @@ def test_erased_bookings_go_on(tenant: Tenant, ada: Any) -> None:
     assert (moved.status, refused.status, cancelled.data["state"]) == (200, 409, "cancelled")
 
 
-def test_queries_of_an_erasure_do_not_grow(
+def test_query_count_of_erasure_is_constant(
     make_tenant: Callable[..., Tenant],
 ) -> None:
     counts = {}
@@ -712,7 +710,7 @@ def test_queries_of_an_erasure_do_not_grow(
         {"actor": "somebody.else.entirely@example.com"},
     ],
 )
-def test_the_database_refuses_to_rewrite_history(
+def test_database_refuses_updates_of_the_log(
     tenant: Tenant, ada: Any, values: dict[str, Any]
 ) -> None:
     booking = book(tenant, ada)
@@ -749,12 +747,12 @@ def test_the_database_refuses_to_rewrite_history(
         (["Ann"], {"Ann": ["Ann", 5, None, {"a": "of Ann"}]}, {"": ["", 5, None, {"a": "of"}]}),
     ],
 )  # fmt: skip
-def test_marks_are_cut_out(words: list[str], text: Any, left: Any) -> None:
+def test_find_and_cut_out_personal_words(words: list[str], text: Any, left: Any) -> None:
     assert Redactor(words).cut(text) == left
     assert Redactor(words).are_in(text) == (text != left)
 
 
-def test_every_text_column_is_looked_at() -> None:
+def test_every_text_column_is_classified() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
         Booking: {"graph", "state", "meta", "policies", "outcome", "untrusted_texts"},

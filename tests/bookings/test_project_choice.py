@@ -11,7 +11,16 @@ from availability.models import Event, Project
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services import resource_assignment
-from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, shown, span, taken, whole
+from tests.bookings.booking_drafts import (
+    MONDAY,
+    NINE,
+    act,
+    answered,
+    busy_times,
+    shown,
+    span,
+    whole,
+)
 from tests.queries import Queries
 from tests.world import NOW, Answer, Tenant, at
 
@@ -51,7 +60,7 @@ def chosen(tenant: Tenant, answer: Answer) -> str:
 
 # --- One of several -------------------------------------------------------------------------------
 @pytest.mark.parametrize("mode", ["roundrobin_prioritized", "exclusive"])
-def test_the_first_that_is_free_in_the_projects_order(tenant: Tenant, mode: str) -> None:
+def test_prioritized_takes_the_first_free_resource(tenant: Tenant, mode: str) -> None:
     ada, bob, cleo = make_three(tenant)
     project = make_project(tenant, [cleo, ada, bob], mode)
 
@@ -62,7 +71,7 @@ def test_the_first_that_is_free_in_the_projects_order(tenant: Tenant, mode: str)
 
 
 @pytest.mark.parametrize("mode", [None, "roundrobin_random"])
-def test_random_spreads_over_all_that_are_free(tenant: Tenant, mode: str | None) -> None:
+def test_random_spreads_over_all_free_resources(tenant: Tenant, mode: str | None) -> None:
     random.seed(7)
     project = make_project(tenant, make_three(tenant), mode)
 
@@ -77,7 +86,7 @@ def test_random_spreads_over_all_that_are_free(tenant: Tenant, mode: str | None)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_whoever_is_left_is_taken(tenant: Tenant, mode: str) -> None:
+def test_last_free_resource_is_taken(tenant: Tenant, mode: str) -> None:
     project = make_project(tenant, make_three(tenant), mode)
 
     answers = [tenant.book(project_id=project, **NINE) for _ in range(4)]
@@ -88,7 +97,7 @@ def test_whoever_is_left_is_taken(tenant: Tenant, mode: str) -> None:
 
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("enforced", [True, False])
-def test_what_is_busy_is_not_chosen(tenant: Tenant, mode: str, enforced: bool) -> None:
+def test_busy_resources_are_not_chosen(tenant: Tenant, mode: str, enforced: bool) -> None:
     ada, bob, cleo = make_three(tenant)
     tenant.make_event(ada["calendars"][0]["id"], **NINE)
     tenant.book(resource_id=cleo["id"], **NINE)
@@ -100,7 +109,7 @@ def test_what_is_busy_is_not_chosen(tenant: Tenant, mode: str, enforced: bool) -
 
 
 @pytest.mark.parametrize(("enforced", "name"), [(True, "Bob"), (False, "Ada")])
-def test_rules_count_where_they_are_enforced(tenant: Tenant, enforced: bool, name: str) -> None:
+def test_rules_count_if_enforced(tenant: Tenant, enforced: bool, name: str) -> None:
     ada = tenant.make_resource("Ada", availability_constraints=[{"block_weekdays": {}}])
     bob = tenant.make_resource("Bob")
     project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
@@ -110,7 +119,7 @@ def test_rules_count_where_they_are_enforced(tenant: Tenant, enforced: bool, nam
     assert chosen(tenant, answer) == name
 
 
-def test_overlapping_is_allowed_where_it_is_allowed(tenant: Tenant) -> None:
+def test_double_bookings_may_overlap(tenant: Tenant) -> None:
     ada, bob, _ = make_three(tenant)
     project = make_project(
         tenant, [ada, bob], "roundrobin_prioritized", settings={"allow_double_bookings": True}
@@ -121,7 +130,7 @@ def test_overlapping_is_allowed_where_it_is_allowed(tenant: Tenant) -> None:
     assert [chosen(tenant, answer) for answer in answers] == ["Ada"] * 3
 
 
-def test_a_resource_that_is_named_is_the_one(tenant: Tenant) -> None:
+def test_named_resource_is_taken(tenant: Tenant) -> None:
     ada, bob, cleo = make_three(tenant)
     project = make_project(tenant, [ada, bob], "roundrobin_prioritized")
 
@@ -172,9 +181,7 @@ def test_a_project_without_resources(tenant: Tenant, mode: str, enforced: bool) 
 
 
 @pytest.mark.parametrize("enforced", [True, False])
-def test_when_the_candidates_are_taken_meanwhile_the_next_ones_are_read(
-    tenant: Tenant, enforced: bool
-) -> None:
+def test_concurrently_taken_candidates_are_replaced(tenant: Tenant, enforced: bool) -> None:
     ada, bob, cleo = make_three(tenant)
     project = make_project(tenant, [ada, bob, cleo], "roundrobin_prioritized")
     target = BookingTarget(
@@ -197,7 +204,7 @@ def test_when_the_candidates_are_taken_meanwhile_the_next_ones_are_read(
         assert [str(calendar.resource_id) for calendar in found] == [cleo["id"]]
 
 
-def test_the_number_of_queries_does_not_grow(tenant: Tenant, first_batch: int) -> None:
+def test_query_count_is_constant(tenant: Tenant, first_batch: int) -> None:
     counts = []
     for size in (first_batch + 1, first_batch + 12):
         resources = [tenant.make_resource(f"{size}-{number}") for number in range(size)]
@@ -210,7 +217,7 @@ def test_the_number_of_queries_does_not_grow(tenant: Tenant, first_batch: int) -
     assert counts[0] == counts[1]
 
 
-def test_random_order_has_each_once() -> None:
+def test_random_order_has_each_resource_once() -> None:
     letters = "abcdefgh"
 
     orders = {"".join(resource_assignment.in_random_order(letters)) for _ in range(50)}
@@ -220,7 +227,7 @@ def test_random_order_has_each_once() -> None:
 
 
 # --- None is free ---------------------------------------------------------------------------------
-def test_alternatives_are_those_of_any_resource(tenant: Tenant) -> None:
+def test_alternatives_of_any_resource(tenant: Tenant) -> None:
     ada, bob, _ = make_three(tenant)
     tenant.make_event(ada["calendars"][0]["id"], **span("09:00", "12:00"))
     tenant.make_event(bob["calendars"][0]["id"], **span("09:00", "10:30"))
@@ -243,7 +250,7 @@ def test_alternatives_are_those_of_any_resource(tenant: Tenant) -> None:
     )
 
 
-def test_who_is_only_taken_comes_before_who_is_closed(tenant: Tenant) -> None:
+def test_taken_resource_takes_precedence_over_closed_one(tenant: Tenant) -> None:
     """The nearer truth: there is time, somebody else has it."""
     ada = tenant.make_resource("Ada", availability_constraints=[{"block_weekdays": {}}])
     bob = tenant.make_resource("Bob")
@@ -255,7 +262,7 @@ def test_who_is_only_taken_comes_before_who_is_closed(tenant: Tenant) -> None:
     assert (answer.status, answer.json["code"]) == (409, "slot_taken")
 
 
-def test_all_are_closed(tenant: Tenant) -> None:
+def test_all_resources_closed(tenant: Tenant) -> None:
     resources = [
         tenant.make_resource(name, availability_constraints=[{"block_day": {"day": "Monday"}}])
         for name in ("Ada", "Bob")
@@ -302,7 +309,7 @@ def test_alternatives_of_many_resources_with_many_starts(tenant: Tenant, mode: s
     )
 
 
-def test_alternatives_after_days_without_any(tenant: Tenant) -> None:
+def test_alternatives_after_full_days(tenant: Tenant) -> None:
     """The part that is looked through grows until it has three or is a fortnight."""
     resources = [tenant.make_resource(str(number)) for number in range(8)]
     for resource in resources:
@@ -346,9 +353,7 @@ def spans_of(tenant: Tenant, resources: list[Any]) -> list[list[tuple[str, bool]
     ]
 
 
-def test_a_mutual_booking_takes_everyones_time(
-    tenant: Tenant, three: list[Any], mutual: str
-) -> None:
+def test_mutual_booking_blocks_all_resources(tenant: Tenant, three: list[Any], mutual: str) -> None:
     answer = tenant.book(project_id=mutual, where="Room 2", description="D", **NINE)
 
     booking = whole(tenant, answer.data)
@@ -363,12 +368,12 @@ def test_a_mutual_booking_takes_everyones_time(
             "id": companion["id"],
             "calendar_id": resource["calendars"][0]["id"],
         }
-    assert [taken(tenant, resource["id"]) for resource in three] == [["09:00-10:00"]] * 3
+    assert [busy_times(tenant, resource["id"]) for resource in three] == [["09:00-10:00"]] * 3
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2])
 @pytest.mark.parametrize("enforced", [True, False])
-def test_all_must_be_free(
+def test_mutual_booking_needs_all_resources_free(
     tenant: Tenant, three: list[Any], mutual: str, busy: int, enforced: bool
 ) -> None:
     tenant.book(resource_id=three[busy]["id"], **span("08:30", "09:30"))
@@ -391,7 +396,7 @@ def test_all_must_be_free(
     assert (Booking.objects.count(), Event.objects.count()) == (1, 1)
 
 
-def test_the_rules_of_each_must_hold(tenant: Tenant) -> None:
+def test_mutual_booking_checks_rules_of_each_resource(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada", availability_constraints=hours(8, 12))
     bob = tenant.make_resource("Bob", availability_constraints=hours(10, 14))
     project = make_project(tenant, [ada, bob], "mutual")
@@ -417,16 +422,18 @@ def hours(start: int, end: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "complete"])
-def test_all_are_freed_together(tenant: Tenant, three: list[Any], mutual: str, action: str) -> None:
+def test_mutual_booking_frees_all_resources(
+    tenant: Tenant, three: list[Any], mutual: str, action: str
+) -> None:
     booking = tenant.book(project_id=mutual, **NINE).data
 
     act(tenant, booking, action)
 
     assert spans_of(tenant, three) == [[("09:00-10:00", False)]] * 3
-    assert [taken(tenant, resource["id"]) for resource in three] == [[]] * 3
+    assert [busy_times(tenant, resource["id"]) for resource in three] == [[]] * 3
 
 
-def test_all_are_moved_together(tenant: Tenant, three: list[Any], mutual: str) -> None:
+def test_mutual_booking_moves_all_resources(tenant: Tenant, three: list[Any], mutual: str) -> None:
     booking = tenant.book(project_id=mutual, **NINE).data
 
     answer = tenant.post(f"/bookings/{booking['id']}/reschedule", span("09:30", "10:30"))
@@ -436,7 +443,7 @@ def test_all_are_moved_together(tenant: Tenant, three: list[Any], mutual: str) -
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2])
-def test_none_is_moved_where_one_is_taken(
+def test_mutual_booking_is_not_moved_if_one_resource_is_taken(
     tenant: Tenant, three: list[Any], mutual: str, busy: int
 ) -> None:
     booking = tenant.book(project_id=mutual, **NINE).data
@@ -451,9 +458,7 @@ def test_none_is_moved_where_one_is_taken(
     assert [sorted(spans) for spans in found] == [sorted(spans) for spans in expected]
 
 
-def test_the_resources_of_a_mutual_booking_stay(
-    tenant: Tenant, three: list[Any], mutual: str
-) -> None:
+def test_mutual_booking_keeps_its_resources(tenant: Tenant, three: list[Any], mutual: str) -> None:
     booking = tenant.book(project_id=mutual, **NINE).data
     path = f"/bookings/{booking['id']}/reschedule"
 
@@ -468,7 +473,7 @@ def test_the_resources_of_a_mutual_booking_stay(
     }
 
 
-def test_a_tentative_mutual_booking_takes_time_when_it_is_confirmed(
+def test_tentative_mutual_booking_blocks_when_confirmed(
     tenant: Tenant, three: list[Any], mutual: str
 ) -> None:
     booking = tenant.book(project_id=mutual, graph="confirm_decline", **NINE).data
@@ -482,7 +487,7 @@ def test_a_tentative_mutual_booking_takes_time_when_it_is_confirmed(
 
 
 @pytest.mark.parametrize("busy", [0, 1, 2])
-def test_a_tentative_mutual_booking_stays_so_where_one_is_taken(
+def test_tentative_mutual_booking_stays_if_one_resource_is_taken(
     tenant: Tenant, three: list[Any], mutual: str, busy: int
 ) -> None:
     booking = tenant.book(project_id=mutual, graph="confirm_decline", **NINE).data
@@ -492,10 +497,10 @@ def test_a_tentative_mutual_booking_stays_so_where_one_is_taken(
 
     assert (answer.status, answer.json["conflicts"]) == (409, [shown("09:30", "10:00")])
     assert whole(tenant, booking)["state"] == "tentative"
-    assert [len(taken(tenant, resource["id"])) for resource in three].count(1) == 1
+    assert [len(busy_times(tenant, resource["id"])) for resource in three].count(1) == 1
 
 
-def test_a_mutual_booking_counts_for_each_resource(tenant: Tenant, three: list[Any]) -> None:
+def test_mutual_booking_counts_for_each_resource(tenant: Tenant, three: list[Any]) -> None:
     project = make_project(tenant, three, "mutual", settings={"max_per_day": 1})
     tenant.book(project_id=project, **NINE)
 

@@ -61,7 +61,7 @@ def test_a_solution_names_its_challenge_and_expiry() -> None:
         {"salt": "other?expires=9999999999&"},
     ],
 )
-def test_changed_solutions_are_none(changes: dict[str, Any]) -> None:
+def test_changed_solutions_are_refused(changes: dict[str, Any]) -> None:
     challenge = make_challenge(KEY, at("2026-11-20 09:40"))
 
     assert read_solution(KEY, solve(challenge, **changes)) is None
@@ -71,15 +71,15 @@ def test_changed_solutions_are_none(changes: dict[str, Any]) -> None:
     "payload",
     ["", "nonsense", "ä", encode([]), encode(7), encode({}), "a" * 5000, encode("\ud800")],
 )
-def test_what_is_no_solution_at_all(payload: str) -> None:
+def test_malformed_solutions_are_refused(payload: str) -> None:
     assert read_solution(KEY, payload) is None
 
 
-def test_the_key_of_another_app_signs_nothing_here() -> None:
+def test_challenge_of_another_key_is_refused() -> None:
     assert read_solution(b"other", solve(make_challenge(KEY, NOW))) is None
 
 
-def test_no_digit_of_the_number_can_be_moved_into_the_salt() -> None:
+def test_digits_moved_into_the_salt_are_refused() -> None:
     """That would prolong the challenge: the hash covers salt and number as one text."""
     digits = ""
     while len(digits) < 2:
@@ -151,7 +151,7 @@ def test_a_challenge_is_good_for_one_request(widget: Caller, project: str) -> No
 
 
 @pytest.mark.parametrize("value", [None, 7, [], {}, True])
-def test_a_challenge_of_another_type(widget: Caller, project: str, value: Any) -> None:
+def test_challenge_of_another_type_is_refused(widget: Caller, project: str, value: Any) -> None:
     assert book(widget, project, challenge=value).status == 422
 
 
@@ -167,7 +167,9 @@ def test_a_challenge_lasts_ten_minutes(widget: Caller, project: str, clock: Any)
     assert refused(late) == (422, {"challenge": ["The challenge has expired."]})
 
 
-def test_a_challenge_of_another_app(widget: Caller, project: str, make_tenant: Any) -> None:
+def test_challenge_of_another_app_is_refused(
+    widget: Caller, project: str, make_tenant: Any
+) -> None:
     foreign = solved(make_tenant().widget())
 
     assert refused(book(widget, project, challenge=foreign)) == (
@@ -176,7 +178,7 @@ def test_a_challenge_of_another_app(widget: Caller, project: str, make_tenant: A
     )
 
 
-def test_a_repeated_request_needs_no_other_challenge(widget: Caller, project: str) -> None:
+def test_replayed_request_needs_no_new_challenge(widget: Caller, project: str) -> None:
     given = {"challenge": solved(widget), "headers": {"Idempotency-Key": "one"}}
 
     first, again = (book(widget, project, **given) for _ in range(2))
@@ -184,7 +186,7 @@ def test_a_repeated_request_needs_no_other_challenge(widget: Caller, project: st
     assert (first.status, again.status, again.json) == (201, 201, first.json)
 
 
-def test_holds_and_moves_need_one_too(widget: Caller, project: str) -> None:
+def test_holds_and_reschedules_need_a_challenge(widget: Caller, project: str) -> None:
     hold = {"project_id": project, **NINE}
     booking = book(widget, project, challenge=solved(widget), **span("14:00", "15:00")).data["id"]
     move = span("16:00", "17:00")
@@ -198,11 +200,11 @@ def test_holds_and_moves_need_one_too(widget: Caller, project: str) -> None:
     assert statuses == [422, 201, 422, 200]
 
 
-def test_other_keys_need_none(tenant: Tenant, project: str) -> None:
+def test_server_keys_need_no_challenge(tenant: Tenant, project: str) -> None:
     assert book(tenant, project).status == 201
 
 
-def test_requests_without_a_solution_use_up_no_limit(
+def test_requests_without_a_solution_are_not_counted(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     """Neither that of the app nor that of the network: nothing is counted before the challenge."""
@@ -222,7 +224,7 @@ def open_project(tenant: Tenant) -> str:
     return tenant.make_project(ada["id"], booking={"what": "Check-up"})["id"]
 
 
-def test_below_the_limits_nobody_needs_one(widget: Caller, open_project: str) -> None:
+def test_no_challenge_is_needed_below_the_limits(widget: Caller, open_project: str) -> None:
     answers = [
         book(widget, open_project),
         book(widget, open_project, challenge=None, **span("11:00", "12:00")),
@@ -242,7 +244,7 @@ def test_below_the_limits_nobody_needs_one(widget: Caller, open_project: str) ->
         (OPEN_PER_EMAIL, 429),
     ],
 )
-def test_which_limits_a_solution_lifts(
+def test_limits_lifted_by_a_solution(
     tenant: Tenant, widget: Caller, open_project: str, limit: str, second: int
 ) -> None:
     tenant.set_public_limits(**{limit: 1})
@@ -259,7 +261,7 @@ def test_which_limits_a_solution_lifts(
     assert tenant.get("/bookings").json["total"] == (2 if second == 201 else 1)
 
 
-def test_sixty_holds_a_minute_without_a_solution(
+def test_limit_of_holds_without_a_solution(
     tenant: Tenant, widget: Caller, open_project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The default of 60 would take as many holds: here it is two. Waiting for a code holds too."""

@@ -140,9 +140,7 @@ def test_a_resource_without_a_project_has_bounds(tenant: Tenant) -> None:
     }
 
 
-def test_a_booking_without_a_project_moves_by_the_same_rules(
-    tenant: Tenant, ada: Any, project: str
-) -> None:
+def test_reschedule_without_a_project(tenant: Tenant, ada: Any, project: str) -> None:
     free, widget = tenant.make_resource("Free")["id"], tenant.widget()
     bookings = [tenant.book(resource_id=id_, **NINE).data for id_ in (free, ada["id"])]
 
@@ -205,7 +203,7 @@ NO_PROJECT = {"projects.0": ["There is no such project."]}
         ),
     ],
 )
-def test_a_scope_that_is_refused(
+def test_wrong_scopes_are_refused(
     tenant: Tenant, given: dict[str, Any], errors: dict[str, Any]
 ) -> None:
     answer = tenant.post("/credentials", {"kind": "widget", **given})
@@ -214,7 +212,9 @@ def test_a_scope_that_is_refused(
     assert not Credential.objects.filter(kind="widget").exists()
 
 
-def test_another_apps_project_is_no_scope(tenant: Tenant, make_tenant: MakeTenant) -> None:
+def test_project_of_another_app_is_refused_as_scope(
+    tenant: Tenant, make_tenant: MakeTenant
+) -> None:
     foreign = make_tenant().make_project()["id"]
 
     answer = tenant.post("/credentials", {"kind": "widget", "projects": [foreign]})
@@ -223,7 +223,7 @@ def test_another_apps_project_is_no_scope(tenant: Tenant, make_tenant: MakeTenan
 
 
 @pytest.mark.parametrize("kind", ["made", "hosted"])
-def test_a_bound_key_knows_no_other_project(
+def test_bound_key_cannot_use_other_projects(
     tenant: Tenant, ada: Any, project: str, other: str, kind: str
 ) -> None:
     key = page_key(tenant) if kind == "hosted" else key_for(tenant, projects=[project])
@@ -290,7 +290,7 @@ def test_a_bound_key_uses_its_own_project(tenant: Tenant, ada: Any, project: str
     assert [one["id"] for one in key.get("/bookings/groups").data] == [group["id"]]
 
 
-def test_a_key_is_for_its_web_sites(tenant: Tenant, project: str) -> None:
+def test_key_is_limited_to_its_origins(tenant: Tenant, project: str) -> None:
     key = key_for(tenant, origins=[SHOP, "http://localhost:3000"])
     body = {"project_id": project}
 
@@ -329,7 +329,7 @@ def test_a_key_is_for_its_web_sites(tenant: Tenant, project: str) -> None:
         (True, False, False),
     ],
 )
-def test_which_projects_have_a_page(
+def test_published_projects_have_a_page(
     tenant: Tenant, project: str, of_app: bool | None, own: bool | None, is_published: bool
 ) -> None:
     set_app(tenant, publish_projects=of_app)
@@ -342,7 +342,7 @@ def test_which_projects_have_a_page(
     assert Credential.objects.filter(kind="widget").count() == is_published
 
 
-def test_the_keys_of_a_page_end_with_it(tenant: Tenant, project: str) -> None:
+def test_keys_of_a_page_end_with_the_page(tenant: Tenant, project: str) -> None:
     handed_out, own = page_key(tenant), key_for(tenant, projects=[project])
     requests = [
         ("GET", f"/projects/embed/{project}", None),
@@ -397,7 +397,7 @@ WIDGET_MOVE = {"resource_id": None, "what": "Check-up", "where": "", "descriptio
 
 
 @pytest.mark.parametrize(("setting", "status"), [("link", 403), (None, 403), ("id", 200)])
-def test_the_unmodified_widget_moves_where_the_id_is_enough(
+def test_widget_reschedules_by_id_if_allowed(
     tenant: Tenant, ada: Any, project: str, setting: str | None, status: int
 ) -> None:
     set_project(tenant, project, public_reschedule=setting)
@@ -425,7 +425,7 @@ def test_the_unmodified_widget_moves_where_the_id_is_enough(
 
 
 # --- What a project would refuse ------------------------------------------------------------------
-def test_moves_keep_what_the_owner_waived(tenant: Tenant, ada: Any, project: str) -> None:
+def test_reschedule_keeps_waived_rules(tenant: Tenant, ada: Any, project: str) -> None:
     """A booking over another, which the project does not allow; a resource that it lost."""
     set_project(tenant, project, public_reschedule="id")
     settings = {"allow_double_bookings": True, "enforce_availability": False}
@@ -445,7 +445,7 @@ def test_moves_keep_what_the_owner_waived(tenant: Tenant, ada: Any, project: str
     ]
 
 
-def test_a_mutual_project_is_booked_whole(tenant: Tenant, ada: Any) -> None:
+def test_public_booking_of_a_mutual_project(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob")
     terms = {"mode": "mutual"}
     project = tenant.make_project(ada["id"], bob["id"], availability=terms)["id"]
@@ -465,7 +465,7 @@ def test_a_mutual_project_is_booked_whole(tenant: Tenant, ada: Any) -> None:
     assert [str(each.resource_id) for each in row.event.companions.all()] == [bob["id"]]
 
 
-def test_an_owners_hold_is_extended_by_the_projects_rules(
+def test_public_extension_of_a_server_hold_checks_the_rules(
     tenant: Tenant, ada: Any, project: str
 ) -> None:
     rules = [{"allow_hours": {"start": 9, "end": 12}}]
@@ -487,7 +487,7 @@ def test_an_owners_hold_is_extended_by_the_projects_rules(
     assert Hold.objects.get(id=holds[1].data["reservation_id"]).extensions == 0
 
 
-def test_an_owners_hold_gives_no_notice(tenant: Tenant, ada: Any) -> None:
+def test_server_hold_does_not_waive_the_notice(tenant: Tenant, ada: Any) -> None:
     terms = {"from": "2 days", "to": "3 days 12 hours"}
     project = tenant.make_project(ada["id"], availability=terms)["id"]
     soon = span("09:00", "10:00", "2026-11-21")
@@ -506,7 +506,7 @@ def test_an_owners_hold_gives_no_notice(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("headers", [{}, {"X-Forwarded-For": "8.8.8.8"}], ids=["direct", "proxy"])
-def test_a_public_hold_keeps_its_notice(
+def test_public_hold_satisfies_the_notice(
     tenant: Tenant, ada: Any, clock: Any, headers: dict[str, str]
 ) -> None:
     """Behind an unknown proxy no address is stored, but the hold is still a public one."""
@@ -524,7 +524,7 @@ def test_a_public_hold_keeps_its_notice(
     assert [held.status, booked.status] == [201, 201]
 
 
-def test_narrower_rules_of_a_query_do_not_move_the_grid(tenant: Tenant) -> None:
+def test_rules_of_a_query_do_not_move_the_grid(tenant: Tenant) -> None:
     """Otherwise the offered starts could not be booked."""
     rules = [{"allow_hours": {"start": 9, "end": 12}}]
     ada = tenant.make_resource("Ada", availability_constraints=rules)

@@ -102,7 +102,7 @@ def race_of_one_address(tenant: Tenant, limit: str) -> Counter[int]:
 
 
 @pytest.mark.parametrize("limit", [PER_EMAIL, OPEN_PER_EMAIL])
-def test_one_address_stays_within_its_limit(tenant: Tenant, limit: str) -> None:
+def test_concurrent_requests_stay_within_the_limit(tenant: Tenant, limit: str) -> None:
     statuses = race_of_one_address(tenant, limit)
 
     assert (statuses[201] + statuses[202], statuses[429]) == (1, 1)
@@ -120,11 +120,11 @@ def no_tally_of_deliveries() -> Iterator[None]:
 
 
 @pytest.fixture
-def no_turns(monkeypatch: pytest.MonkeyPatch, no_tally_of_deliveries: None) -> None:
+def no_waiting(monkeypatch: pytest.MonkeyPatch, no_tally_of_deliveries: None) -> None:
     monkeypatch.setattr(public_booking_checks, "wait_for_turn", lambda name: None)
 
 
-@pytest.mark.usefixtures("no_turns")
+@pytest.mark.usefixtures("no_waiting")
 def test_control_without_lock_one_address_passes_its_limit_of_a_day(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,7 +133,7 @@ def test_control_without_lock_one_address_passes_its_limit_of_a_day(
     assert race_of_one_address(tenant, PER_EMAIL) == {201: 1, 202: 1}
 
 
-@pytest.mark.usefixtures("no_turns")
+@pytest.mark.usefixtures("no_waiting")
 def test_control_without_lock_one_address_passes_its_limit_of_open_bookings(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -162,7 +162,7 @@ def race_for_holds(tenant: Tenant) -> Counter[int]:
 
 
 @pytest.mark.usefixtures("two_holds")
-def test_holds_stay_within_their_limit(tenant: Tenant) -> None:
+def test_concurrent_holds_stay_within_their_limit(tenant: Tenant) -> None:
     assert race_for_holds(tenant) == {201: 2, 429: 2}
 
 

@@ -323,7 +323,7 @@ def find_faults(
             assert world.kept() == before, seed  # what was refused has left nothing
 
 
-def test_what_a_project_refuses_never_happens(tenant: Tenant) -> None:
+def test_no_public_path_bypasses_the_rules(tenant: Tenant) -> None:
     open_paths: set[int] = set()
 
     assert list(find_faults(tenant, SEEDS, open_paths)) == []
@@ -332,7 +332,7 @@ def test_what_a_project_refuses_never_happens(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("off", ["project", "grid"])
-def test_without_the_check_it_happens(
+def test_control_without_check_rules_are_bypassed(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, off: str
 ) -> None:
     """The control: the hole is there as soon as the check is not."""

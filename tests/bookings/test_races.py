@@ -1,7 +1,7 @@
 """No time is given twice: real client processes against real web processes, all at the same time.
 
-Every race comes with its controls. `live_tenant` is the service as it is; `lock_alone` lacks the
-database's guard, `net_alone` the locks, and neither lets anything overlap. Without both the same
+Every race comes with its controls. `live_tenant` is the service as it is; `lock_only` lacks the
+database's guard, `guard_only` the locks, and neither lets anything overlap. Without both the same
 race does go wrong: a test that could not fail would prove nothing.
 """
 
@@ -192,22 +192,24 @@ some_races = pytest.mark.parametrize(
 
 @pytest.mark.every_case
 @every_race
-def test_time_is_given_once(live_tenant: LiveTenant, run_race: RunRace, expected: Result) -> None:
+def test_concurrent_requests_book_a_time_once(
+    live_tenant: LiveTenant, run_race: RunRace, expected: Result
+) -> None:
     assert run_race(live_tenant) == expected
 
 
 @some_races
-def test_lock_alone_gives_time_once(
-    lock_alone: LiveTenant, run_race: RunRace, expected: Result
+def test_without_database_guard_time_is_booked_once(
+    lock_only: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:
-    assert run_race(lock_alone) == expected
+    assert run_race(lock_only) == expected
 
 
 @some_races
-def test_net_alone_lets_nothing_overlap(
-    net_alone: LiveTenant, run_race: RunRace, expected: Result
+def test_without_locks_database_guard_prevents_overlaps(
+    guard_only: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:
-    result = run_race(net_alone)
+    result = run_race(guard_only)
 
     # Without an order of locks PostgreSQL breaks deadlocks, whose victims may be told to try again.
     known = {*expected.outcomes, "503 unavailable"}
@@ -216,7 +218,7 @@ def test_net_alone_lets_nothing_overlap(
 
 
 @some_races
-def test_control_without_both_time_is_given_twice(
+def test_control_without_locks_and_guard_time_is_booked_twice(
     unprotected: LiveTenant, run_race: RunRace, expected: Result
 ) -> None:
     result = run_race(unprotected)
@@ -233,14 +235,14 @@ def test_one_slot_is_booked_once_by_many(live_tenant: LiveTenant) -> None:
 
 
 @pytest.mark.deep
-def test_places_are_booked_as_often_as_they_are_there(live_tenant: LiveTenant) -> None:
+def test_places_are_booked_up_to_the_capacity(live_tenant: LiveTenant) -> None:
     result = race_for_places(live_tenant, clients=50, tries=20)
 
     assert result == outcome(made=3, refused=997, held=3)
 
 
 @pytest.mark.deep
-def test_fifty_want_two_dentists_and_a_room(live_tenant: LiveTenant) -> None:
+def test_fifty_clients_for_two_dentists_and_a_room(live_tenant: LiveTenant) -> None:
     result = race_for_required(live_tenant, clients=50, tries=20)
 
     assert result == outcome(made=2, refused=998, held=4)
@@ -253,7 +255,7 @@ def test_shifted_slots_are_booked_once_by_many(live_tenant: LiveTenant) -> None:
     assert result == outcome(made=50, refused=1550, held=50)
 
 
-def test_the_refused_learn_what_is_in_the_way(live_tenant: LiveTenant) -> None:
+def test_refusals_name_conflicts_and_alternatives(live_tenant: LiveTenant) -> None:
     (resource,) = live_tenant.make_resources(1)
     book = live_tenant.booking(resource_id=resource, **span(10))
 
@@ -276,7 +278,7 @@ def test_the_refused_learn_what_is_in_the_way(live_tenant: LiveTenant) -> None:
     )
 
 
-def test_back_to_back_all_are_booked(live_tenant: LiveTenant) -> None:
+def test_adjacent_slots_are_all_booked(live_tenant: LiveTenant) -> None:
     (resource,) = live_tenant.make_resources(1)
     hours = [10, 11, 9, 12, 8, 13, 7, 14]
     books = [live_tenant.booking(resource_id=resource, **span(hour)) for hour in hours]
@@ -287,13 +289,15 @@ def test_back_to_back_all_are_booked(live_tenant: LiveTenant) -> None:
 
 
 @pytest.mark.parametrize("clients", [2, pytest.param(16, marks=pytest.mark.deep)])
-def test_of_tentative_bookings_one_is_confirmed(live_tenant: LiveTenant, clients: int) -> None:
+def test_only_one_of_overlapping_requests_is_confirmed(
+    live_tenant: LiveTenant, clients: int
+) -> None:
     result = race_to_confirm(live_tenant, clients=clients)
 
     assert result == outcome(done=1, refused=clients - 1, held=1)
 
 
-def test_bookings_that_change_places_all_move(live_tenant: LiveTenant) -> None:
+def test_bookings_that_swap_resources_all_move(live_tenant: LiveTenant) -> None:
     """Each move locks both resources; two in opposite directions must not wait for each other."""
     ada, ben = live_tenant.make_resources(2)
     moves = []
@@ -339,7 +343,7 @@ def test_bookings_at_once_are_shared_fairly(live_tenant: LiveTenant) -> None:
     assert race_for_turns(live_tenant) == Counter({4: 3})
 
 
-def test_control_without_lock_turns_are_given_twice(unprotected: LiveTenant) -> None:
+def test_control_without_lock_turns_repeat(unprotected: LiveTenant) -> None:
     assert race_for_turns(unprotected) != Counter({4: 3})
 
 
@@ -362,7 +366,7 @@ def race_for_a_customers_limit(tenant: LiveTenant) -> Counter[str]:
     return count_outcomes(tenant.race_each(books))
 
 
-def test_a_customers_limit_is_kept(live_tenant: LiveTenant) -> None:
+def test_limit_per_customer_is_kept(live_tenant: LiveTenant) -> None:
     assert race_for_a_customers_limit(live_tenant) == Counter({"201": 2, "409 policy": 4})
 
 
@@ -375,7 +379,7 @@ LOCKING_TRIGGERS = (
 
 
 @pytest.mark.postgresql
-def test_control_without_locked_customers_the_limit_is_passed(
+def test_control_without_lock_limit_per_customer_is_exceeded(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     """SQLite has one writer at a time."""
@@ -407,28 +411,28 @@ def race_into_each_others_buffer(tenant: LiveTenant) -> Result:
     return result_of(tenant, tenant.race_each(books), ids)
 
 
-def test_a_days_limit_is_kept(live_tenant: LiveTenant) -> None:
+def test_limit_per_day_is_kept(live_tenant: LiveTenant) -> None:
     result = race_for_a_days_limit(live_tenant)
 
     assert result == Result(Counter({"201": 3, "409 not_available": 9}), held=3, overlaps=0)
 
 
-def test_control_without_lock_a_days_limit_is_passed(unprotected: LiveTenant) -> None:
+def test_control_without_lock_limit_per_day_is_exceeded(unprotected: LiveTenant) -> None:
     assert race_for_a_days_limit(unprotected).held > 3
 
 
-def test_a_buffer_is_kept(live_tenant: LiveTenant) -> None:
+def test_buffer_is_kept_between_concurrent_bookings(live_tenant: LiveTenant) -> None:
     result = race_into_each_others_buffer(live_tenant)
 
     outcomes = Counter({"201": 1, "409 slot_taken": 5, "409 not_available": 6})
     assert result == Result(outcomes, held=2, overlaps=0)
 
 
-def test_control_without_lock_a_buffer_is_filled(unprotected: LiveTenant) -> None:
+def test_control_without_lock_buffer_is_violated(unprotected: LiveTenant) -> None:
     assert race_into_each_others_buffer(unprotected).held > 2
 
 
-def test_notes_that_are_added_at_once_all_stay(live_tenant: LiveTenant) -> None:
+def test_concurrent_meta_updates_are_all_kept(live_tenant: LiveTenant) -> None:
     (resource,) = live_tenant.make_resources(1)
     path = f"/bookings/{live_tenant.book(resource_id=resource, **span(10))['id']}"
     notes = {f"note {n}": f"text {n}" for n in range(12)}
@@ -440,7 +444,7 @@ def test_notes_that_are_added_at_once_all_stay(live_tenant: LiveTenant) -> None:
     assert live_tenant.call("GET", path).data["meta"] == notes
 
 
-def test_the_day_of_the_races_lies_within_what_projects_offer(live_tenant: LiveTenant) -> None:
+def test_day_of_the_races_is_offered(live_tenant: LiveTenant) -> None:
     project = live_tenant.make_project(live_tenant.make_resources(1), "mutual")
 
     slots = live_tenant.call("POST", "/availability", {"project_id": project}).data

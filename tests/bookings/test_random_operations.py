@@ -216,7 +216,7 @@ def make_job(tenant: LiveTenant, operations: int, *, is_cut: bool = False) -> Jo
         pytest.param(20_000, marks=[pytest.mark.deep, pytest.mark.sqlite]),
     ],
 )
-def test_everything_fits_together_afterwards(live_service: Service, operations: int) -> None:
+def test_data_is_consistent_after_random_operations(live_service: Service, operations: int) -> None:
     tenant = LiveTenant(live_service)
 
     outcomes = run_operations(make_job(tenant, operations), live_service)
@@ -234,7 +234,7 @@ def test_everything_fits_together_afterwards(live_service: Service, operations: 
 
 @pytest.mark.deep
 @pytest.mark.postgresql  # SQLite has one writer: its kills are those of test_crashes.py
-def test_everything_fits_together_after_kills(live_service: Service) -> None:
+def test_data_is_consistent_after_killed_workers(live_service: Service) -> None:
     """Web workers are killed while they serve; a request without an answer may have happened."""
     tenant = LiveTenant(live_service)
     job = make_job(tenant, 5000, is_cut=True)
@@ -327,7 +327,7 @@ def sound(live_tenant: LiveTenant) -> dict[str, Any]:
 
 @pytest.mark.every_case
 @pytest.mark.parametrize(("statement", "change", "names"), CORRUPTIONS)
-def test_what_does_not_fit_together_is_found(
+def test_control_inconsistent_data_is_found(
     live_tenant: LiveTenant,
     sound: dict[str, Any],
     statement: str,

@@ -17,18 +17,18 @@ REMINDER = {
 TIMES = shown("09:00", "10:00")
 
 
-class Made:
+class BookingScene:
     """A booking with everything, and the records of what belongs to it."""
 
     def __init__(self, tenant: Tenant) -> None:
         self.tenant = tenant
-        made = tenant.post_resource("Ada", BERLIN, email="ada@example.com")
-        self.resource = tenant.get(f"/resources/{made['id']}").data
-        self.calendar = made["calendars"][0]
+        booking_scene = tenant.post_resource("Ada", BERLIN, email="ada@example.com")
+        self.resource = tenant.get(f"/resources/{booking_scene['id']}").data
+        self.calendar = booking_scene["calendars"][0]
         second = tenant.post_resource("Bob")
         self.second = tenant.get(f"/resources/{second['id']}").data
         self.project = tenant.post_project(
-            made["id"],
+            booking_scene["id"],
             second["id"],
             availability={"length": "1 hour"},
             booking={"what": "Check-up"},
@@ -41,7 +41,7 @@ class Made:
             {
                 **NINE,
                 "project_id": self.project["id"],
-                "resource_id": made["id"],
+                "resource_id": booking_scene["id"],
                 "where": "Room 2",
                 "description": "Words",
                 "participants": ["bob@example.com"],
@@ -163,61 +163,67 @@ def key_of(include: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def made_once(module_transaction: None) -> Made:
+def booking_scene_once(module_transaction: None) -> BookingScene:
     with clock_at_now():
-        return Made(Tenant("records"))
+        return BookingScene(Tenant("records"))
 
 
 @pytest.fixture
-def made(db: None, made_once: Made) -> Made:
-    return made_once
+def booking_scene(db: None, booking_scene_once: BookingScene) -> BookingScene:
+    return booking_scene_once
 
 
-def test_the_whole_record(made: Made) -> None:
-    answer = made.tenant.get(made.path)
+def test_whole_record(booking_scene: BookingScene) -> None:
+    answer = booking_scene.tenant.get(booking_scene.path)
 
-    records = made.record(made.tenant.get(f"{made.path}?include=logs").data)
-    expected = entry(made.booking, "confirmed", **{name: records[name] for name in WHOLE})
+    records = booking_scene.record(
+        booking_scene.tenant.get(f"{booking_scene.path}?include=logs").data
+    )
+    expected = entry(booking_scene.booking, "confirmed", **{name: records[name] for name in WHOLE})
     assert (answer.status, answer.json) == (200, {"data": expected})
 
 
 @pytest.mark.matrix
 @pytest.mark.parametrize("include", INCLUDES)
-def test_each_include_everywhere(made: Made, include: str) -> None:
+def test_each_include_in_record_listing_and_update(
+    booking_scene: BookingScene, include: str
+) -> None:
     """On the single record, in the listing, and in the answers of PUT."""
-    records = made.record(made.tenant.get(f"{made.path}?include=logs").data)
+    records = booking_scene.record(
+        booking_scene.tenant.get(f"{booking_scene.path}?include=logs").data
+    )
     wanted = {key_of(include): records[include]}
 
-    single = made.tenant.get(f"{made.path}?include={include}")
+    single = booking_scene.tenant.get(f"{booking_scene.path}?include={include}")
     others = [
-        made.tenant.get(f"/bookings?include={include}").data,
-        [made.tenant.put(f"{made.path}?include={include}", {}).data],
+        booking_scene.tenant.get(f"/bookings?include={include}").data,
+        [booking_scene.tenant.put(f"{booking_scene.path}?include={include}", {}).data],
     ]
 
     expected = {name: records[name] for name in WHOLE} | wanted
-    assert single.data == entry(made.booking, "confirmed", **expected)
+    assert single.data == entry(booking_scene.booking, "confirmed", **expected)
     assert others == [
-        [entry(made.booking, "confirmed", **wanted)],
-        [answered(made.booking, "confirmed", **wanted)],
+        [entry(booking_scene.booking, "confirmed", **wanted)],
+        [answered(booking_scene.booking, "confirmed", **wanted)],
     ]
 
 
 @pytest.mark.parametrize("include", INCLUDES)
 @pytest.mark.matrix
-def test_each_include_of_a_new_booking(made: Made, include: str) -> None:
+def test_each_include_of_a_new_booking(booking_scene: BookingScene, include: str) -> None:
     """In the answer of POST it is as GET shows it."""
     body = {
-        "project_id": made.project["id"],
-        "resource_id": made.resource["id"],
+        "project_id": booking_scene.project["id"],
+        "resource_id": booking_scene.resource["id"],
         "what": "Cleaning",
         "customer": MARTY,
         "event_notifications": [REMINDER],
         **span("11:00", "12:00"),
     }
 
-    answer = made.tenant.post(f"/bookings?include={include}", body)
+    answer = booking_scene.tenant.post(f"/bookings?include={include}", body)
 
-    shown_later = made.tenant.get(f"/bookings/{answer.data['id']}?include={include}").data
+    shown_later = booking_scene.tenant.get(f"/bookings/{answer.data['id']}?include={include}").data
     key = key_of(include)
     assert (answer.status, answer.json) == (
         201,
@@ -225,14 +231,14 @@ def test_each_include_of_a_new_booking(made: Made, include: str) -> None:
     )
 
 
-def test_all_includes_at_once(made: Made) -> None:
+def test_all_includes_at_once(booking_scene: BookingScene) -> None:
     names = ",".join(INCLUDES)
 
-    listed = made.tenant.get(f"/bookings?include={names}, meta,,meta ").data
+    listed = booking_scene.tenant.get(f"/bookings?include={names}, meta,,meta ").data
 
-    records = made.record(listed[0])
+    records = booking_scene.record(listed[0])
     expected = {key_of(name): records[name] for name in INCLUDES}
-    assert listed == [entry(made.booking, "confirmed", **expected)]
+    assert listed == [entry(booking_scene.booking, "confirmed", **expected)]
 
 
 def test_a_booking_without_a_project(tenant: Tenant) -> None:
@@ -258,8 +264,11 @@ def test_a_booking_without_a_project(tenant: Tenant) -> None:
         ("Meta", "Meta"),
     ],
 )
-def test_unknown_includes(made: Made, include: str, unknown: str) -> None:
-    answers = [made.tenant.get(f"{path}?include={include}") for path in (made.path, "/bookings")]
+def test_unknown_includes(booking_scene: BookingScene, include: str, unknown: str) -> None:
+    answers = [
+        booking_scene.tenant.get(f"{path}?include={include}")
+        for path in (booking_scene.path, "/bookings")
+    ]
 
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [
         (422, {"include": [f"{unknown} can't be included."]})
@@ -280,14 +289,16 @@ def test_unknown_includes(made: Made, include: str, unknown: str) -> None:
         ),
     ],
 )
-def test_times_are_shown_in_the_zone_asked_for(
-    made: Made, header: dict[str, str], times: dict[str, str]
+def test_times_are_in_the_requested_zone(
+    booking_scene: BookingScene, header: dict[str, str], times: dict[str, str]
 ) -> None:
     """Stamps stay in UTC."""
     answers = [
-        made.tenant.get(made.path, **header).data,
-        made.tenant.get("/bookings?include=attributes,event", **header).data[0],
-        made.tenant.put(f"{made.path}?include=attributes,event", {}, **header).data,
+        booking_scene.tenant.get(booking_scene.path, **header).data,
+        booking_scene.tenant.get("/bookings?include=attributes,event", **header).data[0],
+        booking_scene.tenant.put(
+            f"{booking_scene.path}?include=attributes,event", {}, **header
+        ).data,
     ]
 
     for answer in answers:
@@ -298,20 +309,25 @@ def test_times_are_shown_in_the_zone_asked_for(
 
 
 @pytest.mark.parametrize("prefix", ["Service", "Timekit"])
-def test_other_forms_of_times_are_not_honoured(made: Made, prefix: str) -> None:
+def test_timestamp_format_headers_are_ignored(booking_scene: BookingScene, prefix: str) -> None:
     """The headers of that API that ask for one are taken and change nothing."""
     names = ("InputTimestampFormat", "OutputTimestampFormat")
     headers = {f"{prefix}-{name}": "m/d/Y h:ia" for name in names}
 
-    answers = [made.tenant.get(made.path, **headers), made.tenant.put(made.path, {}, **headers)]
+    answers = [
+        booking_scene.tenant.get(booking_scene.path, **headers),
+        booking_scene.tenant.put(booking_scene.path, {}, **headers),
+    ]
 
     assert [(answer.status, answer.json) for answer in answers] == [
-        (200, made.tenant.get(made.path).json),
-        (200, {"data": answered(made.booking, "confirmed")}),
+        (200, booking_scene.tenant.get(booking_scene.path).json),
+        (200, {"data": answered(booking_scene.booking, "confirmed")}),
     ]
 
 
-def test_what_is_removed_is_shown_with_its_booking(tenant: Tenant, clock: Any) -> None:
+def test_deleted_resource_and_project_are_shown_with_their_booking(
+    tenant: Tenant, clock: Any
+) -> None:
     """A booking of the past keeps its resource, calendar and project."""
     resource = tenant.post_resource("Ada")
     project = tenant.post_project(resource["id"])

@@ -119,7 +119,7 @@ def test_resources_are_derived(practice: Practice) -> None:
         ({"availability": {"length": None}}, "availability.length"),
     ],
 )
-def test_requirements_that_are_wrong(practice: Practice, given: Any, path: str) -> None:
+def test_wrong_requirements_are_refused(practice: Practice, given: Any, path: str) -> None:
     answer = practice.tenant.put(f"/projects/{practice.project['id']}", given)
 
     assert (answer.status, list(answer.json["errors"])) == (422, [path])
@@ -179,7 +179,7 @@ def test_a_booking_takes_one_of_each(practice: Practice) -> None:
     assert first.data["resource_id"] == practice.ids["Ada"]
 
 
-def test_named_resources_are_taken(practice: Practice) -> None:
+def test_named_resources_are_booked(practice: Practice) -> None:
     ids = practice.ids
 
     named = practice.book(9, resources={"room": ids["Room 2"]})
@@ -194,7 +194,7 @@ def test_named_resources_are_taken(practice: Practice) -> None:
     assert taken.error["alternatives"][0] == span(13, 14)
 
 
-def test_names_that_are_wrong(practice: Practice) -> None:
+def test_wrong_named_resources_are_refused(practice: Practice) -> None:
     other = practice.tenant.make_resource("Cy")["id"]
     wrong = [
         ({"resources": {"lab": other}}, "resources.lab"),
@@ -211,7 +211,7 @@ def test_names_that_are_wrong(practice: Practice) -> None:
     ]
 
 
-def test_all_are_included_in_the_order_of_the_requirements(practice: Practice) -> None:
+def test_included_resources_are_in_order_of_requirements(practice: Practice) -> None:
     tenant, path = practice.tenant, f"/projects/{practice.project['id']}"
     for name in ("Device 1", "Device 2"):
         practice.ids[name] = tenant.make_resource(name, tags=["device"])["id"]
@@ -241,7 +241,7 @@ def test_all_are_included_in_the_order_of_the_requirements(practice: Practice) -
     assert names(listed[alone]) == ["Ada"]
 
 
-def test_the_key_of_a_resource_includes_no_others(practice: Practice) -> None:
+def test_resource_key_cannot_include_resources(practice: Practice) -> None:
     booking = practice.book(9).data["id"]
     key = Caller(practice.tokens["Ada"], user="ada@example.com")
 
@@ -250,7 +250,7 @@ def test_the_key_of_a_resource_includes_no_others(practice: Practice) -> None:
     assert (answer.status, list(answer.json["errors"])) == (422, ["include"])
 
 
-def test_as_many_queries_for_many_bookings(practice: Practice) -> None:
+def test_query_count_is_constant(practice: Practice) -> None:
     counts = []
     for hour in (9, 10, 11):
         practice.book(hour)
@@ -261,7 +261,7 @@ def test_as_many_queries_for_many_bookings(practice: Practice) -> None:
     assert counts == counts[:1] * 3
 
 
-def test_all_are_freed_together(practice: Practice) -> None:
+def test_cancel_frees_all_resources(practice: Practice) -> None:
     booking = practice.book(10).data["id"]
 
     practice.tenant.put(f"/bookings/{booking}/cancel")
@@ -282,7 +282,7 @@ def test_a_hold_holds_one_of_each(practice: Practice) -> None:
     assert practice.resources_of(booked.data["id"]) == ["Ada", "Room 1"]
 
 
-def test_a_move_keeps_the_choice_where_it_is_free(practice: Practice) -> None:
+def test_reschedule_keeps_free_resources(practice: Practice) -> None:
     booking = practice.book(10, resources={"room": practice.ids["Room 2"]}).data["id"]
 
     answer = practice.tenant.post(f"/bookings/{booking}/reschedule", span(11, 12))
@@ -291,7 +291,7 @@ def test_a_move_keeps_the_choice_where_it_is_free(practice: Practice) -> None:
     assert practice.taken() == [(11, "Ada"), (11, "Room 2")]
 
 
-def test_a_move_chooses_anew_where_it_is_taken(practice: Practice) -> None:
+def test_reschedule_replaces_taken_resources(practice: Practice) -> None:
     booking = practice.book(10).data["id"]
     practice.take("Room 1", 11, 12)
     practice.take("Ada", 12, 13)
@@ -322,7 +322,7 @@ def test_a_move_chooses_anew_where_it_is_taken(practice: Practice) -> None:
         pytest.param("Ada", 11, ["Ada", "Room 1"], id="its own dentist"),
     ],
 )
-def test_reschedule_with_a_named_resource_changes_its_requirement_alone(
+def test_reschedule_to_a_named_resource_changes_one_requirement(
     practice: Practice, named: str, start: int, expected: list[str]
 ) -> None:
     booking = practice.book(10).data["id"]
@@ -337,7 +337,7 @@ def test_reschedule_with_a_named_resource_changes_its_requirement_alone(
     assert answer.data["resource_id"] == practice.ids[expected[0]]
 
 
-def test_reschedule_with_a_named_resource_that_is_taken_is_refused(practice: Practice) -> None:
+def test_reschedule_to_a_taken_resource_is_refused(practice: Practice) -> None:
     booking = practice.book(10).data["id"]
     practice.take("Room 2", 10, 11)
 
@@ -350,7 +350,7 @@ def test_reschedule_with_a_named_resource_that_is_taken_is_refused(practice: Pra
     assert practice.resources_of(booking) == ["Ada", "Room 1"]
 
 
-def test_reschedule_with_a_named_resource_that_fits_no_requirement_is_refused(
+def test_reschedule_to_an_unfit_resource_is_refused(
     practice: Practice,
 ) -> None:
     booking = practice.book(10).data["id"]
@@ -390,7 +390,7 @@ def test_reschedule_moves_each_event_out_of_a_deleted_calendar(
     assert (answer.status, [str(row.calendar_id) for row in rows]) == (200, new)
 
 
-def test_a_series_takes_the_same_of_each_every_day(practice: Practice) -> None:
+def test_series_takes_the_same_resources_every_day(practice: Practice) -> None:
     practice.tenant.book(
         resource_id=practice.ids["Ada"],
         start="2026-11-24T10:00:00Z",
@@ -419,7 +419,7 @@ def test_closed_requirements_are_named(practice: Practice) -> None:
     assert practice.offered() == [(9, ["Ada", "Room 1"]), (11, ["Ada", "Room 1"])]
 
 
-def test_explain_says_when_each_requirement_is_met(practice: Practice) -> None:
+def test_explain_shows_when_each_requirement_is_met(practice: Practice) -> None:
     for name in ("Room 1", "Room 2"):
         practice.take(name, 10, 11)
     body = {"project_id": practice.project["id"], "from": clock_time(9), "to": clock_time(12)}
@@ -432,7 +432,7 @@ def test_explain_says_when_each_requirement_is_met(practice: Practice) -> None:
     ]
 
 
-def test_dates_and_counts(practice: Practice) -> None:
+def test_dates_and_count_with_requirements(practice: Practice) -> None:
     body = {"project_id": practice.project["id"], "from": clock_time(9), "to": clock_time(12)}
 
     dates = practice.tenant.post("/availability/dates", body).data
@@ -460,7 +460,7 @@ def test_mails_and_the_back_office_name_all_resources(practice: Practice) -> Non
     ]
 
 
-def test_the_recipe_of_the_guide(tenant: Tenant) -> None:
+def test_recipe_of_the_guide(tenant: Tenant) -> None:
     recipe = block_of_guide("json requires")
     known = {}
     for tag in ("dentist", "room", "x-ray"):

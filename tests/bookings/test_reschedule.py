@@ -12,11 +12,11 @@ from tests.bookings.booking_drafts import (
     NINE,
     act,
     answered,
+    busy_times,
     links,
     shown,
     span,
     steps,
-    taken,
     whole,
 )
 from tests.world import BERLIN, STAMP, Answer, Tenant, at
@@ -85,7 +85,7 @@ def test_a_move_keeps_the_booking(tenant: Tenant, ada: Any, booking: Any, clock:
         "customer_action_links": links(booking),
         "logs": [made, moved],
     }
-    assert taken(tenant, ada["id"]) == ["11:00-12:00"]
+    assert busy_times(tenant, ada["id"]) == ["11:00-12:00"]
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_move_keeps_the_booking(tenant: Tenant, ada: Any, booking: Any, clock:
         (span("08:00", "11:00"), shown("08:00", "11:00")),
     ],
 )
-def test_a_booking_is_no_conflict_with_itself(
+def test_reschedule_does_not_conflict_with_itself(
     tenant: Tenant, booking: Any, times: dict[str, str], expected: dict[str, str]
 ) -> None:
     answer = move(tenant, booking, times)
@@ -111,10 +111,10 @@ def test_a_booking_is_moved_again_and_back(tenant: Tenant, ada: Any, booking: An
 
     assert statuses == [200] * 3
     assert steps(tenant, booking)[1:] == [("confirmed", "reschedule", "confirmed")] * 3
-    assert taken(tenant, ada["id"]) == ["11:00-12:00"]
+    assert busy_times(tenant, ada["id"]) == ["11:00-12:00"]
 
 
-def test_the_old_time_is_free_for_others(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_reschedule_frees_the_old_time(tenant: Tenant, ada: Any, booking: Any) -> None:
     move(tenant, booking, ELEVEN)
 
     answers = [tenant.book(resource_id=ada["id"], **times) for times in (NINE, ELEVEN)]
@@ -124,7 +124,7 @@ def test_the_old_time_is_free_for_others(tenant: Tenant, ada: Any, booking: Any)
 
 @pytest.mark.parametrize("method", ["POST", "PUT"])
 @pytest.mark.parametrize("message", [None, ""])
-def test_a_message_is_not_needed(
+def test_message_is_optional(
     tenant: Tenant, booking: Any, method: str, message: str | None
 ) -> None:
     path = f"/bookings/{booking['id']}/reschedule"
@@ -167,7 +167,7 @@ def test_includes_of_the_answer(tenant: Tenant, booking: Any) -> None:
         ("x", {"body": ["Must be an object."]}),
     ],
 )  # fmt: skip
-def test_moves_that_are_wrong(
+def test_wrong_moves_are_refused(
     tenant: Tenant, booking: Any, body: Any, errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.post(f"/bookings/{booking['id']}/reschedule", body)
@@ -176,7 +176,7 @@ def test_moves_that_are_wrong(
     assert times_of(tenant, booking) == shown("09:00", "10:00")
 
 
-def test_wall_times_are_those_of_the_resource_it_goes_to(tenant: Tenant, booking: Any) -> None:
+def test_wall_times_are_in_the_zone_of_the_new_resource(tenant: Tenant, booking: Any) -> None:
     bob = tenant.make_resource("Bob", BERLIN)
     wall = {"start": f"{MONDAY} 12:00:00", "end": f"{MONDAY} 13:00:00"}
 
@@ -198,23 +198,25 @@ def test_wall_times_are_those_of_the_resource_it_goes_to(tenant: Tenant, booking
         ({"graph": "confirm_decline"}, ["confirm"], "confirmed"),
     ],
 )
-def test_allowed_while_it_is_not_completed(
+def test_reschedule_of_uncompleted_bookings(
     tenant: Tenant, ada: Any, given: dict[str, Any], actions: list[str], state: str
 ) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE, **given).data
     for action in actions:
         act(tenant, booking, action)
-    before = taken(tenant, ada["id"])
+    before = busy_times(tenant, ada["id"])
 
     answer = move(tenant, booking, ELEVEN)
 
     assert (answer.status, answer.data["state"]) == (200, state)
     assert times_of(tenant, booking) == shown("11:00", "12:00")
-    assert taken(tenant, ada["id"]) == (["11:00-12:00"] if before else [])
+    assert busy_times(tenant, ada["id"]) == (["11:00-12:00"] if before else [])
 
 
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "complete"])
-def test_not_when_it_is_completed(tenant: Tenant, booking: Any, action: str) -> None:
+def test_reschedule_of_a_completed_booking_is_refused(
+    tenant: Tenant, booking: Any, action: str
+) -> None:
     state = act(tenant, booking, action).data["state"]
 
     answer = move(tenant, booking, ELEVEN)
@@ -232,7 +234,7 @@ def test_not_when_it_is_completed(tenant: Tenant, booking: Any, action: str) -> 
 
 
 # --- Another resource -----------------------------------------------------------------------------
-def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_reschedule_to_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
     bob = tenant.post_resource("Bob")
     before = whole(tenant, booking)
 
@@ -253,7 +255,7 @@ def test_another_resource(tenant: Tenant, ada: Any, booking: Any) -> None:
         "logs": found["logs"],
     }
     assert steps(tenant, booking)[1:] == [("confirmed", "reschedule", "confirmed")]
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
 
 
 def test_the_same_resource_keeps_the_calendar(tenant: Tenant, ada: Any, clock: Any) -> None:
@@ -283,7 +285,7 @@ def test_reschedule_moves_a_past_booking_out_of_a_deleted_calendar(
     ]
 
 
-def test_the_other_resource_is_taken(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_reschedule_to_a_taken_resource_is_refused(tenant: Tenant, ada: Any, booking: Any) -> None:
     bob = tenant.make_resource("Bob")
     tenant.make_event(bob["calendars"][0]["id"], **span("09:30", "10:30"))
 
@@ -303,14 +305,14 @@ def test_the_other_resource_is_taken(tenant: Tenant, ada: Any, booking: Any) -> 
         },
     )
     assert whole(tenant, booking)["resource"]["name"] == "Ada"
-    assert [taken(tenant, resource["id"]) for resource in (ada, bob)] == [
+    assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [
         ["09:00-10:00"],
         ["09:30-10:30"],
     ]
 
 
 @pytest.mark.parametrize("kind", ["foreign", "unknown", "removed"])
-def test_resources_that_are_not_there(
+def test_unknown_resources_are_refused(
     tenant: Tenant, make_tenant: MakeTenant, booking: Any, kind: str
 ) -> None:
     removed = tenant.make_resource("Bob")["id"]
@@ -329,7 +331,7 @@ def test_resources_that_are_not_there(
     )
 
 
-def test_any_resource_of_the_app_for_staff(tenant: Tenant, ada: Any) -> None:
+def test_staff_reschedule_to_any_resource(tenant: Tenant, ada: Any) -> None:
     """Also one that is not the project's; the project's rules hold there too."""
     project = make_project(tenant, ada, availability={"length": "1 hour"})
     rules = [{"block_hours": {"start": 9, "end": 10}}]
@@ -343,7 +345,7 @@ def test_any_resource_of_the_app_for_staff(tenant: Tenant, ada: Any) -> None:
 
 
 # --- Refused: the old time is kept ----------------------------------------------------------------
-def test_a_taken_time(tenant: Tenant, ada: Any, booking: Any) -> None:
+def test_reschedule_to_a_taken_time_is_refused(tenant: Tenant, ada: Any, booking: Any) -> None:
     tenant.book(resource_id=ada["id"], **ELEVEN)
 
     answer = move(tenant, booking, span("10:30", "11:30"))
@@ -364,10 +366,10 @@ def test_a_taken_time(tenant: Tenant, ada: Any, booking: Any) -> None:
     found = whole(tenant, booking)
     assert times_of(tenant, booking) == shown("09:00", "10:00")
     assert (len(found["logs"]), found["updated_at"]) == (1, STAMP)
-    assert taken(tenant, ada["id"]) == ["09:00-10:00", "11:00-12:00"]
+    assert busy_times(tenant, ada["id"]) == ["09:00-10:00", "11:00-12:00"]
 
 
-def test_who_may_overlap_may_move_over_others(tenant: Tenant, ada: Any) -> None:
+def test_double_booking_may_move_over_others(tenant: Tenant, ada: Any) -> None:
     """The setting stays with the booking."""
     settings = {"allow_double_bookings": True}
     booking = tenant.book(resource_id=ada["id"], settings=settings, **NINE).data
@@ -384,7 +386,7 @@ def test_who_may_overlap_may_move_over_others(tenant: Tenant, ada: Any) -> None:
     assert times_of(tenant, booking) == times_of(tenant, other) == shown("11:00", "12:00")
 
 
-def test_rules_hold_where_the_booking_enforces_them(tenant: Tenant, ada: Any) -> None:
+def test_rules_apply_if_the_booking_enforces_them(tenant: Tenant, ada: Any) -> None:
     """The booking's own setting, not the project's of today."""
     project = make_project(
         tenant, ada, availability_constraints=[{"allow_hours": {"start": 8, "end": 12}}]
@@ -418,7 +420,7 @@ def test_rules_hold_where_the_booking_enforces_them(tenant: Tenant, ada: Any) ->
         ({}, {"max_per_day": 1}, ELEVEN),
     ],
 )
-def test_neither_buffer_nor_limit_of_its_own_is_in_its_way(
+def test_own_buffer_and_limit_do_not_conflict(
     tenant: Tenant,
     ada: Any,
     availability: dict[str, str],
@@ -431,7 +433,7 @@ def test_neither_buffer_nor_limit_of_its_own_is_in_its_way(
     assert move(tenant, booking, times).status == 200
 
 
-def test_the_limit_of_another_day(tenant: Tenant, ada: Any) -> None:
+def test_limit_of_the_new_day_applies(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, settings={"max_per_day": 1})
     booking = tenant.book(project_id=project, **NINE).data
     tenant.book(project_id=project, **span("09:00", "10:00", "2026-11-24"))
@@ -444,7 +446,7 @@ def test_the_limit_of_another_day(tenant: Tenant, ada: Any) -> None:
     )
 
 
-def test_notice_and_past_hold_at_a_move(tenant: Tenant, ada: Any) -> None:
+def test_notice_and_past_apply_to_a_reschedule(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, availability={"from": "1 day"})
     booking = tenant.book(project_id=project, **NINE).data
 

@@ -6,7 +6,16 @@ import pytest
 from django.db import connection
 
 from tests.availability.queries import refusal
-from tests.bookings.booking_drafts import MONDAY, NINE, act, answered, entry, shown, span, taken
+from tests.bookings.booking_drafts import (
+    MONDAY,
+    NINE,
+    act,
+    answered,
+    busy_times,
+    entry,
+    shown,
+    span,
+)
 from tests.queries import Queries
 from tests.world import BERLIN, Answer, Tenant
 
@@ -52,7 +61,7 @@ def test_a_series_is_a_booking_for_each_occurrence(tenant: Tenant, ada: Any) -> 
         tenant.get(f"/bookings/{booking['id']}?include=series").data["series"]
         for booking in bookings
     ] == [series] * 3
-    assert [taken(tenant, ada["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
+    assert [busy_times(tenant, ada["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
 
 
 @pytest.mark.parametrize(
@@ -96,7 +105,7 @@ def test_a_series_is_a_booking_for_each_occurrence(tenant: Tenant, ada: Any) -> 
         ),
     ],
 )
-def test_series_keeps_wall_clock_starts_and_elapsed_length_over_clock_changes(
+def test_series_keeps_wall_clock_and_length_over_clock_changes(
     tenant: Tenant, first: tuple[str, str], expected: list[tuple[str, str]]
 ) -> None:
     """02:30 does not exist on 28 March 2027 in Berlin, and comes twice on 31 October."""
@@ -109,7 +118,7 @@ def test_series_keeps_wall_clock_starts_and_elapsed_length_over_clock_changes(
     assert [(found["start"], found["end"]) for found in occurrences(answer)] == expected
 
 
-def test_series_of_a_project_with_a_fixed_length_is_booked_over_a_clock_change(
+def test_series_with_fixed_length_over_a_clock_change(
     tenant: Tenant,
 ) -> None:
     berlin = tenant.make_resource("Ada", BERLIN)["id"]
@@ -131,7 +140,7 @@ def test_series_of_a_project_with_a_fixed_length_is_booked_over_a_clock_change(
     )
 
 
-def test_days_that_a_month_does_not_have_are_left_out(tenant: Tenant, ada: Any) -> None:
+def test_missing_days_of_a_month_are_skipped(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(
         resource_id=ada["id"],
         **span("09:00", "10:00", "2027-01-31"),
@@ -162,7 +171,7 @@ def test_one_conflict_fails_the_series(tenant: Tenant, ada: Any) -> None:
     assert starts(tenant) == [(f"{DAYS[1]}T09:30:00+00:00", "confirmed")]
 
 
-def test_conflicts_can_be_left_out(tenant: Tenant, ada: Any) -> None:
+def test_conflicts_can_be_skipped(tenant: Tenant, ada: Any) -> None:
     tenant.book(resource_id=ada["id"], **span("09:30", "10:30", DAYS[1]))
 
     answer = tenant.book(resource_id=ada["id"], on_conflict="skip", **WEEKLY)
@@ -188,7 +197,7 @@ def test_conflicts_can_be_left_out(tenant: Tenant, ada: Any) -> None:
     assert tenant.get(f"/bookings/{last}?include=series").data["series"] == series
 
 
-def test_where_nothing_is_left_nothing_is_made(tenant: Tenant, ada: Any) -> None:
+def test_series_without_free_occurrences_is_refused(tenant: Tenant, ada: Any) -> None:
     for day in DAYS:
         tenant.book(resource_id=ada["id"], **span("09:30", "10:30", day))
 
@@ -209,7 +218,7 @@ def test_where_nothing_is_left_nothing_is_made(tenant: Tenant, ada: Any) -> None
     assert tenant.get("/bookings").json["total"] == 3
 
 
-def test_occurrences_stand_in_each_others_way(tenant: Tenant, ada: Any) -> None:
+def test_overlapping_occurrences_conflict(tenant: Tenant, ada: Any) -> None:
     """Thirty hours every day."""
     times = {"start": f"{MONDAY}T09:00:00Z", "end": "2026-11-24T15:00:00Z"}
 
@@ -226,7 +235,7 @@ def test_occurrences_stand_in_each_others_way(tenant: Tenant, ada: Any) -> None:
     ] * 2
 
 
-def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any) -> None:
+def test_rules_of_the_project_apply_to_each_occurrence(tenant: Tenant, ada: Any) -> None:
     rule = {"block_period": {"start": f"{DAYS[1]} 00:00:00", "end": f"{DAYS[1]} 23:00:00"}}
     project = tenant.make_project(
         ada["id"],
@@ -262,7 +271,7 @@ def test_rules_of_the_project_hold_for_each_occurrence(tenant: Tenant, ada: Any)
     ]
 
 
-def test_the_daily_limit_counts_the_series_too(tenant: Tenant, ada: Any) -> None:
+def test_daily_limit_counts_occurrences_of_the_series(tenant: Tenant, ada: Any) -> None:
     """Over midnight, so that two nights share a day."""
     project = tenant.make_project(
         ada["id"], availability={"length": None, "to": "12 months"}, settings={"max_per_day": 1}
@@ -282,7 +291,7 @@ def test_the_daily_limit_counts_the_series_too(tenant: Tenant, ada: Any) -> None
     ] * 2
 
 
-def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -> None:
+def test_series_takes_one_resource_free_for_all(tenant: Tenant, ada: Any) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(
         ada["id"],
@@ -294,10 +303,10 @@ def test_all_go_to_the_resource_that_is_free_for_all(tenant: Tenant, ada: Any) -
     answer = tenant.book(project_id=project["id"], **WEEKLY)
 
     assert answer.status == 201
-    assert [taken(tenant, bob["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
+    assert [busy_times(tenant, bob["id"], day=day) for day in DAYS] == [["09:00-10:00"]] * 3
 
 
-def test_a_resource_is_free_at_the_times_of_its_own_zone(tenant: Tenant, ada: Any) -> None:
+def test_occurrences_are_in_the_zone_of_each_resource(tenant: Tenant, ada: Any) -> None:
     """Both are taken at nine UTC of the second Monday, when Berlin's clock has changed."""
     ben = tenant.make_resource("Ben", BERLIN)
     project = tenant.make_project(
@@ -320,7 +329,7 @@ def test_a_resource_is_free_at_the_times_of_its_own_zone(tenant: Tenant, ada: An
     ]
 
 
-def test_choosing_takes_as_many_queries_for_many_resources(tenant: Tenant) -> None:
+def test_query_count_of_choosing_a_resource_is_constant(tenant: Tenant) -> None:
     """The first batch is taken; only the last of the project's resources is free."""
     counts = {}
     for number in (2, 7, 9):
@@ -336,7 +345,7 @@ def test_choosing_takes_as_many_queries_for_many_resources(tenant: Tenant) -> No
             tenant.book(project_id=project["id"], **WEEKLY)
 
         counts[number] = len(queries)
-        assert [taken(tenant, resources[-1]["id"], day=day) for day in DAYS] == [
+        assert [busy_times(tenant, resources[-1]["id"], day=day) for day in DAYS] == [
             ["09:00-10:00"]
         ] * 3
 
@@ -360,7 +369,7 @@ def test_a_mutual_series_takes_the_time_of_all(tenant: Tenant, ada: Any) -> None
         "slot_taken",
         None,
     ]
-    assert [taken(tenant, resource["id"], day=DAYS[2]) for resource in (ada, bob)] == [
+    assert [busy_times(tenant, resource["id"], day=DAYS[2]) for resource in (ada, bob)] == [
         ["09:00-10:00"]
     ] * 2
 
@@ -375,7 +384,7 @@ CANCELLED = {
 
 
 @pytest.mark.parametrize("scope", CANCELLED)
-def test_an_action_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str | None) -> None:
+def test_scope_of_an_action(tenant: Tenant, ada: Any, scope: str | None) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
     second = {"id": made[1]["booking_id"]}
 
@@ -385,7 +394,7 @@ def test_an_action_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: st
     assert [state for _, state in starts(tenant)] == CANCELLED[scope]
 
 
-def test_what_is_cancelled_already_stays_out(tenant: Tenant, ada: Any) -> None:
+def test_action_skips_cancelled_occurrences(tenant: Tenant, ada: Any) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
     act(tenant, {"id": made[1]["booking_id"]}, "cancel")
 
@@ -403,7 +412,7 @@ MOVED = {
 
 
 @pytest.mark.parametrize("scope", MOVED)
-def test_a_move_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str) -> None:
+def test_scope_of_a_reschedule(tenant: Tenant, ada: Any, scope: str) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
     target = span("10:00", "11:00", "2026-12-01")
 
@@ -418,7 +427,7 @@ def test_a_move_reaches_as_far_as_it_says(tenant: Tenant, ada: Any, scope: str) 
     ]
 
 
-def test_a_move_by_one_step_of_the_series_frees_all_first(tenant: Tenant, ada: Any) -> None:
+def test_reschedule_by_one_interval_frees_all_first(tenant: Tenant, ada: Any) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
 
     answer = tenant.post(
@@ -428,11 +437,11 @@ def test_a_move_by_one_step_of_the_series_frees_all_first(tenant: Tenant, ada: A
 
     assert answer.status == 200
     assert [start[:10] for start, _ in starts(tenant)] == [DAYS[1], DAYS[2], "2026-12-14"]
-    assert taken(tenant, ada["id"], day=DAYS[0]) == []
-    assert taken(tenant, ada["id"], day="2026-12-14") == ["09:00-10:00"]
+    assert busy_times(tenant, ada["id"], day=DAYS[0]) == []
+    assert busy_times(tenant, ada["id"], day="2026-12-14") == ["09:00-10:00"]
 
 
-def test_a_move_that_fails_for_one_keeps_all(tenant: Tenant, ada: Any) -> None:
+def test_reschedule_with_one_conflict_keeps_all(tenant: Tenant, ada: Any) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
     tenant.book(resource_id=ada["id"], **span("11:30", "12:30", DAYS[2]))
     before = starts(tenant)
@@ -454,10 +463,10 @@ def test_a_move_that_fails_for_one_keeps_all(tenant: Tenant, ada: Any) -> None:
         },
     )
     assert starts(tenant) == before
-    assert [taken(tenant, ada["id"], day=day) for day in DAYS[:2]] == [["09:00-10:00"]] * 2
+    assert [busy_times(tenant, ada["id"], day=day) for day in DAYS[:2]] == [["09:00-10:00"]] * 2
 
 
-def test_a_move_keeps_the_wall_clock_of_each(tenant: Tenant) -> None:
+def test_reschedule_keeps_the_wall_clock_of_each_occurrence(tenant: Tenant) -> None:
     berlin = tenant.make_resource("Ada", BERLIN)["id"]
     made = occurrences(
         tenant.book(
@@ -478,7 +487,7 @@ def test_a_move_keeps_the_wall_clock_of_each(tenant: Tenant) -> None:
     ]
 
 
-def test_a_move_into_a_skipped_hour_keeps_the_length(tenant: Tenant) -> None:
+def test_reschedule_into_a_skipped_hour_keeps_the_length(tenant: Tenant) -> None:
     """From 02:00 to 03:00 of 28 March 2027 there is no time in Berlin."""
     berlin = tenant.make_resource("Ada", BERLIN)["id"]
     made = occurrences(
@@ -496,13 +505,13 @@ def test_a_move_into_a_skipped_hour_keeps_the_length(tenant: Tenant) -> None:
     )
 
     assert answer.status == 200
-    assert [taken(tenant, berlin, day=day) for day in ("2027-03-27", "2027-03-28")] == [
+    assert [busy_times(tenant, berlin, day=day) for day in ("2027-03-27", "2027-03-28")] == [
         ["01:15-01:45"],
         ["01:00-01:30"],
     ]
 
 
-def test_series_move_keeps_elapsed_length_over_a_clock_change(tenant: Tenant) -> None:
+def test_reschedule_keeps_length_over_a_clock_change(tenant: Tenant) -> None:
     """On 31 October 2027, 02:00 to 03:00 comes twice in Berlin."""
     berlin = tenant.make_resource("Ada", BERLIN)["id"]
     made = occurrences(
@@ -523,13 +532,13 @@ def test_series_move_keeps_elapsed_length_over_a_clock_change(tenant: Tenant) ->
         200,
         [("2027-10-30T00:00:00+00:00", "confirmed"), ("2027-10-31T00:00:00+00:00", "confirmed")],
     )
-    assert [taken(tenant, berlin, day=day) for day in ("2027-10-30", "2027-10-31")] == [
+    assert [busy_times(tenant, berlin, day=day) for day in ("2027-10-30", "2027-10-31")] == [
         ["00:00-01:30"],
         ["00:00-01:30"],
     ]
 
 
-def test_a_move_to_another_length_gives_it_to_all(tenant: Tenant, ada: Any) -> None:
+def test_reschedule_to_another_length_applies_to_all(tenant: Tenant, ada: Any) -> None:
     made = occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))
 
     answer = tenant.post(
@@ -538,7 +547,7 @@ def test_a_move_to_another_length_gives_it_to_all(tenant: Tenant, ada: Any) -> N
     )
 
     assert answer.status == 200
-    assert [taken(tenant, ada["id"], day=day) for day in DAYS] == [["10:00-12:00"]] * 3
+    assert [busy_times(tenant, ada["id"], day=day) for day in DAYS] == [["10:00-12:00"]] * 3
 
 
 # --- Refused bodies -------------------------------------------------------------------------------
@@ -572,7 +581,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("rule", REFUSED)
 @pytest.mark.matrix
-def test_rules_that_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
+def test_wrong_rules_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
     answer = tenant.book(resource_id=ada["id"], recurrence=rule, **NINE)
 
     assert (answer.status, answer.json["errors"]) == (422, {"recurrence": [REFUSED[rule]]})
@@ -580,7 +589,7 @@ def test_rules_that_are_refused(tenant: Tenant, ada: Any, rule: str) -> None:
 
 
 @pytest.mark.parametrize("scope", ["some", "", 5])
-def test_scopes_that_are_none(tenant: Tenant, ada: Any, scope: Any) -> None:
+def test_unknown_scopes_are_refused(tenant: Tenant, ada: Any, scope: Any) -> None:
     booking = {"id": occurrences(tenant.book(resource_id=ada["id"], **WEEKLY))[0]["booking_id"]}
 
     answers = [
@@ -604,7 +613,7 @@ def test_a_conflict_fails_or_is_left_out(tenant: Tenant, ada: Any) -> None:
 
 
 @pytest.mark.parametrize("scope", ["following", "all"])
-def test_a_booking_without_a_series_goes_alone(tenant: Tenant, ada: Any, scope: str) -> None:
+def test_scope_without_a_series_changes_one_booking(tenant: Tenant, ada: Any, scope: str) -> None:
     first, second = (
         tenant.book(resource_id=ada["id"], **span("09:00", "10:00", day)).data for day in DAYS[:2]
     )

@@ -105,7 +105,7 @@ def test_limit_of_a_project(new_app: App) -> None:
     assert (count(), rows_read(count) < 20) == (1, True)
 
 
-def test_control_a_condition_on_the_bookings_app_reads_all_of_them(new_app: App) -> None:
+def test_control_join_condition_on_the_app_reads_all_rows(new_app: App) -> None:
     rows: QuerySet = Customer.objects.filter(booking__app=new_app, booking__deleted_at=None)
 
     assert rows_read(rows.filter(address=EMAIL).count) > MANY

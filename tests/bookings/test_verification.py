@@ -107,7 +107,7 @@ def test_no_code_is_mailed_to_an_address_that_bounced(
 
 
 # --- Booking --------------------------------------------------------------------------------------
-def test_a_booking_waits_for_its_code(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_booking_is_held_until_the_code(tenant: Tenant, widget: Caller, project: str) -> None:
     held = book(widget, project, meta={"a": 1})
     reservation = held.data["reservation_id"]
 
@@ -130,7 +130,7 @@ def test_a_booking_waits_for_its_code(tenant: Tenant, widget: Caller, project: s
     assert (row.email, row.body, row.ended_at) == ("", {}, NOW)
 
 
-def test_the_answer_is_that_of_a_booking(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_verify_response_is_the_booking(tenant: Tenant, widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
     code = {"code": code_of(uuid.UUID(reservation))}
 
@@ -141,7 +141,7 @@ def test_the_answer_is_that_of_a_booking(tenant: Tenant, widget: Caller, project
     assert found["resource"]["name"] == "Ada"
 
 
-def test_the_pages_own_hold_is_prolonged(widget: Caller, project: str) -> None:
+def test_existing_hold_is_extended(widget: Caller, project: str) -> None:
     hold = widget.post("/bookings/reserve", {"project_id": project, **NINE}).data["reservation_id"]
 
     held = book(widget, project, reservation_id=hold).data
@@ -151,7 +151,7 @@ def test_the_pages_own_hold_is_prolonged(widget: Caller, project: str) -> None:
     assert verify(widget, hold).status == 201
 
 
-def test_other_keys_book_at_once(tenant: Tenant, project: str) -> None:
+def test_server_keys_need_no_code(tenant: Tenant, project: str) -> None:
     assert book(tenant, project).status == 201
 
 
@@ -165,9 +165,7 @@ def test_a_refused_time_sends_no_code(tenant: Tenant, widget: Caller, project: s
     assert not UnverifiedBooking.objects.exists()
 
 
-def test_a_request_with_its_idempotency_key_gets_the_same_answers(
-    widget: Caller, project: str
-) -> None:
+def test_idempotency_key_replays_booking_and_verification(widget: Caller, project: str) -> None:
     once = {"headers": {"Idempotency-Key": "book"}}
     first, again = (book(widget, project, **once) for _ in range(2))
     reservation = first.data["reservation_id"]
@@ -180,7 +178,7 @@ def test_a_request_with_its_idempotency_key_gets_the_same_answers(
     assert mails().count(("verification_code", "customer")) == 1
 
 
-def test_a_stored_answer_that_turns_a_day_old_is_no_code(
+def test_expiring_stored_response_does_not_replace_the_code(
     widget: Caller, project: str, clock: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The answer turns a day old just after the check of the code was skipped for it."""
@@ -214,7 +212,7 @@ def mailed_codes() -> list[tuple[list[str], str]]:
 
 
 @pytest.mark.parametrize("is_held_first", [True, False])
-def test_a_repeated_request_changes_nothing(
+def test_repeated_booking_request_changes_nothing(
     widget: Caller, project: str, clock: Any, is_held_first: bool
 ) -> None:
     """The answer was lost, or a client of its own clicked twice."""
@@ -251,7 +249,7 @@ def test_a_mistyped_address_can_be_corrected(tenant: Tenant, widget: Caller, pro
     assert tenant.get(f"/bookings/{made}").data["customers"][0]["email"] == MARTY["email"]
 
 
-def test_the_mail_to_a_mistyped_address_is_withdrawn(widget: Caller, project: str) -> None:
+def test_mail_to_a_mistyped_address_is_cancelled(widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
     book(widget, project, customer=DOC, reservation_id=reservation)
     old = Delivery.objects.order_by("id").first()
@@ -262,7 +260,7 @@ def test_the_mail_to_a_mistyped_address_is_withdrawn(widget: Caller, project: st
     assert (sends, skipped) == ([], [(old, FinalState("cancelled", "A newer code was sent."))])
 
 
-def test_another_body_books_what_it_says(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_changed_request_books_the_new_body(tenant: Tenant, widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
 
     book(widget, project, reservation_id=reservation, meta={"note": "by tram"})
@@ -271,7 +269,7 @@ def test_another_body_books_what_it_says(tenant: Tenant, widget: Caller, project
     assert tenant.get(f"/bookings/{made}").data["meta"] == {"note": "by tram"}
 
 
-def test_a_code_verifies_no_address_that_replaces_its_own(
+def test_code_does_not_verify_a_replaced_address(
     widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The address is replaced just after the code of the first one was accepted."""
@@ -290,7 +288,7 @@ def test_a_code_verifies_no_address_that_replaces_its_own(
     assert not Booking.objects.exists()
 
 
-def test_corrections_count_as_codes(widget: Caller, project: str) -> None:
+def test_corrections_count_towards_the_limit_of_codes(widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
     once_more = [
         book(widget, project, reservation_id=reservation, meta={"number": number}).status
@@ -302,9 +300,7 @@ def test_corrections_count_as_codes(widget: Caller, project: str) -> None:
     assert (row.body["meta"], row.code_number) == ({"number": 1}, 3)
 
 
-def test_a_hold_that_has_ended_waits_for_no_other_code(
-    widget: Caller, project: str, clock: Any
-) -> None:
+def test_ended_hold_gets_no_new_code(widget: Caller, project: str, clock: Any) -> None:
     verified, lapsed = (
         book(widget, project, **times).data["reservation_id"]
         for times in (NINE, span("11:00", "12:00"))
@@ -324,7 +320,7 @@ def test_a_hold_that_has_ended_waits_for_no_other_code(
 @pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("in_turn", [True, False])
-def test_two_requests_at_once_wait_for_one_code(
+def test_concurrent_requests_share_one_code(
     widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch, in_turn: bool
 ) -> None:
     """The control: out of turn, both requests find no row, and the later one fails."""
@@ -357,7 +353,7 @@ def test_two_requests_at_once_wait_for_one_code(
 
 
 # --- Codes ----------------------------------------------------------------------------------------
-def test_wrong_codes(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_five_wrong_codes_end_the_hold(tenant: Tenant, widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
 
     answers = [verify(widget, reservation, wrong(reservation)) for _ in range(5)]
@@ -380,7 +376,7 @@ def test_wrong_codes(tenant: Tenant, widget: Caller, project: str) -> None:
     assert UnverifiedBooking.objects.get().body == {}
 
 
-def test_four_wrong_codes_and_the_right_one(widget: Caller, project: str) -> None:
+def test_right_code_after_four_wrong_ones(widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
     for _ in range(4):
         verify(widget, reservation, wrong(reservation))
@@ -388,7 +384,7 @@ def test_four_wrong_codes_and_the_right_one(widget: Caller, project: str) -> Non
     assert verify(widget, reservation).status == 201
 
 
-def test_a_rollback_keeps_the_count_of_wrong_codes(widget: Caller, project: str) -> None:
+def test_rolled_back_wrong_codes_are_counted(widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
 
     left = [
@@ -400,7 +396,7 @@ def test_a_rollback_keeps_the_count_of_wrong_codes(widget: Caller, project: str)
 
 
 @pytest.mark.parametrize("code", ["", "12345", "abcdef", "1" * 21, 123456, None, [], "\u0661" * 6])
-def test_what_is_no_code(widget: Caller, project: str, code: Any) -> None:
+def test_malformed_codes_are_refused(widget: Caller, project: str, code: Any) -> None:
     reservation = book(widget, project).data["reservation_id"]
 
     answer = widget.post(f"/bookings/reserve/{reservation}/verify", {"code": code})
@@ -408,7 +404,7 @@ def test_what_is_no_code(widget: Caller, project: str, code: Any) -> None:
     assert (answer.status, list(answer.json["errors"])) == (422, ["code"])
 
 
-def test_the_hold_lapses_by_itself(
+def test_hold_expires_without_a_code(
     tenant: Tenant, widget: Caller, project: str, clock: Any
 ) -> None:
     reservation = book(widget, project).data["reservation_id"]
@@ -420,7 +416,7 @@ def test_the_hold_lapses_by_itself(
     assert book(tenant, project).status == 201
 
 
-def test_an_unknown_hold_and_that_of_another_app(
+def test_unknown_and_foreign_holds_are_not_found(
     widget: Caller, project: str, make_tenant: Callable[..., Tenant]
 ) -> None:
     reservation = book(widget, project).data["reservation_id"]
@@ -433,7 +429,7 @@ def test_an_unknown_hold_and_that_of_another_app(
     assert [(answer.status, answer.error) for answer in answers] == [NO_HOLD] * 2
 
 
-def test_the_customer_can_end_the_hold(tenant: Tenant, widget: Caller, project: str) -> None:
+def test_customer_can_release_the_hold(tenant: Tenant, widget: Caller, project: str) -> None:
     reservation = book(widget, project).data["reservation_id"]
 
     ended = widget.delete(f"/bookings/reserve/{reservation}")
@@ -455,7 +451,7 @@ def others(tenant: Tenant) -> list[Caller]:
 NO_HOLD = (404, {"error": "Hold not found.", "code": "not_found", "model": "Hold"})
 
 
-def test_keys_of_others_neither_end_nor_verify_the_hold(
+def test_other_keys_can_neither_release_nor_verify_the_hold(
     tenant: Tenant, widget: Caller, project: str, others: list[Caller]
 ) -> None:
     reservation = book(widget, project).data["reservation_id"]
@@ -500,7 +496,7 @@ def test_held_bookings_count_as_open(tenant: Tenant, widget: Caller, project: st
     assert answers[1].headers["Retry-After"] == "3600"
 
 
-def test_a_booking_counts_for_its_address_when_it_is_held(
+def test_unverified_booking_counts_for_its_address(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"public_bookings_per_email_per_day": 1}})
@@ -538,7 +534,7 @@ def seat(tenant: Tenant, ada: Any) -> dict[str, Any]:
     }
 
 
-def test_a_seat_is_held(tenant: Tenant, widget: Caller, seat: dict[str, Any]) -> None:
+def test_seat_is_held_until_the_code(tenant: Tenant, widget: Caller, seat: dict[str, Any]) -> None:
     free = [group["id"] for group in widget.get("/bookings/groups").data]
     held = widget.post("/bookings", seat)
     listed = widget.get("/bookings/groups").data
@@ -563,7 +559,7 @@ def test_a_held_seat_counts_as_a_hold(
     assert UnverifiedBooking.objects.count() == 1
 
 
-def test_keys_of_others_neither_end_nor_verify_a_held_seat(
+def test_other_keys_can_neither_release_nor_verify_a_seat(
     widget: Caller, seat: dict[str, Any], others: list[Caller]
 ) -> None:
     reservation = widget.post("/bookings", seat).data["reservation_id"]
@@ -580,7 +576,7 @@ def test_keys_of_others_neither_end_nor_verify_a_held_seat(
 
 
 # --- Personal data --------------------------------------------------------------------------------
-def test_what_was_typed_is_exported_and_erased(
+def test_unverified_bookings_are_exported_and_erased(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     reservation = book(widget, project, meta={"note": "shy"}).data["reservation_id"]
@@ -602,7 +598,7 @@ def test_what_was_typed_is_exported_and_erased(
     assert book(tenant, project).status == 201
 
 
-def test_it_is_purged_with_its_hold(widget: Caller, project: str) -> None:
+def test_unverified_booking_is_purged_with_its_hold(widget: Caller, project: str) -> None:
     book(widget, project)
     expired = NOW + timedelta(minutes=15)
 
@@ -614,7 +610,7 @@ def test_it_is_purged_with_its_hold(widget: Caller, project: str) -> None:
 # --- Races ----------------------------------------------------------------------------------------
 @pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
-def test_many_guesses_at_once_are_no_more_than_five(widget: Caller, project: str) -> None:
+def test_concurrent_guesses_are_limited_to_five(widget: Caller, project: str) -> None:
     reservation = uuid.UUID(book(widget, project).data["reservation_id"])
     row = UnverifiedBooking.objects.select_related("app").get()
 

@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 ROOM = "https://video.example/{booking_id}?at={start}"
 
 
-def room_of(booking: Any, hour: int) -> str:
+def video_url(booking: Any, hour: int) -> str:
     at = f"{MONDAY}T{hour:02}%3A00%3A00%2B00%3A00"
     return f"https://video.example/{booking['id']}?at={at}"
 
@@ -25,28 +25,28 @@ def ada(tenant: Tenant) -> Any:
     return tenant.make_resource("Ada")
 
 
-def where(tenant: Tenant, booking: Any) -> str:
+def place_of(tenant: Tenant, booking: Any) -> str:
     return str(whole(tenant, booking)["event"]["where"])
 
 
 def test_place_of_the_project_is_filled_in_and_follows_a_move(tenant: Tenant, ada: Any) -> None:
     project = tenant.make_project(ada["id"], booking={"what": "Call", "where": ROOM})["id"]
     booking = tenant.book(project_id=project, **span("09:00", "10:00")).data
-    before = where(tenant, booking)
+    before = place_of(tenant, booking)
 
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
 
-    assert (before, where(tenant, booking)) == (room_of(booking, 9), room_of(booking, 11))
+    assert (before, place_of(tenant, booking)) == (video_url(booking, 9), video_url(booking, 11))
 
 
-def test_place_that_was_changed_by_hand_stays_in_a_move(tenant: Tenant, ada: Any) -> None:
+def test_edited_place_is_kept_by_a_reschedule(tenant: Tenant, ada: Any) -> None:
     project = tenant.make_project(ada["id"], booking={"what": "Call", "where": ROOM})["id"]
     booking = tenant.book(project_id=project, **span("09:00", "10:00")).data
     tenant.put(f"/bookings/{booking['id']}", {"where": "Room 2, ref {booking_id}, {start}"})
 
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("11:00", "12:00"))
 
-    assert where(tenant, booking) == f"Room 2, ref {booking['id']}, {MONDAY}T09:00:00+00:00"
+    assert place_of(tenant, booking) == f"Room 2, ref {booking['id']}, {MONDAY}T09:00:00+00:00"
 
 
 def test_each_booking_of_a_series_and_each_resource_has_its_place(tenant: Tenant, ada: Any) -> None:
@@ -69,10 +69,10 @@ def test_each_booking_of_a_series_and_each_resource_has_its_place(tenant: Tenant
 def test_seat_has_the_place_of_its_group(tenant: Tenant, ada: Any) -> None:
     group = make_group(tenant, ada, where=ROOM)
 
-    assert where(tenant, seat_in(tenant, group)) == room_of(group, 9)
+    assert place_of(tenant, seat_in(tenant, group)) == video_url(group, 9)
 
 
-def test_place_that_becomes_too_long_is_refused(tenant: Tenant, ada: Any) -> None:
+def test_too_long_place_is_refused(tenant: Tenant, ada: Any) -> None:
     answer = tenant.book(resource_id=ada["id"], where="{booking_id}" * 10, **span("09:00", "10:00"))
 
     assert (answer.status, answer.json["errors"]) == (
@@ -82,10 +82,10 @@ def test_place_that_becomes_too_long_is_refused(tenant: Tenant, ada: Any) -> Non
     assert Booking.objects.count() == 0
 
 
-def test_unknown_placeholders_stay_as_they_are(tenant: Tenant, ada: Any) -> None:
+def test_unknown_placeholders_are_kept(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], where="Room {x}", **span("09:00", "10:00")).data
 
-    assert where(tenant, booking) == "Room {x}"
+    assert place_of(tenant, booking) == "Room {x}"
 
 
 # --- Answers to questions -------------------------------------------------------------------------

@@ -44,7 +44,9 @@ def book(widget: Caller, query: str = "", **given: Any) -> Answer:
 
 
 # --- What counts, what is ignored -----------------------------------------------------------------
-def test_what_counts(tenant: Tenant, widget: Caller, ada: Any, project: str) -> None:
+def test_fields_accepted_from_a_widget_key(
+    tenant: Tenant, widget: Caller, ada: Any, project: str
+) -> None:
     given = {
         "project_id": project,
         "resource_id": ada["id"],
@@ -111,7 +113,7 @@ REMINDER = {
         {"event": {"calendar_id": "nonsense", "invite": "nonsense"}},
     ],
 )
-def test_what_is_ignored(
+def test_fields_ignored_from_a_widget_key(
     tenant: Tenant, widget: Caller, ada: Any, project: str, ignored: dict[str, Any]
 ) -> None:
     answer = book(widget, project_id=project, **ignored)
@@ -128,7 +130,7 @@ def test_what_is_ignored(
 
 
 @pytest.mark.parametrize("recipient", ["customer", "owner"])
-def test_mails_are_not_switched_off(
+def test_widget_key_cannot_disable_mails(
     tenant: Tenant, widget: Caller, project: str, recipient: str
 ) -> None:
     book(widget, project_id=project, **{f"notify_{recipient}_by_email": {"enabled": False}})
@@ -140,7 +142,7 @@ def test_mails_are_not_switched_off(
     ]
 
 
-def test_reminders_of_app_and_project_are_made(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_reminders_of_app_and_project_are_created(tenant: Tenant, widget: Caller, ada: Any) -> None:
     project = tenant.make_project(ada["id"], event_notifications=[REMINDER])["id"]
 
     booking = book(widget, project_id=project, event_notifications=[]).data
@@ -157,7 +159,7 @@ def test_reminders_of_app_and_project_are_made(tenant: Tenant, widget: Caller, a
         ("confirm_decline", "group_owner", ("confirm_decline", "tentative")),
     ],
 )
-def test_the_graph_is_the_projects(
+def test_graph_is_that_of_the_project(
     tenant: Tenant,
     widget: Caller,
     ada: Any,
@@ -182,7 +184,7 @@ def test_the_graph_is_free_without_a_project(tenant: Tenant, widget: Caller, ada
 
 # --- The resource must be the project's -----------------------------------------------------------
 @pytest.mark.parametrize("kind", ["other", "foreign", "unknown"])
-def test_the_resource_must_be_the_projects(
+def test_resource_must_belong_to_the_project(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, project: str, kind: str
 ) -> None:
     ids = {
@@ -200,7 +202,7 @@ def test_the_resource_must_be_the_projects(
     assert not Booking.objects.exists()
 
 
-def test_a_booking_may_move_to_the_projects_resources_only(
+def test_reschedule_only_to_resources_of_the_project(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     bob, cleo = tenant.make_resource("Bob")["id"], tenant.make_resource("Cleo")["id"]
@@ -221,7 +223,7 @@ def test_a_booking_may_move_to_the_projects_resources_only(
 
 
 # --- Rules are always enforced --------------------------------------------------------------------
-def test_rules_hold_though_the_project_does_not_enforce_them(
+def test_rules_are_enforced_regardless_of_the_project_setting(
     tenant: Tenant, widget: Caller, ada: Any
 ) -> None:
     project = tenant.make_project(
@@ -249,7 +251,7 @@ def test_rules_hold_though_the_project_does_not_enforce_them(
     )
 
 
-def test_rules_of_the_resource_hold_without_a_project(tenant: Tenant, widget: Caller) -> None:
+def test_rules_of_the_resource_apply_without_a_project(tenant: Tenant, widget: Caller) -> None:
     resource = tenant.make_resource(
         availability_constraints=[{"allow_hours": {"start": 9, "end": 12}}]
     )["id"]
@@ -267,7 +269,7 @@ def past() -> dict[str, str]:
     return span("09:00", "09:30", "2026-11-20")
 
 
-def test_reasons_carry_only_type_and_text(
+def test_reasons_have_only_type_and_text(
     tenant: Tenant, widget: Caller, ada: Any, project: str
 ) -> None:
     """Who is in the way, and by which rule, is no stranger's business."""
@@ -310,7 +312,7 @@ ALTERNATIVES = [
 ]
 
 
-def test_a_taken_slot_names_times_alone(
+def test_taken_slot_names_only_times(
     tenant: Tenant, widget: Caller, ada: Any, project: str
 ) -> None:
     tenant.make_event(ada["calendars"][0]["id"], **NINE, what="Surgery")
@@ -332,7 +334,7 @@ def test_a_taken_slot_names_times_alone(
     )
 
 
-def test_alternatives_keep_the_projects_notice_and_horizon(
+def test_alternatives_respect_notice_and_window(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     tenant.put(
@@ -345,7 +347,7 @@ def test_alternatives_keep_the_projects_notice_and_horizon(
     assert answer.json["alternatives"] == [shown("12:00", "13:00")]
 
 
-def test_moves_keep_the_rules_of_bookings_that_did_not(
+def test_reschedule_checks_rules_of_unenforced_bookings(
     tenant: Tenant, widget: Caller, project: str
 ) -> None:
     """A booking that staff made without rules, moved with a widget key."""
@@ -405,7 +407,7 @@ def test_includes_are_limited(tenant: Tenant, widget: Caller, ada: Any, project:
         "project.resources",
     ],
 )
-def test_other_includes_are_not_for_widget_keys(widget: Caller, project: str, include: str) -> None:
+def test_other_includes_are_refused(widget: Caller, project: str, include: str) -> None:
     booking = book(widget, project_id=project).data
 
     answers = [
@@ -419,7 +421,7 @@ def test_other_includes_are_not_for_widget_keys(widget: Caller, project: str, in
     assert Booking.objects.count() == 1
 
 
-def test_the_id_is_the_capability_where_the_project_says_so(
+def test_reschedule_by_id_if_the_project_allows(
     tenant: Tenant, make_tenant: MakeTenant, widget: Caller, project: str
 ) -> None:
     """Whoever knows a booking's id may then move it, within its own app."""
@@ -434,7 +436,7 @@ def test_the_id_is_the_capability_where_the_project_says_so(
     assert answers[1].json == {"data": answered(booking, "confirmed")}
 
 
-def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -> None:
+def test_forbidden_actions_of_a_widget_key(widget: Caller, project: str) -> None:
     path = f"/bookings/{book(widget, project_id=project).data['id']}"
 
     answers = [
@@ -457,7 +459,7 @@ def test_what_a_widget_may_not_do_with_a_booking(widget: Caller, project: str) -
         (5, "Must have at most 5 items."),
     ],
 )
-def test_a_widget_key_names_as_many_customers_as_the_project_says(
+def test_number_of_customers_is_limited_by_the_project(
     tenant: Tenant, widget: Caller, project: str, most: int | None, sentence: str
 ) -> None:
     tenant.put(f"/projects/{project}", {"settings": {"public_customers": most}})
@@ -471,7 +473,7 @@ def test_a_widget_key_names_as_many_customers_as_the_project_says(
     assert (made.status, tenant.get("/bookings").json["total"]) == (201, 1)
 
 
-def test_a_widget_key_moves_a_booking_so_often(
+def test_number_of_reschedules_is_limited(
     widget: Caller, project: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every move is mailed, also where the project sets no limit."""
@@ -488,7 +490,7 @@ def test_a_widget_key_moves_a_booking_so_often(
     assert (answers[1].json["policy"], answers[1].json["limit"]) == ("max_reschedules", 1)
 
 
-def test_what_is_related_needs_a_graph_of_seats(tenant: Tenant, ada: Any) -> None:
+def test_related_needs_a_group_graph(tenant: Tenant, ada: Any) -> None:
     group = tenant.book(
         resource_id=ada["id"], graph="group_owner", settings={"max_seats": 2}, **NINE
     ).data
@@ -501,7 +503,7 @@ def test_what_is_related_needs_a_graph_of_seats(tenant: Tenant, ada: Any) -> Non
     )
 
 
-def test_a_widget_key_moves_no_group(tenant: Tenant, widget: Caller, ada: Any) -> None:
+def test_widget_key_cannot_reschedule_a_group(tenant: Tenant, widget: Caller, ada: Any) -> None:
     """Every page lists the ids of groups."""
     settings = {"public_reschedule": "id"}
     project = tenant.make_project(ada["id"], settings=settings)["id"]

@@ -35,7 +35,7 @@ IN_FLIGHT = 64
 STATES = "SELECT state, count(*) FROM notifications_delivery GROUP BY state"
 
 
-class House:
+class Deployment:
     """The service with its workers, and what they talk to."""
 
     def __init__(
@@ -180,7 +180,7 @@ class BookingClients(ClientThreads):
         return sorted(row["id"] for path in pages for row in self.caller.get(path).data)
 
 
-def surplus(counts: Counter[str]) -> int:
+def count_duplicates(counts: Counter[str]) -> int:
     """How many arrived more than once, by the number of copies too many."""
     return sum(counts.values()) - len(counts)
 
@@ -189,10 +189,10 @@ def p99(times: list[float]) -> float:
     return sorted(times)[int(len(times) * 0.99)]
 
 
-def open_house(
+def start_deployment(
     stack: ExitStack, folder: Path, *, full: bool, own_postgres: bool = False, **settings: object
-) -> House:
-    """A house without web or workers; what it needs ends with the stack."""
+) -> Deployment:
+    """A deployment without web or workers; what it needs ends with the stack."""
     redis = Redis()
     stack.callback(redis.stop)
     redis.start()
@@ -214,23 +214,25 @@ def open_house(
     }
     service = Service(folder, url, settings)
     stack.callback(service.stop)
-    house = House(service, redis, hooks, mails, full)
+    deployment = Deployment(service, redis, hooks, mails, full)
     if own_postgres:
-        house.postgres = server
+        deployment.postgres = server
         service.manage("migrate", "--verbosity", "0")
-    return house
+    return deployment
 
 
 @pytest.fixture
-def make_house(tmp_path: Path, pytestconfig: pytest.Config) -> Iterator[Callable[..., House]]:
+def make_deployment(
+    tmp_path: Path, pytestconfig: pytest.Config
+) -> Iterator[Callable[..., Deployment]]:
     """`make_house(own_postgres=True, DELIVERY_THREADS=8)`; nothing of it runs yet."""
     with ExitStack() as stack:
-        yield partial(open_house, stack, tmp_path, full=pytestconfig.getoption("chaos"))
+        yield partial(start_deployment, stack, tmp_path, full=pytestconfig.getoption("chaos"))
 
 
 @pytest.fixture
-def house(make_house: Callable[..., House]) -> House:
-    return make_house()
+def deployment(make_deployment: Callable[..., Deployment]) -> Deployment:
+    return make_deployment()
 
 
 def slug() -> str:

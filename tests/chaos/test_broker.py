@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import redis
 
-from tests.chaos.conftest import House, p99, slug
+from tests.chaos.conftest import Deployment, p99, slug
 from tests.live import LiveCaller
 
 pytestmark = pytest.mark.redis
@@ -20,9 +20,9 @@ START = datetime(2031, 1, 6, tzinfo=UTC)
 class Clients:
     """Ten bookings a second over HTTP, for as long as it is open."""
 
-    def __init__(self, house: House) -> None:
-        made = house.fill(f"make_app({slug()!r}, 1)")
-        self.caller = LiveCaller(house.service.url, made["key"])
+    def __init__(self, deployment: Deployment) -> None:
+        made = deployment.fill(f"make_app({slug()!r}, 1)")
+        self.caller = LiveCaller(deployment.service.url, made["key"])
         self.resource = made["resources"][0]
         self.codes: list[str] = []
         self.seconds: list[float] = []
@@ -58,72 +58,76 @@ class Clients:
 
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_a_flushed_redis_loses_nothing(house: House) -> None:
-    count, spread = house.size(2000, 100), house.size(60, 8)
-    house.start_worker()
-    house.service.start_beat()
-    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {count}, {spread})")
-    client = redis.Redis.from_url(house.redis.url)
+def test_flushed_redis_loses_no_deliveries(deployment: Deployment) -> None:
+    count, spread = deployment.size(2000, 100), deployment.size(60, 8)
+    deployment.start_worker()
+    deployment.service.start_beat()
+    ids = deployment.fill(
+        f"make_calls({slug()!r}, {[deployment.hooks.url()]!r}, {count}, {spread})"
+    )
+    client = redis.Redis.from_url(deployment.redis.url)
     flushes = 0
-    while house.count_open():
+    while deployment.count_open():
         client.flushall()
         flushes += 1
-        time.sleep(3 if house.full else 1)
+        time.sleep(3 if deployment.full else 1)
     client.close()
 
-    late = [call.at - ids[call.id] for call in house.hooks.calls]
+    late = [call.at - ids[call.id] for call in deployment.hooks.calls]
     print(f"{count} rows, {flushes} flushes: p99 {p99(late):.1f} s late")
     assert flushes > 2
-    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    assert deployment.hooks.count_by_id() == dict.fromkeys(ids, 1)
 
 
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_redis_is_gone_for_a_while(house: House) -> None:
-    house.service.start_web()
-    house.start_worker()
-    house.service.start_beat()
-    with Clients(house) as clients:
+def test_redis_outage_loses_no_deliveries(deployment: Deployment) -> None:
+    deployment.service.start_web()
+    deployment.start_worker()
+    deployment.service.start_beat()
+    with Clients(deployment) as clients:
         time.sleep(1)
-        house.redis.kill()
-        ids = house.fill(
-            f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {house.size(300, 40)}, 5)"
+        deployment.redis.kill()
+        ids = deployment.fill(
+            f"make_calls({slug()!r}, {[deployment.hooks.url()]!r}, {deployment.size(300, 40)}, 5)"
         )
-        time.sleep(house.size(60, 5))
-        house.wait_until_done(60, left=4)  # of the bookings that are just being made
-        house.redis.start()
-        time.sleep(house.size(10, 2))
-    house.wait_until_done(60)
-    mark = len(house.hooks.calls)
-    late = [call.at - ids[call.id] for call in house.hooks.calls]
-    after = house.fill(f"make_calls({slug()!r}, {[house.hooks.url('/after')]!r}, 5, 0)")
-    house.wait_until_done(60)
+        time.sleep(deployment.size(60, 5))
+        deployment.wait_until_done(60, left=4)  # of the bookings that are just being made
+        deployment.redis.start()
+        time.sleep(deployment.size(10, 2))
+    deployment.wait_until_done(60)
+    mark = len(deployment.hooks.calls)
+    late = [call.at - ids[call.id] for call in deployment.hooks.calls]
+    after = deployment.fill(f"make_calls({slug()!r}, {[deployment.hooks.url('/after')]!r}, 5, 0)")
+    deployment.wait_until_done(60)
 
     print(
         f"Redis gone: {len(clients.codes)} bookings, p99 {p99(clients.seconds) * 1000:.0f} ms;"
         f" calls p99 {p99(late):.1f} s late"
     )
     assert set(clients.codes) == {"201"}
-    assert house.hooks.count_by_id() == dict.fromkeys([*ids, *after], 1)
+    assert deployment.hooks.count_by_id() == dict.fromkeys([*ids, *after], 1)
     assert mark == len(ids)
-    assert len(house.mails.mails) == len(clients.codes)
-    house.verify()
+    assert len(deployment.mails.mails) == len(clients.codes)
+    deployment.verify()
 
 
 @pytest.mark.chaos
-def test_a_redis_that_says_nothing(make_house: Callable[..., House]) -> None:
+def test_unresponsive_redis_does_not_delay_bookings(
+    make_deployment: Callable[..., Deployment],
+) -> None:
     """It takes connections and never answers: bookings are made as fast as ever."""
-    house = make_house()
-    house.start_worker()
-    house.redis.kill()
-    with socket.create_server(("127.0.0.1", house.redis.port), backlog=512):
-        house.service.start_web()
-        with Clients(house) as clients:
-            time.sleep(house.size(60, 6))
+    deployment = make_deployment()
+    deployment.start_worker()
+    deployment.redis.kill()
+    with socket.create_server(("127.0.0.1", deployment.redis.port), backlog=512):
+        deployment.service.start_web()
+        with Clients(deployment) as clients:
+            time.sleep(deployment.size(60, 6))
         made = len(clients.codes)
-        house.wait_until_done(60)
+        deployment.wait_until_done(60)
 
     print(f"mute Redis: {made} bookings, p99 {p99(clients.seconds) * 1000:.0f} ms")
     assert made > 10
     assert set(clients.codes) == {"201"}
-    assert len(house.mails.mails) == made
+    assert len(deployment.mails.mails) == made

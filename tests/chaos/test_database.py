@@ -8,62 +8,64 @@ from signal import SIGQUIT
 import psycopg
 import pytest
 
-from tests.chaos.conftest import BookingClients, House, slug
+from tests.chaos.conftest import BookingClients, Deployment, slug
 from tests.services import Replica
 
 
 @pytest.mark.redis
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_postgresql_is_restarted_under_load(make_house: Callable[..., House]) -> None:
+def test_postgresql_is_restarted_under_load(make_deployment: Callable[..., Deployment]) -> None:
     """Only 503 while it is down; each 201 is kept; a repeated key ends in one booking."""
-    house = make_house(own_postgres=True)
-    made = house.fill(f"make_app({slug()!r}, {house.size(20, 6)})")
-    house.service.start_web()
-    house.start_worker()
-    house.service.start_beat()
-    with BookingClients(house.service.url, made["key"], made["resources"]) as clients:
-        for _ in range(house.size(3, 1)):
+    deployment = make_deployment(own_postgres=True)
+    made = deployment.fill(f"make_app({slug()!r}, {deployment.size(20, 6)})")
+    deployment.service.start_web()
+    deployment.start_worker()
+    deployment.service.start_beat()
+    with BookingClients(deployment.service.url, made["key"], made["resources"]) as clients:
+        for _ in range(deployment.size(3, 1)):
             time.sleep(3)
-            house.postgres.kill(SIGQUIT)
+            deployment.postgres.kill(SIGQUIT)
             time.sleep(2)
-            house.postgres.start()
-        time.sleep(house.size(25, 4))
-    seconds = house.wait_until_done(90)
+            deployment.postgres.start()
+        time.sleep(deployment.size(25, 4))
+    seconds = deployment.wait_until_done(90)
 
     print(f"{dict(Counter(clients.codes))}, queue empty after {seconds:.0f} s")
     assert set(clients.codes) == {"201", "503 unavailable"}
     assert clients.stored() == sorted(set(clients.acknowledged))
-    assert len({mail.id for mail in house.mails.mails}) == len(clients.acknowledged)
-    assert all(process.poll() is None for process in house.service.processes.values())
-    house.verify()
+    assert len({mail.id for mail in deployment.mails.mails}) == len(clients.acknowledged)
+    assert all(process.poll() is None for process in deployment.service.processes.values())
+    deployment.verify()
 
 
 @pytest.mark.chaos
 @pytest.mark.redis
 @pytest.mark.postgresql
-def test_primary_is_killed_and_its_standby_promoted(make_house: Callable[..., House]) -> None:
+def test_primary_is_killed_and_its_standby_promoted(
+    make_deployment: Callable[..., Deployment],
+) -> None:
     """With synchronous replication each 201 is kept; no process is restarted."""
-    house = make_house(own_postgres=True)
-    made = house.fill(f"make_app({slug()!r}, 12)")
-    primary, standby = house.postgres, Replica(house.postgres)
+    deployment = make_deployment(own_postgres=True)
+    made = deployment.fill(f"make_app({slug()!r}, 12)")
+    primary, standby = deployment.postgres, Replica(deployment.postgres)
     try:
         standby.start()
         with psycopg.connect(primary.url, autocommit=True) as connection:
             connection.execute("ALTER SYSTEM SET synchronous_standby_names = '*'")
             connection.execute("SELECT pg_reload_conf()")
         hosts = f"127.0.0.1:{primary.port},127.0.0.1:{standby.port}"
-        house.service.database_url = (
+        deployment.service.database_url = (
             f"postgres://postgres@{hosts}/postgres?target_session_attrs=read-write"
         )
-        house.service.env |= {
-            "DATABASE_URL": house.service.database_url,
+        deployment.service.env |= {
+            "DATABASE_URL": deployment.service.database_url,
             "DATABASE_REPLICA_URL": standby.url,
         }
-        house.service.start_web()
-        house.start_worker()
-        house.service.start_beat()
-        with BookingClients(house.service.url, made["key"], made["resources"]) as clients:
+        deployment.service.start_web()
+        deployment.start_worker()
+        deployment.service.start_beat()
+        with BookingClients(deployment.service.url, made["key"], made["resources"]) as clients:
             time.sleep(8)
             primary.kill()
             time.sleep(2)
@@ -71,14 +73,14 @@ def test_primary_is_killed_and_its_standby_promoted(make_house: Callable[..., Ho
             with psycopg.connect(standby.url, autocommit=True) as connection:
                 connection.execute("SELECT pg_promote()")
             time.sleep(12)
-        seconds = house.wait_until_done(120)
+        seconds = deployment.wait_until_done(120)
 
         print(f"{dict(Counter(clients.codes))}, queue empty after {seconds:.0f} s")
         assert set(clients.codes) == {"201", "503 unavailable"}
         assert len(clients.acknowledged) > before > 0
         assert clients.stored() == sorted(set(clients.acknowledged))
-        assert len({mail.id for mail in house.mails.mails}) == len(clients.acknowledged)
-        assert all(process.poll() is None for process in house.service.processes.values())
-        house.verify()
+        assert len({mail.id for mail in deployment.mails.mails}) == len(clients.acknowledged)
+        assert all(process.poll() is None for process in deployment.service.processes.values())
+        deployment.verify()
     finally:
         standby.stop()

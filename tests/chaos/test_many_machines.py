@@ -26,7 +26,15 @@ import psutil
 import psycopg
 import pytest
 
-from tests.chaos.conftest import ADA, IN_FLIGHT, ClientThreads, House, p99, slug, surplus
+from tests.chaos.conftest import (
+    ADA,
+    IN_FLIGHT,
+    ClientThreads,
+    Deployment,
+    count_duplicates,
+    p99,
+    slug,
+)
 from tests.live import LiveCaller, Rows
 from tests.services import ROOT, PgBouncer, Replica, Service
 
@@ -185,9 +193,9 @@ class MixedClients(ClientThreads):
 class Cluster:
     """The processes of two machines, and the servers that they share."""
 
-    def __init__(self, house: House, folder: Path, stack: ExitStack) -> None:
-        self.house, self.primary = house, house.postgres
-        first = house.service
+    def __init__(self, deployment: Deployment, folder: Path, stack: ExitStack) -> None:
+        self.deployment, self.primary = deployment, deployment.postgres
+        first = deployment.service
         (folder / "second").mkdir()
         second = Service(folder / "second", first.database_url, {})
         stack.callback(second.stop)
@@ -289,38 +297,38 @@ class Cluster:
         self.pooler.point_to(self.standby)
 
 
-def test_ten_minutes_of_kills_with_a_migration_and_a_failover(
-    make_house: Callable[..., House], tmp_path: Path
+def test_kills_migration_and_failover_for_ten_minutes(
+    make_deployment: Callable[..., Deployment], tmp_path: Path
 ) -> None:
     """Nothing is lost, nothing overlaps, and the only refusal is 503 with Retry-After."""
     with ExitStack() as stack:
-        house = make_house(own_postgres=True)
+        deployment = make_deployment(own_postgres=True)
         app = slug()
-        made = house.fill(f"make_app({app!r}, {ROOMS})")
-        house.fill(f"make_mails({slug()!r}, 2)")
-        cluster = Cluster(house, tmp_path, stack)
+        made = deployment.fill(f"make_app({app!r}, {ROOMS})")
+        deployment.fill(f"make_mails({slug()!r}, 2)")
+        cluster = Cluster(deployment, tmp_path, stack)
         cluster.start()
-        house.wait_until_done()  # before the booking of these mails has a long history
+        deployment.wait_until_done()  # before the booking of these mails has a long history
         cluster.run_sql(LARGE_TABLE % LARGE)
         urls = [node.url for node in cluster.nodes]
         caller = LiveCaller(urls[0], made["key"])
-        caller.post("/v2/webhooks", {"url": house.hooks.url()})
+        caller.post("/v2/webhooks", {"url": deployment.hooks.url()})
         owner = {"contact_email": "desk@example.com"}
         caller.call("PUT", f"/v2/apps/{app}", {"settings": owner})
 
         with MixedClients(urls, made["key"], made["resources"]) as clients:
             course = cluster.run_faults(MINUTES * 60)
-        seconds = house.wait_until_done(180)
+        seconds = deployment.wait_until_done(180)
 
         codes = clients.codes()
-        mails = [mail.id for mail in house.mails.mails]
-        calls = house.hooks.count_by_id()
-        stored = {row for (row,) in Rows(house.service).read(STORED.format(app))}
+        mails = [mail.id for mail in deployment.mails.mails]
+        calls = deployment.hooks.count_by_id()
+        stored = {row for (row,) in Rows(deployment.service).read(STORED.format(app))}
         print(
             f"{len(clients.requests)} requests {codes}; killed {dict(cluster.kills)}; migration of"
             f" {LARGE} rows in {course.migration_seconds:.0f} s; {len(stored)} bookings,"
-            f" {len(mails) - len(set(mails))} mails and {surplus(calls)} calls twice, queue empty"
-            f" after {seconds:.0f} s; p99 of availability in s: {clients.p99s(course)}"
+            f" {len(mails) - len(set(mails))} mails and {count_duplicates(calls)} calls twice,"
+            f" queue empty after {seconds:.0f} s; p99 of availability in s: {clients.p99s(course)}"
         )
         assert clients.faults == []
         assert set(codes) <= {
@@ -328,13 +336,13 @@ def test_ten_minutes_of_kills_with_a_migration_and_a_failover(
             "409 idempotency_in_progress",
         }
         assert clients.acknowledged == stored
-        assert Rows(house.service).read(OVERLAPS) == [(0,)]
+        assert Rows(deployment.service).read(OVERLAPS) == [(0,)]
         assert len(set(mails)) == 2 * len(stored) + 2  # to the customer and the owner
-        assert {call.json["id"] for call in house.hooks.calls} >= stored
-        assert Rows(house.service).read(UNDELIVERED) == []
-        assert Rows(house.service).read(NEW_COLUMN)[0][0] > LARGE
-        assert Rows(house.service).read(NEW_INDEX) == [(True,)]
+        assert {call.json["id"] for call in deployment.hooks.calls} >= stored
+        assert Rows(deployment.service).read(UNDELIVERED) == []
+        assert Rows(deployment.service).read(NEW_COLUMN)[0][0] > LARGE
+        assert Rows(deployment.service).read(NEW_INDEX) == [(True,)]
         kills = sum(cluster.kills.values())
-        assert surplus(calls) <= kills * IN_FLIGHT
+        assert count_duplicates(calls) <= kills * IN_FLIGHT
         assert len(mails) - len(set(mails)) <= kills * IN_FLIGHT
-        house.verify()
+        deployment.verify()

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import icalendar
 import pytest
 
-from tests.chaos.conftest import IN_FLIGHT, House, p99, slug, surplus
+from tests.chaos.conftest import IN_FLIGHT, Deployment, count_duplicates, p99, slug
 from tests.external_calendars.servers import Radicale
 from tests.live import Rows
 from tests.sinks import Answer, Call, hook_sink
@@ -21,90 +21,91 @@ GROUP BY state"""
 @pytest.mark.chaos
 @pytest.mark.redis
 @pytest.mark.postgresql
-def test_killed_workers_lose_nothing(house: House) -> None:
-    calls, mails = house.size(10_000, 600), house.size(2000, 80)
-    house.hooks.answers["/hook"] = Answer(delay=0.02)
-    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {calls}, 0)")
-    mail_ids = house.fill(f"make_mails({slug()!r}, {mails})")
+def test_killed_workers_lose_no_deliveries(deployment: Deployment) -> None:
+    calls, mails = deployment.size(10_000, 600), deployment.size(2000, 80)
+    deployment.hooks.answers["/hook"] = Answer(delay=0.02)
+    ids = deployment.fill(f"make_calls({slug()!r}, {[deployment.hooks.url()]!r}, {calls}, 0)")
+    mail_ids = deployment.fill(f"make_mails({slug()!r}, {mails})")
     for name in ("one", "two"):
-        house.start_worker(name)
-    house.service.start_beat()
+        deployment.start_worker(name)
+    deployment.service.start_beat()
 
-    while not house.hooks.calls:
+    while not deployment.hooks.calls:
         time.sleep(0.02)
 
-    pause, rounds = (2.0, 40) if house.full else (0.4, 4)
+    pause, rounds = (2.0, 40) if deployment.full else (0.4, 4)
     for number in range(rounds):
         time.sleep(pause)
-        if not house.count_open():
+        if not deployment.count_open():
             break
         if number % 4 == 3:
-            house.kill_worker(("one", "two")[number // 4 % 2])
+            deployment.kill_worker(("one", "two")[number // 4 % 2])
         else:
-            house.kill_busiest("one", "two")
-    if not house.full:  # whose few kills may all have come between two batches
-        house.kill_while_sending("one", "two")
-    seconds = house.wait_until_done()
+            deployment.kill_busiest("one", "two")
+    if not deployment.full:  # whose few kills may all have come between two batches
+        deployment.kill_while_sending("one", "two")
+    seconds = deployment.wait_until_done()
 
-    counts = house.hooks.count_by_id()
-    letters = [mail.id for mail in house.mails.mails]
+    counts = deployment.hooks.count_by_id()
+    letters = [mail.id for mail in deployment.mails.mails]
     print(
-        f"{calls} calls, {mails} mails, {house.kills} kills, {house.count_lapses()} leases lapsed:"
-        f" {surplus(counts)} calls and"
+        f"{calls} calls, {mails} mails, {deployment.kills} kills, {deployment.count_lapses()}"
+        f" leases lapsed: {count_duplicates(counts)} calls and"
         f" {len(letters) - len(set(letters))} mails twice, {seconds:.0f} s after the last kill"
     )
     assert set(counts) == set(ids)
     assert {letter.strip("<>").split("@")[0] for letter in letters} == set(mail_ids)
-    assert house.count_lapses() > 0, "no kill hit a worker that was sending"
-    assert surplus(counts) <= house.kills * IN_FLIGHT
-    assert len(letters) - len(set(letters)) <= house.kills * IN_FLIGHT
-    assert house.states() == {"delivered": calls + mails}
-    house.verify()
+    assert deployment.count_lapses() > 0, "no kill hit a worker that was sending"
+    assert count_duplicates(counts) <= deployment.kills * IN_FLIGHT
+    assert len(letters) - len(set(letters)) <= deployment.kills * IN_FLIGHT
+    assert deployment.states() == {"delivered": calls + mails}
+    deployment.verify()
 
 
 @pytest.mark.redis
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_killed_workers_write_each_event_once(house: House) -> None:
+def test_killed_workers_write_each_event_once(deployment: Deployment) -> None:
     """Into a calendar elsewhere: made, moved and removed while the workers are killed."""
-    count, app = house.size(2400, 60), slug()
+    count, app = deployment.size(2400, 60), slug()
     server = Radicale()
     server.start()
     try:
         home = server.make_calendar()
         opened = threading.Event()
 
-        def hold_up(call: Call) -> None:
+        def block_call(call: Call) -> None:
             """The first ones, until their workers are dead."""
             opened.wait(10)
 
-        home.server.front.answer = hold_up
-        house.fill(f"make_writes({app!r}, {list(home.access)!r}, {count})")
+        home.server.front.answer = block_call
+        deployment.fill(f"make_writes({app!r}, {list(home.access)!r}, {count})")
         for name in ("one", "two"):
-            house.start_worker(name)
-        house.service.start_beat()
-        house.kill_while_sending("one", "two")
+            deployment.start_worker(name)
+        deployment.service.start_beat()
+        deployment.kill_while_sending("one", "two")
         opened.set()
         with ThreadPoolExecutor(1) as pool:
-            changes = pool.submit(house.fill, f"change_writes({app!r})")
-            for number in range(house.size(15, 2)):
-                time.sleep(house.size(3, 1))
-                house.kill_worker(("one", "two")[number % 2])
+            changes = pool.submit(deployment.fill, f"change_writes({app!r})")
+            for number in range(deployment.size(15, 2)):
+                time.sleep(deployment.size(3, 1))
+                deployment.kill_worker(("one", "two")[number % 2])
             changes.result()
-        seconds = house.wait_until_done(400)
+        seconds = deployment.wait_until_done(400)
 
-        expected = house.fill(f"expected_writes({app!r})")
+        expected = deployment.fill(f"expected_writes({app!r})")
         objects = [home.get(name) or "" for name in home.names()]
         found = sorted((field(text, "UID"), field(text, "DTSTART")) for text in objects)
         print(
-            f"{count} bookings elsewhere, {len(server.front.calls)} requests, {house.kills} kills,"
-            f" {house.count_lapses()} leases lapsed, {seconds:.0f} s after the last kill"
+            f"{count} bookings elsewhere, {len(server.front.calls)} requests,"
+            f" {deployment.kills} kills, {deployment.count_lapses()} leases lapsed,"
+            f" {seconds:.0f} s after the last kill"
         )
         assert found == sorted(expected.items())
         assert len(found) == count - count // 3
-        assert house.count_lapses() > 0, "no kill hit a worker that was sending"
-        assert Rows(house.service).read(WRITES) == [("delivered", count + 2 * (count // 3))]
-        house.verify()
+        assert deployment.count_lapses() > 0, "no kill hit a worker that was sending"
+        assert Rows(deployment.service).read(WRITES) == [("delivered", count + 2 * (count // 3))]
+        deployment.verify()
     finally:
         server.stop()
 
@@ -118,84 +119,88 @@ def field(text: str, name: str) -> str:
 @pytest.mark.redis
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_a_worker_that_is_stopped_gives_back_what_it_has_not_sent(
-    make_house: Callable[..., House],
+def test_stopped_worker_releases_unsent_deliveries(
+    make_deployment: Callable[..., Deployment],
 ) -> None:
     """SIGTERM in the middle, then a new one: nothing lost, nothing twice."""
-    house = make_house(DELIVERY_THREADS=4)
-    count = house.size(1000, 200)
-    house.hooks.answers["/slow"] = Answer(delay=0.05)
-    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url('/slow')]!r}, {count}, 0)")
-    house.start_worker("old")
-    house.service.start_beat()
-    while len(house.hooks.calls) < count // 10:
+    deployment = make_deployment(DELIVERY_THREADS=4)
+    count = deployment.size(1000, 200)
+    deployment.hooks.answers["/slow"] = Answer(delay=0.05)
+    ids = deployment.fill(
+        f"make_calls({slug()!r}, {[deployment.hooks.url('/slow')]!r}, {count}, 0)"
+    )
+    deployment.start_worker("old")
+    deployment.service.start_beat()
+    while len(deployment.hooks.calls) < count // 10:
         time.sleep(0.02)
     began = time.monotonic()
-    house.service.kill("old", signal.SIGTERM)
+    deployment.service.kill("old", signal.SIGTERM)
     stopped = time.monotonic() - began
-    sent, left = len(house.hooks.calls), house.states()
-    house.start_worker("new")
-    seconds = house.wait_until_done()
+    sent, left = len(deployment.hooks.calls), deployment.states()
+    deployment.start_worker("new")
+    seconds = deployment.wait_until_done()
 
     print(f"stopped in {stopped:.1f} s with {sent} of {count} sent, done {seconds:.1f} s later")
     assert 0 < sent < count
     assert left == {"delivered": sent, "scheduled": count - sent}
-    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
-    house.verify()
+    assert deployment.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    deployment.verify()
 
 
 @pytest.mark.redis
 @pytest.mark.chaos
-def test_two_beats_and_three_workers_send_once(house: House) -> None:
-    count = house.size(500, 100)
-    ids = house.fill(
-        f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {count}, {house.size(60, 5)})"
+def test_two_beats_and_three_workers_send_once(deployment: Deployment) -> None:
+    count = deployment.size(500, 100)
+    ids = deployment.fill(
+        f"make_calls({slug()!r}, {[deployment.hooks.url()]!r}, {count}, {deployment.size(60, 5)})"
     )
     for name in ("one", "two", "three"):
-        house.start_worker(name)
-    house.service.start_beat()
-    beat = house.service.processes.pop("beat")
-    house.service.processes["first-beat"] = beat
-    house.service.env["VAR_DIR"] = str(house.service.folder / "other")
-    house.service.start_beat()
-    house.wait_until_done()
+        deployment.start_worker(name)
+    deployment.service.start_beat()
+    beat = deployment.service.processes.pop("beat")
+    deployment.service.processes["first-beat"] = beat
+    deployment.service.env["VAR_DIR"] = str(deployment.service.folder / "other")
+    deployment.service.start_beat()
+    deployment.wait_until_done()
 
-    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    assert deployment.hooks.count_by_id() == dict.fromkeys(ids, 1)
 
 
 @pytest.mark.redis
 @pytest.mark.chaos
-def test_without_a_beat_the_workers_look_for_themselves(house: House) -> None:
-    count = house.size(100, 20)
-    house.start_worker()
-    ids = house.fill(f"make_calls({slug()!r}, {[house.hooks.url()]!r}, {count}, 3)")
-    house.wait_until_done(60)
+def test_workers_poll_without_beat(deployment: Deployment) -> None:
+    count = deployment.size(100, 20)
+    deployment.start_worker()
+    ids = deployment.fill(f"make_calls({slug()!r}, {[deployment.hooks.url()]!r}, {count}, 3)")
+    deployment.wait_until_done(60)
 
-    late = [call.at - ids[call.id] for call in house.hooks.calls]
+    late = [call.at - ids[call.id] for call in deployment.hooks.calls]
     print(f"no beat: {count} sent, p99 {p99(late):.1f} s late")
-    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    assert deployment.hooks.count_by_id() == dict.fromkeys(ids, 1)
 
 
 @pytest.mark.redis
 @pytest.mark.postgresql
 @pytest.mark.chaos
-def test_a_server_that_hangs_holds_up_no_other(make_house: Callable[..., House]) -> None:
+def test_hanging_server_does_not_delay_others(make_deployment: Callable[..., Deployment]) -> None:
     """Rows to it stand ahead of all others; a dispatcher has eight threads, half of them for it."""
-    house = make_house(DELIVERY_THREADS=8)
-    house.hooks.answers["/good"] = Answer(delay=0.01)
+    deployment = make_deployment(DELIVERY_THREADS=8)
+    deployment.hooks.answers["/good"] = Answer(delay=0.01)
     with hook_sink() as hanging:
         hanging.answers["/hang"] = Answer(delay=20)  # the deadline of a call is 15 s
-        app, bad, good = slug(), house.size(500, 60), house.size(200, 40)
-        house.fill(f"make_calls({app!r}, {[hanging.url('/hang')]!r}, {bad}, 0)")
-        ids = house.fill(f"make_calls({app!r}, {[house.hooks.url('/good')]!r}, {good}, 0)")
-        house.start_worker()
-        house.service.start_beat()
-        while len(house.hooks.calls) < good:
+        app, bad, good = slug(), deployment.size(500, 60), deployment.size(200, 40)
+        deployment.fill(f"make_calls({app!r}, {[hanging.url('/hang')]!r}, {bad}, 0)")
+        ids = deployment.fill(
+            f"make_calls({app!r}, {[deployment.hooks.url('/good')]!r}, {good}, 0)"
+        )
+        deployment.start_worker()
+        deployment.service.start_beat()
+        while len(deployment.hooks.calls) < good:
             time.sleep(0.05)
         held = len(hanging.calls)
 
-    began = min(call.at for call in (*house.hooks.calls, *hanging.calls))
-    took = [call.at - began for call in house.hooks.calls]
+    began = min(call.at for call in (*deployment.hooks.calls, *hanging.calls))
+    took = [call.at - began for call in deployment.hooks.calls]
     print(f"{good} good ones behind {bad} hanging: p99 {p99(took):.1f} s, {held} hung meanwhile")
-    assert house.hooks.count_by_id() == dict.fromkeys(ids, 1)
+    assert deployment.hooks.count_by_id() == dict.fromkeys(ids, 1)
     assert held <= 4

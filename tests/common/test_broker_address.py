@@ -49,7 +49,7 @@ from tests.services import Redis, find_program, redis_problem
         ),
     ],
 )
-def test_broker_url_is_what_kombu_expects(url: str, broker: Broker) -> None:
+def test_parse_broker_url_for_kombu(url: str, broker: Broker) -> None:
     assert parse_broker_url("BROKER", url) == broker
 
 
@@ -77,7 +77,7 @@ INVALID = "BROKER has an invalid host or port"
         ),
     ],
 )
-def test_broker_url_is_refused_in_one_sentence_without_its_password(url: str, message: str) -> None:
+def test_refusal_of_a_broker_url_hides_the_password(url: str, message: str) -> None:
     with pytest.raises(ImproperlyConfigured) as refused:
         parse_broker_url("BROKER", url)
 

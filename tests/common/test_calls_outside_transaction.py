@@ -36,13 +36,13 @@ def write(slug: str) -> None:
     App.objects.create(slug=slug, name=slug)
 
 
-def test_where_nobody_asks_first_it_is_asked_on_the_spot(oracle: Oracle) -> None:
+def test_call_without_a_decorator_is_immediate(oracle: Oracle) -> None:
     assert resolve(oracle, [1, 2]) == {1: 2, 2: 4}
     assert resolve(oracle, [1]) == {1: 2}
     assert oracle.asked == [([1, 2], 0), ([1], 0)]
 
 
-def test_what_was_written_before_is_undone_and_done_once_more(oracle: Oracle) -> None:
+def test_transaction_is_rolled_back_and_repeated(oracle: Oracle) -> None:
     @with_calls_outside_transaction
     def make(slug: str) -> dict[int, int]:
         with transaction.atomic():
@@ -54,7 +54,7 @@ def test_what_was_written_before_is_undone_and_done_once_more(oracle: Oracle) ->
     assert list(App.objects.values_list("slug", flat=True)) == ["a"]
 
 
-def test_each_question_is_asked_once(oracle: Oracle) -> None:
+def test_each_call_is_made_once(oracle: Oracle) -> None:
     @with_calls_outside_transaction
     def make() -> list[Any]:
         with transaction.atomic():
@@ -64,7 +64,7 @@ def test_each_question_is_asked_once(oracle: Oracle) -> None:
     assert [questions for questions, _ in oracle.asked] == [[1], [2], [3]]
 
 
-def test_the_outermost_transaction_asks(oracle: Oracle) -> None:
+def test_calls_are_made_outside_the_outermost_transaction(oracle: Oracle) -> None:
     @with_calls_outside_transaction
     def inner(slug: str) -> Any:
         with transaction.atomic():
@@ -82,7 +82,7 @@ def test_the_outermost_transaction_asks(oracle: Oracle) -> None:
     assert sorted(App.objects.values_list("slug", flat=True)) == ["inner", "outer"]
 
 
-def test_another_call_asks_anew(oracle: Oracle) -> None:
+def test_results_are_not_kept_between_calls(oracle: Oracle) -> None:
     @with_calls_outside_transaction
     def make() -> Any:
         with transaction.atomic():
@@ -92,7 +92,7 @@ def test_another_call_asks_anew(oracle: Oracle) -> None:
     assert len(oracle.asked) == 2
 
 
-def test_a_failure_leaves_nothing_behind(oracle: Oracle) -> None:
+def test_failure_resets_the_state(oracle: Oracle) -> None:
     @with_calls_outside_transaction
     def fail() -> None:
         with transaction.atomic():
@@ -108,7 +108,7 @@ def test_a_failure_leaves_nothing_behind(oracle: Oracle) -> None:
     assert resolve(oracle, [2]) == {2: 4}
 
 
-def test_questions_of_one_asker_are_merged(oracle: Oracle) -> None:
+def test_calls_of_one_source_are_merged(oracle: Oracle) -> None:
     other = Oracle()
 
     found = merge_questions(

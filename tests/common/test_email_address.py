@@ -39,7 +39,7 @@ KELVIN, LONG_S, DOTLESS, DOTTED = "\u212a", "ſ", "ı", "İ"
         ('"U+x"@example.com', '"u+x"@example.com'),
     ],
 )
-def test_spellings_of_one_address_have_one_form(typed: str, canonical: str) -> None:
+def test_spellings_have_one_canonical_form(typed: str, canonical: str) -> None:
     check_address(typed)
 
     assert canonical_address(typed) == canonical
@@ -66,7 +66,7 @@ def test_spellings_of_one_address_have_one_form(typed: str, canonical: str) -> N
         ("u" * 240 + "@müller.de", NO_ADDRESS),  # 257 characters in ASCII
     ],
 )
-def test_what_is_no_address_is_refused_and_equals_nobodys(text: str, sentence: str) -> None:
+def test_malformed_addresses_are_refused(text: str, sentence: str) -> None:
     with pytest.raises(ValidationError) as refused:
         check_address(text)
 
@@ -76,9 +76,7 @@ def test_what_is_no_address_is_refused_and_equals_nobodys(text: str, sentence: s
 
 
 @given(st.text(max_size=40), st.text(max_size=40))
-def test_the_form_of_an_address_is_an_address_and_no_other_text_has_it(
-    local: str, domain: str
-) -> None:
+def test_canonical_form_is_idempotent(local: str, domain: str) -> None:
     text = f"{local}@{domain}.example"
     form = canonical_address(text)
 
@@ -95,11 +93,11 @@ def test_the_form_of_an_address_is_an_address_and_no_other_text_has_it(
         ("u@straße.de", "u@xn--strae-oqa.de"),
     ],
 )
-def test_mail_goes_to_what_was_typed_at_the_canonical_domain(typed: str, ascii_only: str) -> None:
+def test_ascii_address_keeps_the_typed_mailbox(typed: str, ascii_only: str) -> None:
     assert ascii_address(typed) == ascii_only
 
 
-def test_a_domain_that_would_be_mapped_gets_no_mail() -> None:
+def test_domain_changed_by_mapping_is_refused() -> None:
     with pytest.raises(UnicodeError):
         ascii_address(f"u@{LONG_S}pam.example")
 
@@ -119,7 +117,7 @@ def test_a_domain_that_would_be_mapped_gets_no_mail() -> None:
         ("", ""),
     ],
 )
-def test_limits_count_a_mailbox(address: str, key: str) -> None:
+def test_limit_key_of_a_mailbox(address: str, key: str) -> None:
     assert limit_key(address) == key
 
 
@@ -144,7 +142,7 @@ def test_patterns_match_canonical_addresses(pattern: str, canonical: str) -> Non
         ("*@mül*.de", NO_DOMAIN),
     ],
 )
-def test_patterns_that_fit_no_address_are_refused(pattern: str, sentence: str) -> None:
+def test_patterns_that_match_no_address_are_refused(pattern: str, sentence: str) -> None:
     with pytest.raises(ValidationError) as refused:
         canonical_pattern(pattern)
 

@@ -9,7 +9,7 @@ OLD, NEW = "old key, " * 5, "schlüssel, " * 5
 
 
 @pytest.mark.parametrize("text", ["", "whsec_abc", "Grüße\n\x00🔑", "x" * 100_000])
-def test_text_comes_back(text):
+def test_decrypt_returns_the_encrypted_text(text):
     token = encrypt_text(text)
 
     assert decrypt_text(token) == text
@@ -17,11 +17,11 @@ def test_text_comes_back(text):
     assert not text or text not in token
 
 
-def test_each_token_is_another():
+def test_tokens_of_equal_texts_differ():
     assert len({encrypt_text("same") for _ in range(10)}) == 10
 
 
-def test_the_first_key_encrypts_and_every_one_decrypts(settings):
+def test_first_key_encrypts_and_every_key_decrypts(settings):
     settings.ENCRYPTION_KEYS = [OLD]
     before = encrypt_text("secret")
     settings.ENCRYPTION_KEYS = [NEW, OLD]
@@ -40,7 +40,7 @@ def test_damaged_tokens_are_refused(token):
         decrypt_text(token)
 
 
-def test_a_changed_token_is_refused():
+def test_tampered_token_is_refused():
     token = encrypt_text("secret")
     other = token[:-20] + ("A" if token[-20] != "A" else "B") + token[-19:]
 
@@ -48,5 +48,5 @@ def test_a_changed_token_is_refused():
         decrypt_text(other)
 
 
-def test_without_a_setting_the_key_comes_from_the_secret_key():
+def test_default_key_is_the_secret_key():
     assert service_settings.ENCRYPTION_KEYS == [service_settings.SECRET_KEY]

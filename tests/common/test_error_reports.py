@@ -106,7 +106,7 @@ def test_bug_in_a_request_is_reported_once_without_the_request(
         ),
     ],
 )
-def test_packages_are_imported_only_where_they_are_switched_on(
+def test_optional_packages_are_imported_only_if_enabled(
     given: dict[str, str], loaded: list[str]
 ) -> None:
     """redis imports OpenTelemetry's metrics by itself; its traces and exporters nobody does."""

@@ -41,7 +41,7 @@ class Request:
     request_id = "r1"
 
 
-def test_status_table_is_the_contracts():
+def test_status_table_matches_the_contract():
     assert {code: status for status, codes in CODES.items() for code in codes} == errors.STATUS
 
 
@@ -116,7 +116,7 @@ def test_flatten_errors(detail, expected):
         ),
     ],
 )
-def test_exception_response_whole(exc, status, body, headers):
+def test_whole_exception_response(exc, status, body, headers):
     response = errors.exception_response(exc, {"request": Request()})
 
     assert response.status_code == status
@@ -160,7 +160,7 @@ def of_postgresql(kind):
         (drf.APIException(), "internal"),
     ],
 )
-def test_refusal_of_foreign_exceptions(exc, code):
+def test_refusal_of_framework_exceptions(exc, code):
     assert errors.refusal_of(exc).code == code
 
 
@@ -171,7 +171,7 @@ def test_refusal_of_foreign_exceptions(exc, code):
         (ZeroDivisionError("/secret/path"), "UNEXPECTED_ERROR"),
     ],
 )
-def test_bug_is_logged_and_not_told(exc, marker, caplog):
+def test_bug_is_logged_and_not_disclosed(exc, marker, caplog):
     response = errors.exception_response(exc, {"request": Request()})
 
     assert response.data == {

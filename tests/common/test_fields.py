@@ -57,7 +57,7 @@ NO_ZONE = "Must be a time zone such as Europe/Berlin."
          uuid.UUID("0190a5b8-0000-7000-8000-00000000000f")),
     ],
 )  # fmt: skip
-def test_accepted(field, sent, value):
+def test_accepted_values_of_each_field(field, sent, value):
     assert field.run_validation(sent) == value
 
 
@@ -111,7 +111,7 @@ def test_accepted(field, sent, value):
                     "0190a5b8-0000-7000-8000-00000000000f\n")],
     ],
 )  # fmt: skip
-def test_refused(field, sent, messages):
+def test_wrong_values_of_each_field_are_refused(field, sent, messages):
     with pytest.raises(ValidationError) as error:
         field.run_validation(sent)
 
@@ -128,7 +128,7 @@ class Event(ObjectSerializer):
     options = Reminder(required=False)
 
 
-def test_instants_are_read_and_written_in_the_zone_of_the_context():
+def test_instants_use_the_zone_of_the_context():
     event = Event(data={"start": "2026-11-20 10:30:00"}, context={"zone": "Europe/Berlin"})
     event.is_valid(raise_exception=True)
 
@@ -158,7 +158,7 @@ def test_instants_are_read_and_written_in_the_zone_of_the_context():
         ),
     ],
 )
-def test_object_errors_stand_at_their_path(body, errors):
+def test_object_errors_have_their_path(body, errors):
     with pytest.raises(ValidationError) as error:
         Event(data=body).is_valid(raise_exception=True)
 

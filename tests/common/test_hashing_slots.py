@@ -56,7 +56,7 @@ def another_process(tmp_path: Path) -> Iterator[subprocess.Popen[bytes]]:
         (None, 4.0),
     ],
 )
-def test_cores_are_those_of_the_container(
+def test_core_count_respects_the_container(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str | None, cores: float
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1, 2, 3})
@@ -67,7 +67,7 @@ def test_cores_are_those_of_the_container(
     assert hashing_slots.count_cores() == cores
 
 
-def test_half_of_the_cores() -> None:
+def test_slots_are_half_of_the_cores() -> None:
     """Of those that the process may use: another process is limited to one."""
     one = min(os.sched_getaffinity(0))
     show = "from common.hashing_slots import SLOTS, count_cores; print(count_cores(), SLOTS)"
@@ -82,7 +82,7 @@ def test_half_of_the_cores() -> None:
     assert (0 < float(cores) <= 1, slots) == (True, "1")
 
 
-def test_a_slot_is_free_again_after_its_block() -> None:
+def test_slot_is_released_after_its_block() -> None:
     for _ in range(3):
         with hashing_slot(), hashing_slot():
             pass
@@ -128,9 +128,7 @@ def test_processes_share_the_slots(
         pass
 
 
-def test_log_ins_beyond_the_slots_are_told_to_come_back(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_log_ins_beyond_the_slots_get_503(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hashing_slots, "PATIENCE", 0.0)
     body = {"email": "doc@example.com", "password": "wrong"}
     form = {"username": "doc@example.com", "password": "wrong"}

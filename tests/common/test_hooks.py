@@ -3,7 +3,7 @@ from collections.abc import Callable
 from common.hooks import Hook
 
 
-def test_what_is_registered_comes_in_that_order() -> None:
+def test_functions_keep_the_order_of_registration() -> None:
     on_change = Hook[Callable[[int], int]]()
 
     @on_change.register
@@ -16,5 +16,5 @@ def test_what_is_registered_comes_in_that_order() -> None:
     assert [listener(-3) for listener in on_change] == [-6, 3]
 
 
-def test_a_hook_without_users_is_empty() -> None:
+def test_unused_hook_is_empty() -> None:
     assert list(Hook[Callable[[], None]]()) == []

@@ -94,14 +94,14 @@ def of_kind(*kinds: str) -> list[Case]:
     return [case for case in CASES if case.kind.split()[0] in kinds]
 
 
-def test_corpus_is_the_written_one():
+def test_corpus_size():
     """If this fails: `python -m tests.common.hostile_servers`."""
     assert CORPUS.read_text() == corpus()
     assert len({case.line for case in CASES}) >= 300
 
 
 @pytest.mark.parametrize("kind", ["literal", "spelling", "form"])
-def test_hostile_urls_are_refused_when_they_are_saved(wire, kind):
+def test_hostile_urls_are_refused_on_save(wire, kind):
     assert [case.url for case in of_kind(kind) if url_problem(case.url) is None] == []
 
 
@@ -117,7 +117,7 @@ def test_hostile_urls_are_not_called(wire, kind):
     assert (answered, wire.wanted) == ([], [])
 
 
-def test_sentence_for_a_name_does_not_tell_the_address(wire):
+def test_error_for_a_name_does_not_reveal_the_address(wire):
     wire.lookups = [("10.1.2.3",)]
 
     assert call("http://evil.example/")._replace(seconds=0) == safe_http.CallResult(
@@ -125,7 +125,7 @@ def test_sentence_for_a_name_does_not_tell_the_address(wire):
     )
 
 
-def test_control_without_the_policy_every_name_is_called(wire, monkeypatch):
+def test_control_without_policy_every_name_is_called(wire, monkeypatch):
     monkeypatch.setattr(safe_http, "addresses_problem", lambda *args: None)
     for case in of_kind("name"):
         wire.lookups = list(case.lookups)
@@ -134,7 +134,7 @@ def test_control_without_the_policy_every_name_is_called(wire, monkeypatch):
     assert wire.wanted == [str(ip_address(case.lookups[0][0])) for case in of_kind("name")]
 
 
-def test_control_connections_to_loopback_are_seen(wire):
+def test_control_connections_to_loopback_are_detected(wire):
     wire.lookups = [("127.0.0.1",)]
     with pytest.raises(ConnectionRefusedError):
         http.client.HTTPConnection("127.0.0.1", 9).connect()
@@ -144,7 +144,7 @@ def test_control_connections_to_loopback_are_seen(wire):
     assert wire.wanted == ["127.0.0.1", "::1"]
 
 
-def test_a_name_that_turns_to_another_address(wire):
+def test_dns_rebinding_is_refused(wire):
     with Receiver(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") as public:
         wire.receiver_port = public.port
         statuses = []
@@ -157,7 +157,7 @@ def test_a_name_that_turns_to_another_address(wire):
     assert wire.wanted == [PUBLIC] * count
 
 
-def test_redirects_are_answers_and_not_followed(wire):
+def test_redirects_are_not_followed(wire):
     case = CASES[0]
 
     def redirect(visit: Visit) -> None:
@@ -197,7 +197,7 @@ def test_addresses_of_a_name_are_tried_in_their_order(wire):
     assert wire.wanted == ["1.1.1.1", "2606:4700::1", "8.8.8.8"]
 
 
-def test_ports_are_judged_with_the_addresses(wire, settings):
+def test_ports_are_checked_with_the_addresses(wire, settings):
     """A name on another port passes where networks are allowed, until its address is known."""
     settings.WEBHOOK_ALLOWED_NETWORKS = [ip_network("10.0.0.0/8")]
     wire.lookups = [("8.8.8.8",), ("10.0.0.1",), ("10.0.0.1", "8.8.8.8")]

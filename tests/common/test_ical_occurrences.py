@@ -42,7 +42,7 @@ def days(text: str, **given: Any) -> list[tuple[str, str, str]]:
     return [(str(one.start_date), str(one.end_date), span(one)) for one in read(text, **given)]
 
 
-def test_an_event_with_all_that_is_read() -> None:
+def test_event_with_every_property() -> None:
     text = one(
         "DTSTART;TZID=Europe/Berlin:20260302T100000",
         "DTEND;TZID=Europe/Berlin:20260302T113000",
@@ -111,7 +111,7 @@ def test_an_event_with_all_that_is_read() -> None:
         (["DTSTART:20251231T230000Z", "DTEND:20260101T000001Z"], ["2025-12-31 23:00/01-01 00:00"]),
     ],
 )
-def test_when_one_event_is(times: list[str], found: list[str]) -> None:
+def test_span_of_one_event(times: list[str], found: list[str]) -> None:
     assert spans(one(*times)) == found
 
 
@@ -131,13 +131,13 @@ def test_when_one_event_is(times: list[str], found: list[str]) -> None:
         ("../../etc/passwd", "2026-07-01 14:00/15:00"),
     ],
 )
-def test_zones(tzid: str, found: str) -> None:
+def test_zones_of_an_event(tzid: str, found: str) -> None:
     when = [f"DTSTART;TZID={tzid}:20260701T100000", f"DTEND;TZID={tzid}:20260701T110000"]
 
     assert spans(calendar(OWN_ZONE, event(*when)), zone="America/New_York") == [found]
 
 
-def test_a_zone_of_one_text_does_not_reach_the_next() -> None:
+def test_defined_zone_is_scoped_to_its_text() -> None:
     other = OWN_ZONE.replace("+0600", "+0300").replace("+0700", "+0400")
     when = event("DTSTART;TZID=Our Own:20260701T100000", "DURATION:PT1H")
 
@@ -146,7 +146,7 @@ def test_a_zone_of_one_text_does_not_reach_the_next() -> None:
     assert spans(calendar(when)) == ["2026-07-01 08:00/09:00"]
 
 
-def test_the_changes_of_a_zone_that_the_text_defines() -> None:
+def test_clock_changes_of_a_defined_zone() -> None:
     """Gap 3 May 2:00 to 3:00, fold 11 October 1:00 to 2:00."""
     walls = ["20260503T013000", "20260503T023000", "20260503T033000"]
     walls += ["20261011T003000", "20261011T013000", "20261011T023000"]
@@ -186,21 +186,21 @@ END:STANDARD\r
 END:VTIMEZONE"""
 
 
-def test_a_defined_zone_that_has_stopped_changing() -> None:
+def test_defined_zone_without_further_changes() -> None:
     when = event("DTSTART;TZID=Elsewhere:20260701T103000", "DURATION:PT1H")
 
     assert spans(calendar(ABOLISHED, when)) == ["2026-07-01 05:00/06:00"]
 
 
 @pytest.mark.parametrize("rule", ["FREQ=SECONDLY", "FREQ=MINUTELY;INTERVAL=5", "FREQ=NEVER"])
-def test_a_zone_that_can_not_be_right(rule: str) -> None:
+def test_implausible_defined_zone_is_ignored(rule: str) -> None:
     bad = OWN_ZONE.replace("FREQ=YEARLY;BYMONTH=5;BYDAY=1SU", rule)
 
     with pytest.raises(UnreadableCalendar):
         read(calendar(bad, event("DTSTART;TZID=Our Own:20260701T100000", "DURATION:PT1H")))
 
 
-def test_the_zone_of_the_whole_calendar() -> None:
+def test_zone_of_the_calendar() -> None:
     """X-WR-TIMEZONE says on which clock floating times are; days stay those of the resource."""
     text = calendar(
         event("DTSTART:20260701T100000", "DURATION:PT1H", uid="floating"),
@@ -230,11 +230,11 @@ def test_the_zone_of_the_whole_calendar() -> None:
         ("America/New_York", "20261101T010000", "2026-11-01 05:00/05:45"),
     ],
 )
-def test_clock_changes(zone: str, wall: str, found: str) -> None:
+def test_events_around_clock_changes(zone: str, wall: str, found: str) -> None:
     assert spans(one(f"DTSTART:{wall}", "DURATION:PT45M"), zone=zone) == [found]
 
 
-def test_an_end_in_a_gap_and_one_wholly_in_it() -> None:
+def test_events_in_a_skipped_hour() -> None:
     early = one("DTSTART:20260329T013000", "DTEND:20260329T021500")
     within = one("DTSTART:20260329T021500", "DTEND:20260329T024500")
 
@@ -276,17 +276,17 @@ def test_lengths_over_a_clock_change(lines: list[str], found: str) -> None:
         ),
     ],
 )
-def test_whole_days(lines: list[str], found: tuple[str, str, str]) -> None:
+def test_all_day_events(lines: list[str], found: tuple[str, str, str]) -> None:
     assert days(one("DTSTART;VALUE=DATE:20260328", *lines)) == [found]
 
 
-def test_days_that_end_before_they_begin_are_left_out() -> None:
+def test_days_ending_before_their_start_are_skipped() -> None:
     text = one("DTSTART;VALUE=DATE:20260328", "DTEND;VALUE=DATE:20260320")
 
     assert days(text) == []
 
 
-def test_a_day_without_midnight() -> None:
+def test_all_day_event_without_midnight() -> None:
     """Santiago's clocks go from 24:00 to 1:00."""
     text = one("DTSTART;VALUE=DATE:20260906", "RRULE:FREQ=DAILY;COUNT=2")
 
@@ -296,7 +296,7 @@ def test_a_day_without_midnight() -> None:
     ]
 
 
-def test_a_day_that_was_skipped() -> None:
+def test_all_day_event_on_a_skipped_day() -> None:
     """Apia had no 30 December 2011: a day there takes no time, one hour there begins after it."""
     window = (datetime(2011, 12, 1, tzinfo=UTC), datetime(2012, 2, 1, tzinfo=UTC))
     whole = one("DTSTART;VALUE=DATE:20111229", "RRULE:FREQ=DAILY;COUNT=3")
@@ -330,26 +330,26 @@ def test_a_day_that_was_skipped() -> None:
         (["ATTENDEE;PARTSTAT=DECLINED:mailto:ada@example.com\u212a"], True),
     ],
 )
-def test_what_blocks(lines: list[str], busy: bool) -> None:
+def test_properties_that_make_an_event_busy(lines: list[str], busy: bool) -> None:
     text = one("DTSTART:20260302T090000Z", "DTEND:20260302T100000Z", *lines)
 
     assert [one.busy for one in read(text, address="ada@example.com")] == [busy]
 
 
-def test_nobody_declines_for_a_resource_without_address() -> None:
+def test_declined_attendee_is_ignored_without_an_address() -> None:
     text = one("DTSTART:20260302T090000Z", "DURATION:PT1H", "ATTENDEE;PARTSTAT=DECLINED:urn:uuid:1")
 
     assert [occurrence.busy for occurrence in read(text)] == [True]
 
 
-def test_cancelled_is_left_out() -> None:
+def test_cancelled_events_are_skipped() -> None:
     text = one("DTSTART:20260302T090000Z", "DTEND:20260302T100000Z", "STATUS:CANCELLED")
 
     assert read(text) == []
 
 
 @pytest.mark.parametrize("kind", ["PRIVATE", "CONFIDENTIAL", "private"])
-def test_what_is_private_says_nothing_but_its_time(kind: str) -> None:
+def test_private_events_have_only_their_time(kind: str) -> None:
     text = one(
         "DTSTART:20260302T090000Z",
         "DTEND:20260302T100000Z",
@@ -365,7 +365,7 @@ def test_what_is_private_says_nothing_but_its_time(kind: str) -> None:
     assert found == [("Busy", "", "", ())]
 
 
-def test_texts_are_cleaned_and_cut() -> None:
+def test_texts_are_cleaned_and_truncated() -> None:
     text = one(
         "DTSTART:20260302T090000Z",
         "DTEND:20260302T100000Z",
@@ -462,11 +462,11 @@ WEEKLY = ["DTSTART;TZID=Europe/Berlin:20261012T100000", "DTEND;TZID=Europe/Berli
         ),
     ],
 )
-def test_what_recurs(lines: list[str], found: list[str]) -> None:
+def test_recurring_events(lines: list[str], found: list[str]) -> None:
     assert spans(one(*WEEKLY, *lines)) == found
 
 
-def test_rules_from_decades_ago_and_without_end() -> None:
+def test_old_and_infinite_rules() -> None:
     """In UTC, as whole days since 1604 (a birthday without a year), and as a rule that counts."""
     window = (datetime(2026, 2, 20, tzinfo=UTC), datetime(2026, 3, 2, tzinfo=UTC))
     long_ago = one("DTSTART:19710111T120000Z", "DURATION:PT1H", "RRULE:FREQ=WEEKLY;INTERVAL=2")
@@ -482,7 +482,7 @@ def test_rules_from_decades_ago_and_without_end() -> None:
     assert spans(counted, window=window)[-1] == "2026-02-24 12:00/13:00"
 
 
-def test_what_began_before_the_window_and_lasts_into_it() -> None:
+def test_occurrence_that_started_before_the_window() -> None:
     window = (datetime(2026, 3, 4, tzinfo=UTC), datetime(2026, 3, 5, tzinfo=UTC))
     text = one("DTSTART:20260105T000000Z", "DURATION:P3D", "RRULE:FREQ=WEEKLY")
 
@@ -566,7 +566,7 @@ SERIES = event(*WEEKLY, "RRULE:FREQ=WEEKLY;COUNT=4", "SUMMARY:Old")
         ),
     ],
 )
-def test_overrides(overrides: list[str], found: list[str]) -> None:
+def test_overrides_of_occurrences(overrides: list[str], found: list[str]) -> None:
     for parts in ([SERIES, *overrides], [*overrides, SERIES]):
         seen = read(calendar(*parts))
         assert [f"{span(one)} {one.what}" for one in seen] == found
@@ -597,7 +597,7 @@ def test_overrides_without_their_series() -> None:
     ]
 
 
-def test_several_events_under_one_uid() -> None:
+def test_several_events_with_one_uid() -> None:
     """Of versions the newest counts; of one version they are different events."""
     versions = calendar(
         event("DTSTART:20260302T090000Z", "DURATION:PT1H", "SEQUENCE:1", "RRULE:FREQ=DAILY"),
@@ -616,7 +616,7 @@ def test_several_events_under_one_uid() -> None:
     ]
 
 
-def test_a_rule_until_the_end_of_time() -> None:
+def test_rule_until_the_last_date() -> None:
     lines = ["DTSTART;TZID=Asia/Tokyo:20261230T090000", "DURATION:PT1H"]
 
     assert spans(one(*lines, "RRULE:FREQ=DAILY;UNTIL=99991231T235959Z")) == [
@@ -625,7 +625,7 @@ def test_a_rule_until_the_end_of_time() -> None:
     ]
 
 
-def test_a_day_of_a_series_of_days_that_became_an_hour() -> None:
+def test_all_day_occurrence_overridden_by_an_hour() -> None:
     text = calendar(
         event("DTSTART;VALUE=DATE:20261012", "RRULE:FREQ=WEEKLY;COUNT=2"),
         event("RECURRENCE-ID;VALUE=DATE:20261019", "DTSTART:20261019T090000Z", "DURATION:PT1H"),
@@ -655,7 +655,7 @@ def test_a_day_of_a_series_of_days_that_became_an_hour() -> None:
         "FREQ=MONTHLY;SKIP=FORWARD;RSCALE=GREGORIAN",
     ],
 )
-def test_rules_that_are_refused(rule: str) -> None:
+def test_wrong_rules_are_refused(rule: str) -> None:
     with pytest.raises(UnreadableCalendar):
         read(one("DTSTART:20260101T000000Z", "DURATION:PT1M", f"RRULE:{rule}"))
 
@@ -671,7 +671,7 @@ def test_rules_that_are_refused(rule: str) -> None:
         "FREQ=YEARLY;INTERVAL=9999",
     ],
 )
-def test_rules_that_nothing_fits_end_soon(rule: str) -> None:
+def test_rules_without_occurrences_end_soon(rule: str) -> None:
     text = one("DTSTART:19750105T000000Z", "DURATION:PT1H", f"RRULE:{rule}")
 
     assert read(text) == []
@@ -705,19 +705,19 @@ def test_rules_that_nothing_fits_end_soon(rule: str) -> None:
     ],
     ids=range(19),
 )
-def test_texts_that_can_not_be_read(text: str) -> None:
+def test_malformed_texts_are_refused(text: str) -> None:
     with pytest.raises(UnreadableCalendar):
         read(text)
 
 
-def test_an_inline_attachment_is_no_obstacle() -> None:
+def test_large_inline_attachment_is_ignored() -> None:
     attachment = "ATTACH;ENCODING=BASE64;VALUE=BINARY:" + "\r\n ".join(["QUJD" * 18] * 50_000)
     text = one("DTSTART:20260302T090000Z", "DURATION:PT1H", attachment)
 
     assert spans(text) == ["2026-03-02 09:00/10:00"]
 
 
-def test_what_lies_outside_the_years() -> None:
+def test_events_outside_the_supported_years() -> None:
     everything = (datetime(1970, 1, 1, tzinfo=UTC), datetime(2199, 12, 31, tzinfo=UTC))
     text = one("DTSTART;VALUE=DATE:16000101", "DTEND;VALUE=DATE:30000101")
 
@@ -731,7 +731,7 @@ def test_what_lies_outside_the_years() -> None:
     )
 
 
-def test_text_without_uid_and_with_two() -> None:
+def test_texts_without_uid_and_with_two() -> None:
     nameless = calendar("BEGIN:VEVENT\r\nDTSTART:20260302T090000Z\r\nDURATION:PT1H\r\nEND:VEVENT")
     two = calendar(
         event("DTSTART:20260302T090000Z", "DURATION:PT1H", uid="a"),

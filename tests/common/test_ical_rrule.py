@@ -85,7 +85,7 @@ def reads_otherwise(text: str) -> bool:
 
 
 @given(rules())
-def test_every_rule_is_as_dateutil_reads_it(text: str) -> None:
+def test_rules_agree_with_dateutil(text: str) -> None:
     assume(not reads_otherwise(text))
     last = BEFORE - timedelta(seconds=1)
     try:
@@ -108,13 +108,13 @@ def test_every_rule_is_as_dateutil_reads_it(text: str) -> None:
         ("FREQ=DAILY;X-NOTE=1;", None, False),
     ],
 )
-def test_until(text: str, until: datetime | None, is_utc: bool) -> None:
+def test_until_of_a_rule(text: str, until: datetime | None, is_utc: bool) -> None:
     rule = RecurrenceRule(text)
 
     assert (rule.until, rule.until_is_utc) == (until, is_utc)
 
 
-def test_one_that_counts_from_too_long_ago() -> None:
+def test_count_from_the_distant_past_is_refused() -> None:
     rule = RecurrenceRule("FREQ=DAILY;COUNT=3")
 
     with pytest.raises(RecurrenceRuleError):

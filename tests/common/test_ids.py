@@ -20,7 +20,7 @@ OLD_ID = uuid.UUID("019aa0b6-7d40-7fff-bfff-ffffffffffff")  # of version 7
 HOMES = [0, 1, 7, 128, 255]
 
 
-def test_an_id_tells_its_moment_and_its_home(settings: LazySettings) -> None:
+def test_id_contains_time_and_home(settings: LazySettings) -> None:
     settings.HOME_NUMBER = 201
     with time_machine.travel(datetime(2026, 11, 20, 9, 30, tzinfo=UTC), tick=False):
         made = new_id()
@@ -34,7 +34,7 @@ def test_an_id_tells_its_moment_and_its_home(settings: LazySettings) -> None:
     )
 
 
-def test_ids_of_one_instant_keep_their_order() -> None:
+def test_ids_of_one_instant_are_ascending() -> None:
     with time_machine.travel(datetime(2026, 11, 20, tzinfo=UTC), tick=False):
         made = [new_id() for _ in range(10_000)]
 
@@ -55,9 +55,7 @@ def test_a_row_has_the_home_of_its_app(settings: LazySettings, home: int) -> Non
 
 
 @pytest.mark.parametrize("home", HOMES)
-def test_the_least_id_of_a_moment_is_below_those_made_since(
-    settings: LazySettings, home: int
-) -> None:
+def test_least_id_is_below_later_ids(settings: LazySettings, home: int) -> None:
     settings.HOME_NUMBER = home
     with time_machine.travel(datetime(2026, 11, 20, 9, 30, tzinfo=UTC), tick=False) as clock:
         before = new_id()
@@ -78,25 +76,25 @@ def app(settings: LazySettings) -> App:
     return app
 
 
-def test_a_new_row_makes_its_id_once_when_it_is_read(app: App) -> None:
+def test_id_is_created_on_first_read(app: App) -> None:
     project = Project(app=app, name="Check-up")
 
     assert "id" not in project.__dict__
     assert (project.id, project.pk, home_of_id(project.id)) == (project.id, project.id, 42)
 
 
-def test_a_row_may_get_its_app_after_it_was_made(app: App) -> None:
+def test_app_can_be_set_after_creation(app: App) -> None:
     resource = Resource(name="Ada")
     resource.app = app
 
     assert home_of_id(resource.id) == 42
 
 
-def test_an_id_that_is_given_stays(app: App) -> None:
+def test_given_id_is_kept(app: App) -> None:
     assert Resource(app=app, id=OLD_ID).id == OLD_ID
 
 
-def test_a_row_without_an_app_finds_it_through_its_owner(app: App) -> None:
+def test_home_is_found_through_the_parent(app: App) -> None:
     event = Event(app=app)
 
     assert home_of_id(WrittenEvent(event=event).id) == 42
@@ -126,7 +124,7 @@ def test_an_access_token_has_the_home_of_this_installation(
 
 @pytest.mark.django_db
 @pytest.mark.both_databases
-def test_rows_are_saved_by_every_way_of_the_orm(app: App) -> None:
+def test_ids_with_every_way_of_saving(app: App) -> None:
     app.save()
     resource = Resource(app=app, name="Saved", timezone="UTC")
     with Queries(connection) as queries:

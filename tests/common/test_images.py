@@ -62,7 +62,7 @@ def test_a_logo_of_many_colours_becomes_a_small_jpeg_on_white() -> None:
 
 
 @SHRINKS
-def test_a_photo_is_turned_and_says_neither_where_nor_when(shrink: Shrink) -> None:
+def test_photo_is_rotated_and_metadata_removed(shrink: Shrink) -> None:
     given = Image.open(BytesIO(photo()))
     image = read(shrink(photo(), path="x")).convert("RGB")
 
@@ -92,7 +92,7 @@ def test_a_photo_is_turned_and_says_neither_where_nor_when(shrink: Shrink) -> No
         (png_that_claims(65535, 65535), "Must have at most 25 megapixels."),
     ],
 )
-def test_others_are_refused(shrink: Shrink, content: bytes, fault: str) -> None:
+def test_wrong_files_are_refused(shrink: Shrink, content: bytes, fault: str) -> None:
     with pytest.raises(Invalid) as refusal:
         shrink(content, path="file")
 

@@ -37,7 +37,7 @@ from common.errors import Malformed, Refusal, TooLarge, UnsupportedMediaType
         (json.dumps([0] * 9_999).encode(), [0] * 9_999),
     ],
 )
-def test_accepted(raw, value):
+def test_accepted_bodies(raw, value):
     assert parse_body(raw) == value
 
 
@@ -74,14 +74,14 @@ def test_accepted(raw, value):
         (b"<a/>", "The body is not valid JSON: Expecting value: line 1 column 1 (char 0)."),
     ],
 )  # fmt: skip
-def test_malformed(raw, message):
+def test_malformed_bodies_are_refused(raw, message):
     with pytest.raises(Malformed) as refusal:
         parse_body(raw)
 
     assert refusal.value.message == message
 
 
-def test_too_large():
+def test_too_large_bodies_are_refused():
     assert parse_body(b" " * (MAX_BYTES - 1) + b"1") == 1
     with pytest.raises(TooLarge):
         parse_body(b" " * MAX_BYTES + b"1")
@@ -118,14 +118,14 @@ json_values = st.recursive(
 
 
 @given(json_values, st.booleans())
-def test_json_values_come_back(value, ascii_only):
+def test_json_values_round_trip(value, ascii_only):
     assert parse_body(json.dumps(value, ensure_ascii=ascii_only).encode()) == value
 
 
 @given(st.binary() | st.text('[]{}",:\\u0d8e1-NaInfity\0 ').map(str.encode))
 @example(rb'"\ud800\udc00"')
 @example(b'{"":"","":""}')
-def test_any_bytes_are_read_as_json_loads_does_or_refused(raw):
+def test_any_bytes_agree_with_json_loads(raw):
     try:
         value = parse_body(raw)
     except (Malformed, TooLarge):
@@ -138,7 +138,7 @@ def test_any_bytes_are_read_as_json_loads_does_or_refused(raw):
     "content_type",
     ["", "application/json", "Application/JSON; charset=UTF-8", 'application/json;charset="utf8"'],
 )
-def test_content_type_accepted(content_type):
+def test_accepted_content_types(content_type):
     check_content_type(content_type)
 
 
@@ -147,7 +147,7 @@ def test_content_type_accepted(content_type):
     ["application/json; charset=utf-16", "text/xml", "multipart/form-data; boundary=a", "json", ";",
      "application/x-www-form-urlencoded", "application/json; charset*=x'y'utf-8"],
 )  # fmt: skip
-def test_content_type_refused(content_type):
+def test_wrong_content_types_are_refused(content_type):
     with pytest.raises(UnsupportedMediaType):
         check_content_type(content_type)
 
@@ -191,7 +191,7 @@ def test_broken_connection_is_malformed(environ):
     assert refusal.value.message == "The body is incomplete."
 
 
-def test_endless_chunked_body_is_cut_off():
+def test_endless_chunked_body_is_refused():
     stream = Trickle(b" " * 10_000_000)
 
     with pytest.raises(TooLarge):
@@ -201,7 +201,7 @@ def test_endless_chunked_body_is_cut_off():
 
 
 @pytest.mark.parametrize("length", [str(MAX_BYTES + 1), "9" * 5000])
-def test_announced_length_beyond_the_limit_reads_nothing(length):
+def test_too_large_content_length_is_refused_unread(length):
     stream = Trickle(b"{}")
 
     with pytest.raises(TooLarge):

@@ -41,7 +41,7 @@ def test_json_line_has_message_context_and_own_fields():
     }
 
 
-def test_json_line_with_half_a_character_is_not_lost():
+def test_json_line_with_a_lone_surrogate():
     line = log_format.JsonFormatter().format(record("a\ud800b", fields={"big": 2**70}))
 
     assert json.loads(line)["message"] == "a\ud800b"

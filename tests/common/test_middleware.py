@@ -18,7 +18,7 @@ def client():
 
 
 @pytest.mark.parametrize("sent", ["r1", "A-b_c.9", "x" * 100])
-def test_sane_request_id_is_taken_over(client, sent):
+def test_valid_request_id_is_kept(client, sent):
     response = client.get("/plain/", headers={"X-Request-Id": sent})
 
     assert response["Service-Request-Id"] == sent
@@ -73,11 +73,11 @@ def test_context_is_logged_on_one_short_line(client, caplog, prefix):
         ("/plain", 404),
     ],
 )
-def test_trailing_slash(client, path, status):
+def test_trailing_slash_of_each_path(client, path, status):
     assert client.get(path).status_code == status
 
 
-def test_both_paths_answer_the_same(client):
+def test_both_paths_have_equal_responses(client):
     assert client.get("/v2/things/").json() == client.get("/v2/things").json()
 
 
@@ -93,7 +93,7 @@ def test_unreadable_path_is_not_found(client, path):
 
 # A refused or broken request closes connections that are past use: the process may hold one.
 @pytest.mark.django_db
-def test_outage_outside_the_api_views(client, caplog):
+def test_database_outage_outside_the_api_views_is_503(client, caplog):
     response = client.get("/v2/plain-locked", headers=OURS)
 
     assert (response.status_code, response.json(), response["Retry-After"]) == (503, BUSY, "1")
@@ -108,7 +108,7 @@ def test_outage_outside_the_api_views(client, caplog):
         ("/v2/plain-cut-short", 400, "The body is incomplete.", "malformed"),
     ],
 )  # fmt: skip
-def test_unreadable_body_outside_the_api_views_is_no_bug(client, caplog, path, status, error, code):
+def test_malformed_body_outside_the_api_views_is_refused(client, caplog, path, status, error, code):
     response = client.post(path, headers=OURS)
 
     assert (response.status_code, response.json()) == (
@@ -122,7 +122,7 @@ def test_error_pages_outside_the_api_are_html(client):
     assert re.search("<title>Page not found", client.get("/nowhere").text)
 
 
-def test_bug_outside_the_api_views_tells_nothing(client):
+def test_bug_outside_the_api_views_is_not_disclosed(client):
     response = client.get("/v2/plain-broken", headers=OURS)
 
     assert (response.status_code, response.json()) == (

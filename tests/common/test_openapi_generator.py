@@ -29,7 +29,9 @@ def reference(kind, name):
         ("/v2/ask", "post", "ask", "200", sorted([*READ, "408", "413", "415"]), HEADERS),
     ],
 )  # fmt: skip
-def test_operations(document, path, method, operation_id, success, errors, parameters):
+def test_operations_of_the_document(
+    document, path, method, operation_id, success, errors, parameters
+):
     operation = document["paths"][path][method]
     shared = [p for p in operation["parameters"] if p.get("in") != "path"]
 
@@ -42,7 +44,7 @@ def test_operations(document, path, method, operation_id, success, errors, param
     assert operation["security"] == [{"basic": []}]
 
 
-def test_described_operation_whole(document):
+def test_whole_described_operation(document):
     operation = document["paths"]["/v2/things"]["post"]
     thing = reference("schemas", "Thing")
 

@@ -89,28 +89,28 @@ EXAMPLE = {
 }
 
 
-def test_the_record_of_a_row():
+def test_record_of_a_row():
     record = TreeRecord.of(make_tree(), "Europe/Berlin")
 
     assert record == RECORD
     assert list(record) == list(RECORD)
 
 
-def test_an_optional_field_is_there_where_it_is_asked_for():
+def test_optional_field_is_included_on_request():
     assert TreeRecord.of(make_tree(), "Europe/Berlin", ["owner"]) == RECORD | {"owner": None}
 
 
-def test_an_object_is_taken_as_it_is():
+def test_object_is_returned_unchanged():
     assert TreeRecord.of({"any": "thing"}) == {"any": "thing"}
 
 
-def test_the_example():
+def test_example_of_a_record():
     assert TreeRecord.example() == EXAMPLE
     assert TreeRecord.example("owner", kind="fir") == EXAMPLE | {"kind": "fir", "owner": None}
     assert SaplingRecord.example() == EXAMPLE | {"height": 0.5}
 
 
-def test_the_schema():
+def test_schema_of_a_record():
     stamp = {
         "type": "string",
         "pattern": r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\+0000$",
@@ -145,7 +145,7 @@ def test_the_schema():
     }
 
 
-def test_the_fields_of_a_base_come_first():
+def test_fields_of_a_base_class_come_first():
     schema = find_component(SaplingRecord.schema)
 
     assert schema["required"] == list(EXAMPLE)

@@ -22,7 +22,7 @@ def listing(query, total):
     return list_envelope(request, page, total, list(range(total))[page.start : page.stop])
 
 
-def test_contracts_example():
+def test_example_of_the_contract():
     assert listing("limit=3&page=2", 5) == {
         "total": 5,
         "per_page": "3",
@@ -54,7 +54,7 @@ def test_empty_listing_by_default():
     }
 
 
-def test_past_the_end_other_parameters_kept():
+def test_page_past_the_end_keeps_other_parameters():
     assert listing("page=9&search=a%3Ab%26c&limit=2&state=x", 5) == {
         "total": 5,
         "per_page": "2",
@@ -74,7 +74,7 @@ def test_past_the_end_other_parameters_kept():
     "value",
     ["0", "-1", "1001", "1e9", "nan", "9" * 5000, "", "%D9%A1", "%2B1", "1.0", "%201", "1&limit=1"],
 )
-def test_bad_limit(value):
+def test_wrong_limit_is_refused(value):
     with pytest.raises(Invalid) as refusal:
         Page.read(request_of(f"limit={value}"))
 
@@ -82,7 +82,7 @@ def test_bad_limit(value):
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "1000001", "1e30", "%D9%A1", "", "1&page=2"])
-def test_bad_page(value):
+def test_wrong_page_is_refused(value):
     with pytest.raises(Invalid) as refusal:
         Page.read(request_of(f"page={value}"))
 
@@ -98,7 +98,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
     st.integers(1, 1_000_000),
     st.integers(0, 3000),
 )
-def test_urls_parse_back(parameters, limit, number, total):
+def test_urls_round_trip(parameters, limit, number, total):
     query = QueryDict(mutable=True)
     query.update(parameters)
     request = request_of(query.urlencode())

@@ -42,15 +42,15 @@ def count_checks(idle: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch) -> 
     results = []
     check = type(idle).__mro__[1].is_usable  # type: ignore[attr-defined]
 
-    def noting(self: Any) -> bool:
+    def recording(self: Any) -> bool:
         results.append(check(self))
         return results[-1]
 
-    monkeypatch.setattr(type(idle).__mro__[1], "is_usable", noting)
+    monkeypatch.setattr(type(idle).__mro__[1], "is_usable", recording)
     return results
 
 
-def test_a_silent_connection_is_used(
+def test_idle_connection_is_reused(
     idle: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = count_checks(idle, monkeypatch)
@@ -74,7 +74,7 @@ def test_an_ended_connection_is_replaced(
     assert checks == [False]
 
 
-def test_after_half_a_minute_the_server_is_asked(
+def test_idle_connection_is_checked_after_30_seconds(
     idle: BaseDatabaseWrapper, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checks = count_checks(idle, monkeypatch)

@@ -54,7 +54,7 @@ def params(query, *known):
         ),  # a midnight that the zone skips
     ],
 )
-def test_getters(query, getter, arguments, value):
+def test_getters_of_parameters(query, getter, arguments, value):
     assert getattr(params(query, "a"), getter)("a", *arguments) == value
 
 
@@ -78,7 +78,7 @@ def test_getters_refuse(query, getter, arguments, message):
     assert refusal.value.fields == {"errors": {"a": [message]}}
 
 
-def test_unknown_and_repeated_parameters():
+def test_unknown_and_repeated_parameters_are_refused():
     with pytest.raises(Invalid) as refusal:
         params("a=1&b=1&c=2&a=3&b=4", "a", "c")
 
@@ -98,7 +98,7 @@ def test_unknown_and_repeated_parameters():
         ("a=\xff", "The query string is not valid UTF-8."),
     ],
 )
-def test_malformed_query(query, message):
+def test_malformed_query_is_refused(query, message):
     request = RequestFactory().get("/v2/things")
     request.META["QUERY_STRING"] = query
 
@@ -153,7 +153,7 @@ def test_parse_search_refuses(text, message):
 
 
 @given(st.lists(st.text(max_size=8), max_size=20))
-def test_escaped_values_come_back(values):
+def test_escaped_values_round_trip(values):
     text = ";".join("state:" + escape(value) for value in values)
 
     assert parse_search(text, FIELDS) == [("state", value, False, False) for value in values]

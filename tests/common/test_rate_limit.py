@@ -46,19 +46,19 @@ def test_several_hits_at_once():
     ]
 
 
-def test_keys_are_counted_apart():
+def test_keys_are_counted_separately():
     window = RateWindow(1)
 
     assert [window.hit(key, 0)[0] for key in (ANN, BOB, ANN)] == [True, True, False]
 
 
-def test_no_limit():
+def test_window_without_a_limit():
     window = RateWindow(0)
 
     assert [window.hit(ANN, 0) for _ in range(3)] == [(True, 0, 60)] * 3
 
 
-def test_beyond_so_many_keys_no_count_is_dropped(monkeypatch):
+def test_counts_are_kept_beyond_max_keys(monkeypatch):
     """A flood from many networks must not start the counts of others anew, nor fill the memory."""
     monkeypatch.setattr(rate_limit, "MAX_KEYS", 2)
     window = RateWindow(9)
@@ -91,7 +91,7 @@ def test_old_windows_are_dropped():
     assert window.counts == {BOB: 1}
 
 
-def test_threads_lose_no_hit():
+def test_concurrent_hits_are_all_counted():
     window = RateWindow(1000)
 
     with ThreadPoolExecutor(8) as pool:
@@ -146,7 +146,7 @@ def test_client_address(hops, forwarded, address, settings):
         ("", None, 0, "unknown", False),
     ],
 )
-def test_the_network_of_a_customer(direct, forwarded, hops, network, is_unknown, settings):
+def test_network_of_a_customer(direct, forwarded, hops, network, is_unknown, settings):
     settings.TRUSTED_PROXIES = hops
     headers = {"X-Forwarded-For": forwarded} if forwarded else {}
     request = RequestFactory().get("/", headers=headers, REMOTE_ADDR=direct)
@@ -157,7 +157,7 @@ def test_the_network_of_a_customer(direct, forwarded, hops, network, is_unknown,
     )
 
 
-def test_refused_keys_are_bounded(monkeypatch):
+def test_number_of_refused_keys_is_limited(monkeypatch):
     monkeypatch.setattr(RefusedKeys, "MAX", 2)
     refused = RefusedKeys()
 
@@ -215,7 +215,7 @@ def silent_server() -> Iterator[tuple[str, socket.socket]]:
         yield f"redis://127.0.0.1:{server.getsockname()[1]}/0", server
 
 
-def test_a_process_counts_alone_while_redis_is_silent(silent_server):
+def test_local_count_while_redis_is_unresponsive(silent_server):
     url, server = silent_server
     window = RateWindow(2, RedisCounter(url))
 
@@ -227,7 +227,7 @@ def test_a_process_counts_alone_while_redis_is_silent(silent_server):
         server.accept()
 
 
-def test_redis_is_asked_again_after_the_pause(monkeypatch):
+def test_redis_is_retried_after_the_pause(monkeypatch):
     shared = RedisCounter(f"redis://127.0.0.1:{free_port()}/0")
     asked = []
     incr = shared.client.incrby

@@ -14,7 +14,7 @@ from common.api.renderers import JSONRenderer, accepts_json
         (None, b""),
     ],
 )
-def test_render(value, raw):
+def test_render_json(value, raw):
     assert JSONRenderer().render(value) == raw
 
 
@@ -43,5 +43,5 @@ def test_datetime_is_refused():
         (",,,;", False),
     ],
 )
-def test_accepts_json(accept, accepted):
+def test_accept_headers(accept, accepted):
     assert accepts_json(accept) is accepted

@@ -129,7 +129,7 @@ def counts_of_another_process() -> Iterator[Path]:
     file.unlink(missing_ok=True)
 
 
-def test_file_without_counts_is_left_out(counts_of_another_process: Path) -> None:
+def test_file_without_counts_is_skipped(counts_of_another_process: Path) -> None:
     Client().get("/healthz")
 
     assert count_of_all_processes() >= 1
@@ -137,7 +137,7 @@ def test_file_without_counts_is_left_out(counts_of_another_process: Path) -> Non
         multiprocess.MultiProcessCollector.merge([str(counts_of_another_process)])
 
 
-def test_file_that_is_removed_meanwhile_is_left_out(
+def test_concurrently_removed_file_is_skipped(
     counts_of_another_process: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     Client().get("/healthz")

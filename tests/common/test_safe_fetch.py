@@ -61,7 +61,7 @@ def say_and_close(said: bytes) -> Any:
     return answer
 
 
-def test_request_arrives_and_the_answer_comes_back():
+def test_request_and_response():
     answer = answered('HTTP/1.1 207 Multi-Status\r\nETag: "a"\r\nDAV: 1', b"<a/>")
 
     with Receiver(answer) as receiver:
@@ -118,7 +118,7 @@ def test_whole_body(answer, body):
         answered("HTTP/1.1 200 OK\r\nContent-Encoding: gzip", gzip.compress(b"a" * 1001, mtime=0)),
     ],
 )
-def test_body_beyond_the_bound_is_refused(answer):
+def test_too_large_body_is_refused(answer):
     assert fetched_from(answer) == FetchResult(200, {}, b"", TOO_LARGE, "too_large")
 
 
@@ -138,7 +138,7 @@ def test_body_beyond_the_bound_is_refused(answer):
         ),
     ],
 )
-def test_body_that_is_not_there_as_a_whole(answer, error):
+def test_truncated_body_is_an_error(answer, error):
     fetched = fetched_from(say_and_close(answer))
 
     assert (fetched.status, fetched.body, fetched.fault) == (200, b"", "failed")
@@ -148,7 +148,7 @@ def test_body_that_is_not_there_as_a_whole(answer, error):
 @pytest.mark.parametrize(
     "answer", [say_and_close(b""), say_and_close(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n")]
 )
-def test_answers_that_are_none(answer):
+def test_malformed_responses_are_errors(answer):
     assert fetched_from(answer) == NO_ANSWER
 
 
@@ -161,7 +161,7 @@ def test_answers_that_are_none(answer):
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n384\r\n",
     ],
 )
-def test_what_drips_is_cut_off_and_never_taken_for_whole(head):
+def test_slow_response_is_cut_off_at_the_deadline(head):
     with Receiver(lambda visit: receiver.drip([head], b"H")(visit)) as receiver:
         begin = time.monotonic()
         fetched = fetch(receiver.url, deadline=0.4)
@@ -172,7 +172,7 @@ def test_what_drips_is_cut_off_and_never_taken_for_whole(head):
     assert deadline_watchdog._watchdog.attempts == set()
 
 
-def test_pause_that_is_asked_for():
+def test_retry_after_of_a_response():
     answer = answered("HTTP/1.1 429 Busy\r\nRetry-After: 7", b"later")
 
     assert fetched_from(answer) == FetchResult(429, {}, b"later", retry_after=7)
@@ -198,7 +198,7 @@ def test_address_is_refused(url, error):
     assert fetch(url) == FetchResult(None, {}, b"", error, "refused")
 
 
-def test_name_that_leads_to_a_private_address_is_refused(monkeypatch):
+def test_name_of_a_private_address_is_refused(monkeypatch):
     monkeypatch.setattr(
         safe_http.socket, "getaddrinfo", lambda *args, **kwargs: [(2, 1, 6, "", ("10.0.0.1", 0))]
     )
@@ -208,7 +208,7 @@ def test_name_that_leads_to_a_private_address_is_refused(monkeypatch):
     assert fetched == FetchResult(None, {}, b"", "The address is not allowed.", "refused")
 
 
-def test_connection_is_kept_after_a_whole_body_and_given_up_after_a_refused_one():
+def test_connection_is_reused_only_after_a_whole_body():
     with Receiver(answered("HTTP/1.1 200 OK", b"x" * 100)) as receiver:
         for most_bytes in (100, 100, 99, 100):
             fetch(receiver.url, most_bytes=most_bytes)

@@ -64,7 +64,7 @@ def reply_to(answer: Any, **given: Any) -> CallResult:
 
 
 # --- What is sent ---------------------------------------------------------------------------------
-def test_request_arrives_as_it_was_given():
+def test_request_is_sent_as_given():
     body = '{"name": "Grüße"}'.encode()
     headers = {"Content-Type": "application/json", "User-Agent": "ours", "webhook-id": "ntf_1"}
 
@@ -103,7 +103,7 @@ def test_get_without_a_body():
     ]
 
 
-def test_no_proxy_of_the_environment_is_asked(monkeypatch):
+def test_environment_proxy_is_not_used(monkeypatch):
     with Receiver(OK) as receiver, Receiver(OK) as proxy:
         for name in ("http_proxy", "HTTP_PROXY", "ALL_PROXY"):
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
@@ -114,7 +114,7 @@ def test_no_proxy_of_the_environment_is_asked(monkeypatch):
 
 # --- What comes back ------------------------------------------------------------------------------
 @pytest.mark.parametrize("status", [200, 201, 202, 299, 400, 404, 410, 418, 500, 502, 599, 999])
-def test_statuses(status):
+def test_each_status(status):
     answer = answered(f"HTTP/1.1 {status} Said\r\nRetry-After: 7", b"text")
 
     assert reply_to(answer) == CallResult(status, 0, excerpt="text")
@@ -187,7 +187,7 @@ def test_retry_after_as_a_date_or_nonsense(text, seconds):
         (b"x" * 20_001, "x" * 20_000),
     ],
 )
-def test_excerpts(body, excerpt):
+def test_excerpt_of_each_body(body, excerpt):
     assert reply_to(answered("HTTP/1.1 200 OK", body)) == CallResult(200, 0, excerpt=excerpt)
 
 
@@ -200,7 +200,7 @@ def test_excerpt_of_chunks():
     assert reply_to(answer) == CallResult(200, 0, excerpt="abcde")
 
 
-def test_no_excerpt_of_what_is_packed():
+def test_no_excerpt_of_a_compressed_body():
     answer = answered("HTTP/1.1 200 OK\r\nContent-Encoding: gzip", gzip.compress(b"text"))
 
     assert reply_to(answer) == CallResult(200, 0)
@@ -245,7 +245,7 @@ def reset(visit: Visit) -> bool:
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 4000, NO_HTTP),
     ],
 )
-def test_answers_that_are_none(answer, error):
+def test_malformed_responses_are_errors(answer, error):
     assert reply_to(answer) == CallResult(None, 0, error)
 
 
@@ -262,12 +262,12 @@ def test_answers_that_are_none(answer, error):
         b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
     ],
 )
-def test_answers_with_a_broken_body(answer):
+def test_responses_with_a_broken_body(answer):
     """The head decides."""
     assert reply_to(say_and_close(answer)) == CallResult(200, 0, excerpt="ok")
 
 
-def test_random_answers_never_raise():
+def test_random_responses_do_not_raise():
     chance, replies = random.Random(7), []
     pieces = [
         *(b"HTTP/1.1 ", b"200", b" OK", b"\r\n", b"\n", b": ", b"5", b"-1", b"\x00", b"\xff"),
@@ -298,7 +298,7 @@ def test_random_answers_never_raise():
         (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
     ],
 )
-def test_a_head_that_drips_is_cut_off(said, then):
+def test_slow_head_is_cut_off(said, then):
     with Receiver(lambda visit: receiver.drip([said], then)(visit)) as receiver:
         reply = call(receiver.url, deadline=0.4)
 
@@ -314,7 +314,7 @@ def test_a_head_that_drips_is_cut_off(said, then):
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4e20\r\n",
     ],
 )
-def test_a_body_that_drips_is_cut_off_and_the_head_counts(head):
+def test_slow_body_is_cut_off_and_status_kept(head):
     with Receiver(lambda visit: receiver.drip([head, b"begin "], b"x")(visit)) as receiver:
         reply = call(receiver.url, deadline=0.4)
 
@@ -323,7 +323,7 @@ def test_a_body_that_drips_is_cut_off_and_the_head_counts(head):
     assert 0.4 <= reply.seconds < LONG
 
 
-def test_a_request_that_nobody_reads_is_cut_off():
+def test_unread_request_is_cut_off():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         reply = call(url, deadline=0.4, body=b"x" * 30_000_000)
@@ -348,14 +348,14 @@ def slow_resolver(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 NOT_RESOLVED = "The host name could not be resolved."
 
 
-def test_a_slow_resolver_does_not_hold_the_call(slow_resolver):
+def test_slow_resolver_is_cut_off(slow_resolver):
     reply = call("http://slow.example/", deadline=0.3)
 
     assert without_time(reply) == CallResult(None, 0, NOT_RESOLVED)
     assert 0.3 <= reply.seconds < LONG
 
 
-def test_a_look_up_has_a_limit_of_its_own(slow_resolver, monkeypatch):
+def test_name_lookup_has_its_own_timeout(slow_resolver, monkeypatch):
     monkeypatch.setattr(safe_http, "LOOKUP_SECONDS", 0.2)
 
     reply = call("http://slow.example/", deadline=60)
@@ -364,7 +364,7 @@ def test_a_look_up_has_a_limit_of_its_own(slow_resolver, monkeypatch):
     assert reply.seconds < LONG
 
 
-def test_look_ups_that_hang_are_bounded_in_number(slow_resolver, monkeypatch):
+def test_number_of_hanging_lookups_is_limited(slow_resolver, monkeypatch):
     monkeypatch.setattr(safe_http._network, "lookups", threading.BoundedSemaphore(3))
     before = threading.active_count()
 
@@ -376,7 +376,7 @@ def test_look_ups_that_hang_are_bounded_in_number(slow_resolver, monkeypatch):
     assert left <= 8 + 3 + 1  # the callers, the look-ups, the watchdog
 
 
-def test_nothing_is_watched_when_calls_are_over():
+def test_watchdog_is_empty_after_calls():
     with Receiver(OK) as receiver, ThreadPoolExecutor(8) as pool:
         list(pool.map(call, [receiver.url] * 16))
 
@@ -437,7 +437,7 @@ def test_memory_does_not_grow(answer, reply):
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
     ],
 )
-def test_connections_are_kept(answer):
+def test_connections_are_reused(answer):
     with Receiver(answer) as receiver:
         for _ in range(3):
             call(receiver.url)
@@ -454,7 +454,7 @@ def test_connections_are_kept(answer):
         say_and_close(OK),
     ],
 )
-def test_connections_that_are_not_kept(answer):
+def test_connections_that_cannot_be_reused(answer):
     with Receiver(answer) as receiver:
         errors = [call(receiver.url).error for _ in range(3)]
 
@@ -469,7 +469,7 @@ def answer_first_only(visit: Visit) -> bool:
     return visit.count > 1
 
 
-def test_a_kept_connection_that_was_given_up_is_no_failure():
+def test_closed_idle_connection_is_replaced():
     with Receiver(answer_first_only) as receiver:
         statuses = [call(receiver.url).status for _ in range(4)]
 
@@ -477,7 +477,7 @@ def test_a_kept_connection_that_was_given_up_is_no_failure():
     assert [visit.count for visit in receiver.visits] == [2, 2, 2, 1]
 
 
-def test_a_stale_connection_is_replaced_by_a_fresh_one_and_only_once():
+def test_stale_connection_is_replaced_once():
     """Not by another old one: with many of them a call would be repeated as often."""
     together = threading.Barrier(4)
 
@@ -499,7 +499,7 @@ def test_a_stale_connection_is_replaced_by_a_fresh_one_and_only_once():
     assert (before, len(receiver.requests)) == (4, 6)
 
 
-def test_a_fresh_connection_is_not_tried_twice():
+def test_new_connection_is_not_retried():
     with Receiver(say_and_close(b"")) as receiver:
         reply = call(receiver.url)
 
@@ -509,7 +509,7 @@ def test_a_fresh_connection_is_not_tried_twice():
 
 @pytest.mark.parametrize("second", [b"HTTP/1.1 200 OK\r\nX", b"H", b"HTTP/1.1 200 OK\r\n"])
 @pytest.mark.parametrize("is_reset", [False, True])
-def test_an_answer_that_has_begun_is_not_asked_for_again(second, is_reset):
+def test_started_response_is_not_retried(second, is_reset):
     is_read = threading.Event()
 
     def answer(visit: Visit) -> bool:
@@ -526,7 +526,7 @@ def test_an_answer_that_has_begun_is_not_asked_for_again(second, is_reset):
     assert len(receiver.requests) == 2
 
 
-def test_a_kept_connection_that_is_reset_is_no_failure():
+def test_reset_idle_connection_is_replaced():
     def answer(visit: Visit) -> bool:
         if visit.count > 1:
             return reset(visit)
@@ -540,7 +540,7 @@ def test_a_kept_connection_that_is_reset_is_no_failure():
     assert [visit.count for visit in receiver.visits] == [2, 2, 1]
 
 
-def test_a_late_answer_on_a_kept_connection_is_not_asked_for_again():
+def test_timeout_on_a_reused_connection_is_not_retried():
     def answer(visit: Visit) -> bool:
         if visit.count > 1:
             return receiver.drip([b""], b"")(visit)
@@ -563,7 +563,7 @@ def test_many_threads_share_few_connections():
     assert len(receiver.visits) <= 64
 
 
-def test_no_descriptor_is_left_behind(monkeypatch):
+def test_no_file_descriptors_leak(monkeypatch):
     process = psutil.Process()
     before = process.num_fds()
 
@@ -581,7 +581,7 @@ def test_no_descriptor_is_left_behind(monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_process_has_connections_and_a_watchdog_of_its_own():
+def test_forked_process_has_its_own_connections_and_watchdog():
     def answer(visit: Visit) -> bool:
         if visit.count == 1 and len(receiver.visits) == 1:
             visit.sock.sendall(OK)
@@ -630,7 +630,7 @@ def wrapped(context: ssl.SSLContext) -> Any:
     return lambda sock: context.wrap_socket(sock, server_side=True)
 
 
-def test_tls_asks_for_the_name_and_not_for_the_address(tls):
+def test_tls_server_name_is_the_host_name(tls):
     names = []
     tls.sni_callback = lambda sock, name, context: names.append(name)
 
@@ -653,7 +653,7 @@ def test_tls_of_another_name_is_refused(tls, host):
     assert receiver.requests == []
 
 
-def test_tls_without_a_trusted_authority_is_refused(tls, monkeypatch):
+def test_untrusted_tls_certificate_is_refused(tls, monkeypatch):
     monkeypatch.setattr(safe_http, "tls_context", ssl.create_default_context)
 
     with Receiver(OK, wrapped(tls)) as receiver:
@@ -663,7 +663,7 @@ def test_tls_without_a_trusted_authority_is_refused(tls, monkeypatch):
     assert receiver.requests == []
 
 
-def test_tls_spoken_to_plain_http_is_refused(tls):
+def test_tls_to_a_plain_http_server_is_refused(tls):
     with Receiver(b"HTTP/1.1 400 Bad Request\r\n\r\n") as receiver:
         receiver.answer = OK
         reply = call(f"https://hook.example:{receiver.port}/", deadline=0.5)
@@ -671,7 +671,7 @@ def test_tls_spoken_to_plain_http_is_refused(tls):
     assert reply.status is None
 
 
-def test_a_handshake_that_never_ends_is_cut_off(tls):
+def test_hanging_tls_handshake_is_cut_off(tls):
     with socket.create_server(("127.0.0.1", 0)) as listener:
         reply = call(f"https://hook.example:{listener.getsockname()[1]}/", deadline=0.4)
 
@@ -679,7 +679,7 @@ def test_a_handshake_that_never_ends_is_cut_off(tls):
     assert reply.seconds < LONG
 
 
-def test_a_head_that_drips_through_tls_is_cut_off(tls):
+def test_slow_head_over_tls_is_cut_off(tls):
     drip = [b"HTTP/1.1 200 OK\r\n"]
     with Receiver(lambda visit: receiver.drip(drip, b"X: y\r\n")(visit), wrapped(tls)) as receiver:
         reply = call(f"https://hook.example:{receiver.port}/", deadline=0.4)
@@ -688,7 +688,7 @@ def test_a_head_that_drips_through_tls_is_cut_off(tls):
     assert reply.seconds < LONG
 
 
-def test_a_given_up_tls_connection_is_no_failure(tls):
+def test_closed_idle_tls_connection_is_replaced(tls):
     with Receiver(answer_first_only, wrapped(tls)) as receiver:
         statuses = [call(f"https://hook.example:{receiver.port}/").status for _ in range(3)]
 

@@ -30,7 +30,7 @@ VALUES: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("model", [Event, Calendar, Booking, Customer, Delivery, Attempt])
-def test_values_are_those_that_the_fields_write(model: type[Model]) -> None:
+def test_bulk_values_equal_those_of_the_orm(model: type[Model]) -> None:
     rows = [model(), model()]
     for field in model._meta.concrete_fields:
         setattr(rows[0], field.attname, VALUES.get(field.get_internal_type(), 7))

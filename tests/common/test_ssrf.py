@@ -120,12 +120,12 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize("text", [*NOT_PUBLIC_V4, *NOT_PUBLIC_V6])
-def test_addresses_that_are_not_public(text):
+def test_non_public_addresses_are_refused(text):
     assert address_problem(ip_address(text)) == PRIVATE
 
 
 @pytest.mark.parametrize("text", PUBLIC)
-def test_addresses_that_are_public(text):
+def test_public_addresses_are_allowed(text):
     assert address_problem(ip_address(text)) is None
 
 
@@ -159,7 +159,7 @@ def test_allowed_networks(text, allowed, problem):
         ([], 22, PORT),
     ],
 )
-def test_every_address_of_a_host_has_to_pass(settings, texts, port, problem):
+def test_every_address_of_a_host_is_checked(settings, texts, port, problem):
     settings.WEBHOOK_ALLOWED_NETWORKS = LOOPBACK
 
     assert addresses_problem([ip_address(text) for text in texts], port) == problem
@@ -252,7 +252,7 @@ def test_every_address_of_a_host_has_to_pass(settings, texts, port, problem):
         ("https://10.0.0.1:22/", PRIVATE),
     ],
 )  # fmt: skip
-def test_urls(settings, url, problem):
+def test_url_problems(settings, url, problem):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     settings.WEBHOOK_HTTPS_ONLY = False
 
@@ -270,7 +270,7 @@ def test_urls(settings, url, problem):
         ("http://8.8.8.8:9000/x", PORT),
     ],
 )
-def test_urls_where_loopback_is_allowed(settings, url, problem):
+def test_url_problems_with_loopback_allowed(settings, url, problem):
     """A name may turn out to be allowed: only the call knows."""
     settings.WEBHOOK_ALLOWED_NETWORKS = LOOPBACK
     settings.WEBHOOK_HTTPS_ONLY = False
@@ -278,14 +278,14 @@ def test_urls_where_loopback_is_allowed(settings, url, problem):
     assert url_problem(url) == problem
 
 
-def test_https_only(settings):
+def test_https_only_setting(settings):
     settings.WEBHOOK_HTTPS_ONLY = True
 
     assert url_problem("http://example.com/") == "Must be an https address."
     assert url_problem("https://example.com/") is None
 
 
-def test_ports_of_the_setting(settings):
+def test_ports_setting(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     settings.WEBHOOK_PORTS = [443]
 
@@ -303,11 +303,11 @@ def test_ports_of_the_setting(settings):
         ("https://[2606:4700:0::1111]?x", UrlTarget("https", "2606:4700::1111", 443, "/?x")),
     ],
 )
-def test_target(url, target):
+def test_target_of_a_url(url, target):
     assert parse_url_target(url) == target
 
 
-def test_refusal_is_an_exception_with_the_sentence():
+def test_refusal_has_the_error_message():
     with pytest.raises(UrlRefused, match=FORM):
         parse_url_target("mailto:ada@example.com")
 
@@ -354,11 +354,11 @@ OUTBOUND = ("WEBHOOK_ALLOWED_NETWORKS", "WEBHOOK_PORTS", "WEBHOOK_HTTPS_ONLY")
         ),
     ],
 )
-def test_settings(environment, said):
+def test_settings_from_the_environment(environment, said):
     assert settings_of(*OUTBOUND, **environment) == said
 
 
-def test_encryption_keys_that_are_too_short():
+def test_short_encryption_keys_are_refused():
     said = settings_of("ENCRYPTION_KEYS", ENCRYPTION_KEYS="x" * 32 + ",short")
 
     assert said == (

@@ -72,7 +72,7 @@ NOT_LOGGED_IN = refusal("Valid credentials are required.", "unauthenticated")
                          "times.1.start": ["Must be a string."]})),
     ],
 )  # fmt: skip
-def test_refusals_whole(client, method, path, options, status, body):
+def test_whole_refusals(client, method, path, options, status, body):
     response = getattr(client, method)(path, **options)
 
     assert (response.status_code, response.json()) == (status, body)
@@ -92,14 +92,14 @@ def test_refusals_whole(client, method, path, options, status, body):
         ({"data": "", "headers": {"Content-Encoding": "gzip"}, **JSON_BODY}, {}),
     ],
 )
-def test_bodies(client, sent, answer):
+def test_forms_of_bodies(client, sent, answer):
     response = client.post("/v2/ask", **sent)
 
     assert (response.status_code, response.json()) == (200, answer)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "br", "identity, gzip", "x", "gzip;q=0"])
-def test_encoded_body_names_the_encoding_that_is_accepted(client, encoding):
+def test_encoded_body_is_415(client, encoding):
     sent = {"data": '{"name": "a"}', "headers": {"Content-Encoding": encoding}, **JSON_BODY}
 
     response = client.post("/v2/things", **sent)
@@ -107,13 +107,13 @@ def test_encoded_body_names_the_encoding_that_is_accepted(client, encoding):
     assert (response.status_code, response.headers["Accept-Encoding"]) == (415, "identity")
 
 
-def test_created(client):
+def test_post_is_201(client):
     response = client.post("/v2/things", {"name": "a"}, **JSON_BODY)
 
     assert (response.status_code, response.json()) == (201, {"data": {"name": "a"}})
 
 
-def test_deleted(client):
+def test_delete_is_204(client):
     response = client.delete(f"/v2/things/{ID}")
 
     assert (response.status_code, response.content) == (204, b"")
@@ -134,22 +134,22 @@ def test_head_is_get_without_body(client):
     assert (head.status_code, head.content, dict(head.headers)) == (200, b"", dict(get.headers))
 
 
-def test_options_tells_methods_without_credentials(client):
+def test_options_lists_methods_without_credentials(client):
     response = client.options("/v2/closed")
 
     assert (response.status_code, response.content) == (200, b"")
     assert response["Allow"] == "GET, HEAD, OPTIONS"
 
 
-def test_method_not_allowed_tells_methods(client):
+def test_method_not_allowed_lists_methods(client):
     assert client.put("/v2/things")["Allow"] == "GET, POST, HEAD, OPTIONS"
 
 
-def test_unauthenticated_asks_for_basic(client):
+def test_unauthenticated_response_requests_basic(client):
     response = client.get("/v2/closed")
 
     assert response["WWW-Authenticate"] == 'Basic realm="api", charset="UTF-8"'
 
 
-def test_errors_are_decorated_too(client):
+def test_errors_have_decorator_headers(client):
     assert client.get("/v2/closed")["X-Decorated"] == "yes"

@@ -137,7 +137,7 @@ def run_promtool(tests: list[dict[str, object]], folder: Path) -> subprocess.Com
 
 
 @needs_promtool
-def test_alerts_fire_in_their_trouble_and_alone(tmp_path: Path) -> None:
+def test_each_alert_fires_only_for_its_problem(tmp_path: Path) -> None:
     tests = [alert_test(name) for name in (None, *TROUBLE)]
 
     done = run_promtool(tests, tmp_path)
@@ -146,7 +146,7 @@ def test_alerts_fire_in_their_trouble_and_alone(tmp_path: Path) -> None:
 
 
 @needs_promtool
-def test_an_alert_that_does_not_fire_is_noticed(tmp_path: Path) -> None:
+def test_control_missing_alert_is_detected(tmp_path: Path) -> None:
     """The control: promtool fails where an alert is expected in a healthy service."""
     test = alert_test("DatabaseDown") | {"input_series": alert_test(None)["input_series"]}
 
@@ -172,5 +172,5 @@ def test_scrape_configuration_is_valid(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def test_every_alert_is_tried() -> None:
+def test_every_alert_has_a_test() -> None:
     assert set(TROUBLE) == set(alert_names())

@@ -164,7 +164,7 @@ def namespace(name: str) -> Any:
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
 
-def test_pods_are_called_by_the_ingress_and_prometheus_only(objects: Objects) -> None:
+def test_pods_accept_only_ingress_and_prometheus(objects: Objects) -> None:
     policies = {
         name: one["spec"] for (kind, name), one in objects.items() if kind == "NetworkPolicy"
     }
@@ -189,7 +189,7 @@ def test_pods_are_called_by_the_ingress_and_prometheus_only(objects: Objects) ->
     }
 
 
-def test_pods_call_name_servers_and_the_given_targets_only() -> None:
+def test_pods_reach_only_dns_and_given_targets() -> None:
     rule = {"to": [{"ipBlock": {"cidr": "10.0.0.5/32"}}], "ports": [{"port": 5432}]}
 
     default = render({})["NetworkPolicy", "demo-egress"]["spec"]
@@ -218,7 +218,7 @@ def test_the_image_can_be_pinned_by_digest() -> None:
     assert images == {f"scheduling:2.1.0@{digest}"}
 
 
-def test_workers_have_time_to_finish_and_web_is_never_short(objects: Objects) -> None:
+def test_grace_periods_and_rolling_update(objects: Objects) -> None:
     for queue in QUEUES:
         assert pods(objects)[f"demo-worker-{queue}"]["terminationGracePeriodSeconds"] >= 40
     rolling = objects["Deployment", "demo-web"]["spec"]["strategy"]["rollingUpdate"]
@@ -235,7 +235,7 @@ def test_liveness_of_workers_is_checked_as_in_compose(objects: Objects) -> None:
         assert probe == ["sh", "-c", command.replace("$$", "$")]
 
 
-def test_ingress_leads_to_every_page_and_to_no_figures(objects: Objects) -> None:
+def test_ingress_routes_every_page_and_no_metrics(objects: Objects) -> None:
     (rule,) = objects["Ingress", "demo"]["spec"]["rules"]
     paths = {path["path"] for path in rule["http"]["paths"]}
     routes = {f"/{str(one.pattern).split('/')[0]}" for one in get_resolver().url_patterns}
@@ -269,7 +269,7 @@ def test_without_autoscaling_the_replicas_are_fixed() -> None:
         {"networkPolicy": {"ingressNamespace": ""}},
     ],
 )
-def test_values_that_make_no_service_are_refused(values: dict[str, Any]) -> None:
+def test_invalid_values_are_refused(values: dict[str, Any]) -> None:
     with pytest.raises(helm.HelmError):
         render(values)
 

@@ -13,13 +13,13 @@ PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 
 @pytest.mark.django_db
 @pytest.mark.postgresql
-def test_dashboard_shows_the_metrics_that_exist() -> None:
+def test_dashboard_shows_every_metric() -> None:
     expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
 
     assert set().union(*map(used_metrics, expressions)) == set(existing_metrics())
 
 
-def test_panels_have_places_and_numbers_of_their_own() -> None:
+def test_panels_have_unique_positions_and_ids() -> None:
     numbers = [panel["id"] for panel in DASHBOARD["panels"]]
     places = [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in DASHBOARD["panels"]]
 

@@ -56,7 +56,7 @@ def call(
             return answer.status, dict(answer.headers), answer.read()
 
 
-def test_requests_pass_with_the_address_of_the_client(service: Service, proxy: Proxy) -> None:
+def test_client_address_is_forwarded(service: Service, proxy: Proxy) -> None:
     claims = {"X-Forwarded-For": "203.0.113.9", "X-Request-Id": f"docs-{proxy.name}"}
 
     status, _, _ = call(proxy, "GET", "/docs", **claims)
@@ -67,7 +67,7 @@ def test_requests_pass_with_the_address_of_the_client(service: Service, proxy: P
 
 
 @pytest.mark.parametrize("path", ["/metrics", "/metrics?a=b", "/%6detrics", "/metric%73"])
-def test_figures_are_hidden(service: Service, proxy: Proxy, path: str) -> None:
+def test_metrics_are_hidden(service: Service, proxy: Proxy, path: str) -> None:
     before = service.log("web").count("/metrics")
 
     status, _, _ = call(proxy, "GET", path)
@@ -76,7 +76,7 @@ def test_figures_are_hidden(service: Service, proxy: Proxy, path: str) -> None:
 
 
 @pytest.mark.parametrize("proxy", ["haproxy", "nginx"], indirect=True)
-def test_a_body_beyond_a_megabyte_is_refused(proxy: Proxy) -> None:
+def test_body_over_one_megabyte_is_refused(proxy: Proxy) -> None:
     """Caddy refuses it too: 2.6 with 502, newer ones with 413."""
     status, _, _ = call(proxy, "POST", "/v2/auth", {"email": "x" * 1_100_000})
 
@@ -130,7 +130,7 @@ def drip(
             ready.set()
 
 
-def test_slow_clients_keep_nobody_waiting(service: Service, proxy: Proxy) -> None:
+def test_slow_clients_do_not_delay_others(service: Service, proxy: Proxy) -> None:
     app = LiveApp(service)
     resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
     key = app.headers["Authorization"]

@@ -8,7 +8,7 @@ from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import CalendarAccess, DiscoveredCalendar, ProviderError
 
 
-class Shelf:
+class FakeCalendarServer:
     """`calendars`: address -> what is found there, or a Trouble. `asked`: every Access in order."""
 
     name, label = "shelf", "A shelf"
@@ -36,16 +36,16 @@ class Shelf:
 
 
 @pytest.fixture
-def shelf(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+def fake_caldav(monkeypatch: pytest.MonkeyPatch) -> FakeCalendarServer:
     """In the place of `caldav`: calendars that can be written to."""
-    provider = Shelf(can_write=True)
+    provider = FakeCalendarServer(can_write=True)
     monkeypatch.setitem(PROVIDERS, "caldav", provider)
     return provider
 
 
 @pytest.fixture
-def feeds(monkeypatch: pytest.MonkeyPatch) -> Shelf:
+def feeds(monkeypatch: pytest.MonkeyPatch) -> FakeCalendarServer:
     """In the place of `ics`: calendars that can only be read."""
-    provider = Shelf(can_write=False)
+    provider = FakeCalendarServer(can_write=False)
     monkeypatch.setitem(PROVIDERS, "ics", provider)
     return provider

@@ -63,7 +63,7 @@ class Front:
         while not self.is_stopped.wait(0.05):
             yield piece
 
-    def pass_on(self, call: Call, connection: http.client.HTTPConnection | None) -> Answer:
+    def forward(self, call: Call, connection: http.client.HTTPConnection | None) -> Answer:
         if connection is None:
             return Answer(404)
         headers = {key: value for key, value in call.headers.items() if key not in HOP_BY_HOP}
@@ -122,12 +122,12 @@ def _handler_of(front: Front) -> type[BaseHTTPRequestHandler]:
             headers = {key.lower(): value for key, value in self.headers.items()}
             call = Call(self.command, self.path, headers, body, time.time())
             front.calls.append(call)
-            self.say(front.answer(call) or front.pass_on(call, self.behind))
+            self.send_answer(front.answer(call) or front.forward(call, self.behind))
 
         do_GET = do_PUT = do_DELETE = do_OPTIONS = do_PROPFIND = do_REPORT = serve
         do_MKCALENDAR = do_PROPPATCH = do_HEAD = do_POST = serve
 
-        def say(self, answer: Answer) -> None:
+        def send_answer(self, answer: Answer) -> None:
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 if name.lower() not in HOP_BY_HOP:

@@ -102,7 +102,7 @@ class Memory:
 
 
 @pytest.fixture
-def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def frozen_clock(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock, which the database's own follows here: `still.shift(seconds)`."""
     for module in (leases, sync_module):
         monkeypatch.setattr(module, "database_now", timezone.now)

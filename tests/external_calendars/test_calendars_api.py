@@ -17,11 +17,11 @@ from external_calendars.providers.base import (
     ProviderError,
 )
 from external_calendars.services import FIELDS, FIND_SECONDS, MAX_CONNECTED
-from tests.external_calendars.fake_provider import Shelf, feeds, shelf
+from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav, feeds
 from tests.queries import Queries
 from tests.world import NOW, STAMP, Answer, Caller, Tenant, at
 
-__all__ = ["feeds", "shelf"]
+__all__ = ["fake_caldav", "feeds"]
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -90,17 +90,17 @@ def make_read(calendar_id: str, uid: str = "one", **given: Any) -> Event:
 
 
 # --- POST -----------------------------------------------------------------------------------------
-def test_a_connected_calendar(tenant: Tenant, shelf: Shelf) -> None:
+def test_connect_a_calendar(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    shelf.put("https://dav.example.com/", at=WORK, invites=True)
+    fake_caldav.put("https://dav.example.com/", at=WORK, invites=True)
 
     answer = connect(tenant, resource, "dav.example.com")
 
     expected = record(answer.data, resource)
     assert (answer.status, answer.json) == (201, {"data": expected})
     assert tenant.get(f"/calendars/{answer.data['id']}").data == expected
-    assert shelf.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
-    assert shelf.deadlines == [FIND_SECONDS]
+    assert fake_caldav.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
+    assert fake_caldav.deadlines == [FIND_SECONDS]
     kept = Connection.objects.get()
     assert (str(kept.calendar_id), kept.username) == (expected["id"], "ada")
     assert credentials_of(kept) == CalendarAccess(WORK, "ada", "correct horse")
@@ -108,7 +108,7 @@ def test_a_connected_calendar(tenant: Tenant, shelf: Shelf) -> None:
     assert kept.calendar.provider_invites is True
 
 
-def test_a_feed_shows_no_more_than_its_server(tenant: Tenant, feeds: Shelf) -> None:
+def test_record_of_a_feed_hides_its_url(tenant: Tenant, feeds: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
     feeds.put(FEED, "Holidays\r\nand  more\x07")
 
@@ -126,9 +126,11 @@ def test_a_feed_shows_no_more_than_its_server(tenant: Tenant, feeds: Shelf) -> N
     assert credentials_of(Connection.objects.get()) == CalendarAccess(FEED)
 
 
-def test_secrets_stand_in_no_row_and_no_answer(tenant: Tenant, shelf: Shelf, feeds: Shelf) -> None:
+def test_secrets_are_encrypted_and_not_returned(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    connect(tenant, resource, shelf.put(WORK))
+    connect(tenant, resource, fake_caldav.put(WORK))
     subscribe(tenant, resource, feeds.put(FEED))
 
     with connection.cursor() as cursor:
@@ -154,11 +156,14 @@ def test_secrets_stand_in_no_row_and_no_answer(tenant: Tenant, shelf: Shelf, fee
         ({"provider_id": "x", "provider_access": "reader", "provider_sync": False}, {}),
     ],
 )
-def test_what_is_said_of_it(
-    tenant: Tenant, shelf: Shelf, given: dict[str, Any], shown: dict[str, Any] | None
+def test_record_of_a_connected_calendar(
+    tenant: Tenant,
+    fake_caldav: FakeCalendarServer,
+    given: dict[str, Any],
+    shown: dict[str, Any] | None,
 ) -> None:
     resource = tenant.make_resource()
-    shelf.put(WORK)
+    fake_caldav.put(WORK)
 
     answer = connect(tenant, resource, **given)
 
@@ -166,22 +171,24 @@ def test_what_is_said_of_it(
     assert (answer.status, answer.data) == (201, expected)
 
 
-def test_a_calendar_without_a_name_has_its_servers(tenant: Tenant, shelf: Shelf) -> None:
-    answer = connect(tenant, tenant.make_resource(), shelf.put(WORK, " \n"))
+def test_calendar_name_defaults_to_that_of_the_server(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    answer = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK, " \n"))
 
     assert answer.data["name"] == "dav.example.com"
 
 
-def test_the_first_that_can_be_written_to_is_primary(
-    tenant: Tenant, shelf: Shelf, feeds: Shelf
+def test_first_writable_calendar_is_primary(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
 ) -> None:
     resource, other = tenant.make_resource("A"), tenant.make_resource("B")
-    third = shelf.put(f"{WORK}3")
+    third = fake_caldav.put(f"{WORK}3")
 
     answers = [
         subscribe(tenant, resource, feeds.put(FEED)),
-        connect(tenant, resource, shelf.put(WORK)),
-        connect(tenant, resource, shelf.put(HOME)),
+        connect(tenant, resource, fake_caldav.put(WORK)),
+        connect(tenant, resource, fake_caldav.put(HOME)),
         connect(tenant, other, WORK),
         connect(tenant, resource, third, provider_primary=True),
     ]
@@ -196,11 +203,13 @@ def test_the_first_that_can_be_written_to_is_primary(
 
 
 @pytest.mark.parametrize("code", PROVIDER_ERRORS)
-def test_what_is_wrong_there_is_said_at_its_field(tenant: Tenant, shelf: Shelf, code: str) -> None:
+def test_connect_error_is_at_its_field(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, code: str
+) -> None:
     resource = tenant.make_resource()
     # Only of several calendars it is told which.
     detail = "Work, Home" if code == "several_calendars" else "not for everybody"
-    shelf.calendars[WORK] = ProviderError(code, status=500, detail=detail)
+    fake_caldav.calendars[WORK] = ProviderError(code, status=500, detail=detail)
 
     answer = connect(tenant, resource)
 
@@ -218,10 +227,10 @@ def test_what_is_wrong_there_is_said_at_its_field(tenant: Tenant, shelf: Shelf, 
     assert (Calendar.objects.count(), Connection.objects.count()) == (1, 0)
 
 
-def test_bookings_are_written_to_no_calendar_that_can_only_be_read(
-    tenant: Tenant, shelf: Shelf
+def test_read_only_calendar_cannot_be_primary(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
 ) -> None:
-    shelf.put(WORK, may_write=False)
+    fake_caldav.put(WORK, may_write=False)
 
     answer = connect(tenant, tenant.make_resource(), provider_primary=True)
 
@@ -265,16 +274,20 @@ NO_ADDRESS = "Must be an http or https address."
         ({"resource_id": str(uuid.uuid4())}, {"resource_id": ["There is no such resource."]}),
     ],
 )
-def test_values_that_are_wrong(
-    tenant: Tenant, shelf: Shelf, feeds: Shelf, given: dict[str, Any], errors: dict[str, list[str]]
+def test_wrong_values_are_refused(
+    tenant: Tenant,
+    fake_caldav: FakeCalendarServer,
+    feeds: FakeCalendarServer,
+    given: dict[str, Any],
+    errors: dict[str, list[str]],
 ) -> None:
     answer = connect(tenant, tenant.make_resource(), **given)
 
     assert (answer.status, answer.json["code"], answer.json["errors"]) == (422, "invalid", errors)
-    assert shelf.asked == []
+    assert fake_caldav.asked == []
 
 
-def test_an_address_is_needed(tenant: Tenant, shelf: Shelf) -> None:
+def test_address_is_required(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     body = {"resource_id": tenant.make_resource()["id"], "provider": "caldav"}
 
     answer = tenant.post("/calendars", body)
@@ -282,11 +295,13 @@ def test_an_address_is_needed(tenant: Tenant, shelf: Shelf) -> None:
     assert (answer.status, answer.json["errors"]) == (422, {"address": ["This field is required."]})
 
 
-def test_the_same_calendar_is_connected_once(tenant: Tenant, shelf: Shelf, feeds: Shelf) -> None:
+def test_the_same_calendar_is_connected_once(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
+) -> None:
     resource, other = tenant.make_resource("A"), tenant.make_resource("B")
-    connect(tenant, resource, shelf.put(WORK))
+    connect(tenant, resource, fake_caldav.put(WORK))
     subscribe(tenant, resource, feeds.put(FEED, "Holidays"))
-    shelf.put("https://dav.example.com/", at=WORK)
+    fake_caldav.put("https://dav.example.com/", at=WORK)
 
     answers = [
         connect(tenant, resource, "dav.example.com"),
@@ -302,7 +317,9 @@ def test_the_same_calendar_is_connected_once(tenant: Tenant, shelf: Shelf, feeds
     ]
 
 
-def test_a_resource_has_so_many(tenant: Tenant, feeds: Shelf) -> None:
+def test_number_of_calendars_per_resource_is_limited(
+    tenant: Tenant, feeds: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
     addresses = [feeds.put(f"{FEED}?{number}") for number in range(MAX_CONNECTED + 1)]
 
@@ -317,9 +334,11 @@ def test_a_resource_has_so_many(tenant: Tenant, feeds: Shelf) -> None:
     assert again.status == 201
 
 
-def test_no_server_is_asked_inside_a_transaction(tenant: Tenant, shelf: Shelf) -> None:
+def test_server_is_called_outside_transactions(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    shelf.put(WORK)
+    fake_caldav.put(WORK)
     key = {"Idempotency-Key": "once"}
 
     refused = connect_with(tenant, resource, key)
@@ -331,7 +350,7 @@ def test_no_server_is_asked_inside_a_transaction(tenant: Tenant, shelf: Shelf) -
     text = "Not supported when connecting a calendar."
     for answer in (refused, changed):
         assert (answer.status, answer.json["errors"]) == (422, {"Idempotency-Key": [text]})
-    assert len(shelf.asked) == 1
+    assert len(fake_caldav.asked) == 1
     assert (own.status, again.content) == (201, own.content)
 
 
@@ -341,10 +360,12 @@ def connect_with(tenant: Tenant, resource: Any, headers: dict[str, str]) -> Answ
 
 
 # --- Who may --------------------------------------------------------------------------------------
-def test_a_resources_own_key_connects_its_own(tenant: Tenant, shelf: Shelf) -> None:
+def test_resource_key_connects_its_own_calendars(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     ada = tenant.make_resource("Ada", email="ada@example.com")
     bob = tenant.make_resource("Bob")
-    shelf.put(WORK)
+    fake_caldav.put(WORK)
     caller = Caller(ada["api_token"], "ada@example.com")
 
     own, foreign = connect(caller, ada), connect(caller, bob)
@@ -366,15 +387,15 @@ def test_a_resources_own_key_connects_its_own(tenant: Tenant, shelf: Shelf) -> N
         ("DELETE", "/feed"),
     ],
 )
-def test_who_may_do_what(
+def test_permissions_of_each_role(
     tenant: Tenant,
     make_tenant: Callable[..., Tenant],
-    shelf: Shelf,
+    fake_caldav: FakeCalendarServer,
     method: str,
     end: str,
 ) -> None:
     bob = tenant.make_resource("Bob", email="bob@example.com")
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
     path = f"/calendars/{calendar['id']}{end}"
     if method == "DELETE":
         tenant.post(path)
@@ -399,7 +420,7 @@ def test_who_may_do_what(
 
 
 @pytest.mark.parametrize("end", ["test", "sync", "disconnect"])
-def test_a_calendar_of_its_own_is_connected_to_nothing(tenant: Tenant, end: str) -> None:
+def test_sync_and_test_of_a_service_calendar_are_refused(tenant: Tenant, end: str) -> None:
     calendar = tenant.post_resource()["calendars"][0]
 
     answer = tenant.post(f"/calendars/{calendar['id']}/{end}")
@@ -416,11 +437,11 @@ def stop(calendar: Any, problem: str = "unauthorized", **values: Any) -> None:
     Connection.objects.filter(calendar=calendar["id"]).update(**stopped, **values)
 
 
-def test_a_new_password_ends_the_problem_and_keeps_what_was_read(
-    tenant: Tenant, shelf: Shelf, clock: Any
+def test_new_password_clears_the_problem_and_keeps_events(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
 ) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     event = make_read(calendar["id"])
     stop(calendar, mark={"sync-token": "7"})
     Calendar.objects.filter(id=calendar["id"]).update(synced_at=NOW)
@@ -450,17 +471,17 @@ def test_a_new_password_ends_the_problem_and_keeps_what_was_read(
     assert ExternalObject.objects.count() == 1
 
 
-def test_another_collection_takes_the_place_of_what_was_read(
-    tenant: Tenant, shelf: Shelf, clock: Any
+def test_new_address_replaces_the_synced_events(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
 ) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     read = make_read(calendar["id"])
     booking = tenant.book(calendar_id=calendar["id"], **SPAN).data
     booked = Event.objects.get(bookings=booking["id"])
     assert WrittenEvent.objects.get().event == booked
     Connection.objects.update(mark={"ctag": "1"})
-    shelf.put(HOME, "Home", may_write=False)
+    fake_caldav.put(HOME, "Home", may_write=False)
 
     answer = tenant.put(f"/calendars/{calendar['id']}", {"address": HOME, "name": "New"})
 
@@ -472,12 +493,12 @@ def test_another_collection_takes_the_place_of_what_was_read(
     assert Connection.objects.get().mark == {}
 
 
-def test_a_stored_password_is_told_to_no_other_server(
-    tenant: Tenant, shelf: Shelf, clock: Any
+def test_stored_password_is_not_sent_to_another_server(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
 ) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
-    other = shelf.put("https://elsewhere.example.com/ada/")
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
+    other = fake_caldav.put("https://elsewhere.example.com/ada/")
     path = f"/calendars/{calendar['id']}"
     before = tenant.get(path).data
 
@@ -491,11 +512,11 @@ def test_a_stored_password_is_told_to_no_other_server(
     assert (taken.status, taken.data["provider_id"]) == (200, other)
 
 
-def test_a_refused_change_changes_nothing(tenant: Tenant, shelf: Shelf) -> None:
+def test_refused_update_changes_nothing(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     stop(calendar)
-    shelf.calendars[WORK] = ProviderError("unauthorized")
+    fake_caldav.calendars[WORK] = ProviderError("unauthorized")
     path = f"/calendars/{calendar['id']}"
     before = tenant.get(path).data
 
@@ -506,15 +527,15 @@ def test_a_refused_change_changes_nothing(tenant: Tenant, shelf: Shelf) -> None:
     assert credentials_of(Connection.objects.get()).password == "correct horse"
 
 
-def test_all_of_a_change_is_refused_together(tenant: Tenant, shelf: Shelf) -> None:
+def test_update_is_refused_as_a_whole(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK), provider_primary=False).data
-    shelf.put(HOME, may_write=False)
+    calendar = connect(tenant, resource, fake_caldav.put(WORK), provider_primary=False).data
+    fake_caldav.put(HOME, may_write=False)
     path = f"/calendars/{calendar['id']}"
 
     answer = tenant.put(path, {"address": HOME, "name": "New", "provider_primary": True})
     before = tenant.get(path).data
-    shelf.put(HOME)
+    fake_caldav.put(HOME)
     again = tenant.put(path, {"address": HOME, "name": "New", "provider_primary": True})
 
     assert (answer.status, answer.json["problem"]) == (422, "no_write_access")
@@ -523,10 +544,12 @@ def test_all_of_a_change_is_refused_together(tenant: Tenant, shelf: Shelf) -> No
     assert again.data == record(calendar, resource, **values)
 
 
-def test_a_calendar_moves_to_no_collection_that_is_there(tenant: Tenant, shelf: Shelf) -> None:
+def test_address_of_a_connected_calendar_is_refused(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    connect(tenant, resource, shelf.put(WORK))
-    second = connect(tenant, resource, shelf.put(HOME)).data
+    connect(tenant, resource, fake_caldav.put(WORK))
+    second = connect(tenant, resource, fake_caldav.put(HOME)).data
 
     taken = tenant.put(f"/calendars/{second['id']}", {"address": WORK})
     same = tenant.put(f"/calendars/{second['id']}", {"address": HOME})
@@ -534,10 +557,10 @@ def test_a_calendar_moves_to_no_collection_that_is_there(tenant: Tenant, shelf: 
     assert (taken.status, taken.json["code"], same.status) == (409, "already_exists", 200)
 
 
-def test_secrets_that_cant_be_read_have_to_be_given_again(
-    tenant: Tenant, shelf: Shelf, settings: Any
+def test_unreadable_secrets_are_required_again(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, settings: Any
 ) -> None:
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
     path = f"/calendars/{calendar['id']}"
     settings.ENCRYPTION_KEYS = ["another key that is long enough to be one of ours"]
 
@@ -547,15 +570,17 @@ def test_secrets_that_cant_be_read_have_to_be_given_again(
 
     assert (tried["ok"], tried["problem"]) == (False, "secret_unreadable")
     assert (half.status, half.json["problem"]) == (422, "secret_unreadable")
-    assert (whole.status, shelf.asked[-1]) == (200, CalendarAccess(WORK, "ada", "new"))
+    assert (whole.status, fake_caldav.asked[-1]) == (200, CalendarAccess(WORK, "ada", "new"))
 
 
-def test_which_one_is_primary_can_be_changed(tenant: Tenant, shelf: Shelf, feeds: Shelf) -> None:
+def test_primary_calendar_can_be_changed(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    first = connect(tenant, resource, shelf.put(WORK)).data["id"]
-    second = connect(tenant, resource, shelf.put(HOME)).data["id"]
+    first = connect(tenant, resource, fake_caldav.put(WORK)).data["id"]
+    second = connect(tenant, resource, fake_caldav.put(HOME)).data["id"]
     feed = subscribe(tenant, resource, feeds.put(FEED)).data["id"]
-    asked = len(shelf.asked)
+    asked = len(fake_caldav.asked)
 
     answers = [
         tenant.put(f"/calendars/{one}", {"provider_primary": is_primary})
@@ -567,15 +592,15 @@ def test_which_one_is_primary_can_be_changed(tenant: Tenant, shelf: Shelf, feeds
     assert answers[1].json["problem"] == "no_write_access"
     assert not Calendar.objects.filter(provider_primary=True).exists()
     assert tenant.get(f"/calendars/{first}").data["provider_primary"] is False
-    assert len(shelf.asked) == asked
+    assert len(fake_caldav.asked) == asked
 
 
 @pytest.mark.parametrize(
     "given",
     [{"address": WORK}, {"username": "ada"}, {"password": "x"}, {"provider_primary": True}],
 )
-def test_a_calendar_of_its_own_is_not_reached(
-    tenant: Tenant, shelf: Shelf, given: dict[str, Any]
+def test_connection_fields_of_a_service_calendar_are_refused(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, given: dict[str, Any]
 ) -> None:
     calendar = tenant.post_resource()["calendars"][0]
 
@@ -587,8 +612,8 @@ def test_a_calendar_of_its_own_is_not_reached(
 
 
 # --- Test, sync -----------------------------------------------------------------------------------
-def test_a_try_that_goes_well_changes_nothing(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
+def test_successful_test_changes_nothing(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
     stop(calendar)
     path = f"/calendars/{calendar['id']}"
     before = tenant.get(path).data
@@ -604,13 +629,15 @@ def test_a_try_that_goes_well_changes_nothing(tenant: Tenant, shelf: Shelf) -> N
     }
     assert (answer.status, answer.json) == (200, {"data": expected})
     assert tenant.get(path).data == before
-    assert shelf.asked[-1] == CalendarAccess(WORK, "ada", "correct horse")
+    assert fake_caldav.asked[-1] == CalendarAccess(WORK, "ada", "correct horse")
 
 
 @pytest.mark.parametrize("code", sorted(FINAL_ERRORS | {"unreachable"}))
-def test_a_try_that_fails_says_why(tenant: Tenant, shelf: Shelf, code: str) -> None:
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
-    shelf.calendars[WORK] = ProviderError(code)
+def test_failed_test_shows_the_problem(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, code: str
+) -> None:
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
+    fake_caldav.calendars[WORK] = ProviderError(code)
 
     answer = tenant.post(f"/calendars/{calendar['id']}/test")
 
@@ -622,18 +649,18 @@ def test_a_try_that_fails_says_why(tenant: Tenant, shelf: Shelf, code: str) -> N
     )
 
 
-def test_write_access_that_was_lost_is_said(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
-    shelf.put(WORK, may_write=False)
+def test_test_reports_lost_write_access(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
+    fake_caldav.put(WORK, may_write=False)
 
     tried = tenant.post(f"/calendars/{calendar['id']}/test").data
 
     assert (tried["ok"], tried["problem"], tried["access"]) == (False, "no_write_access", "reader")
 
 
-def test_looking_now_puts_it_in_line(tenant: Tenant, shelf: Shelf) -> None:
+def test_sync_makes_the_calendar_due(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     stop(calendar)
 
     answer = tenant.post(f"/calendars/{calendar['id']}/sync")
@@ -646,9 +673,9 @@ def test_looking_now_puts_it_in_line(tenant: Tenant, shelf: Shelf) -> None:
     assert Connection.objects.get().next_at == NOW
 
 
-def test_a_look_that_is_under_way_goes_on(tenant: Tenant, shelf: Shelf) -> None:
+def test_sync_request_keeps_a_running_sync(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     ends, token = at("2026-11-20 09:31"), uuid.uuid4()
     Connection.objects.update(next_at=ends, lease_token=token, done=100, total=5000)
 
@@ -660,9 +687,11 @@ def test_a_look_that_is_under_way_goes_on(tenant: Tenant, shelf: Shelf) -> None:
     assert (kept.next_at, kept.lease_token) == (ends, token)
 
 
-def test_how_many_objects_can_not_be_read(tenant: Tenant, shelf: Shelf, clock: Any) -> None:
+def test_count_of_unreadable_objects(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
+) -> None:
     resource = tenant.post_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     Connection.objects.update(unread=3)
 
     listed = {one["id"]: one for one in tenant.get("/calendars").data}
@@ -673,11 +702,11 @@ def test_how_many_objects_can_not_be_read(tenant: Tenant, shelf: Shelf, clock: A
 
 
 # --- Let go ---------------------------------------------------------------------------------------
-def test_a_calendar_that_is_let_go_keeps_its_bookings(
-    tenant: Tenant, shelf: Shelf, clock: Any
+def test_disconnected_calendar_keeps_its_bookings(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
 ) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK, invites=True)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK, invites=True)).data
     make_read(calendar["id"])
     booking = tenant.book(calendar_id=calendar["id"], **SPAN).data
     booked = Event.objects.get(bookings=booking["id"])
@@ -705,11 +734,11 @@ def test_a_calendar_that_is_let_go_keeps_its_bookings(
     assert connect(tenant, resource).status == 201
 
 
-def test_a_removed_one_takes_its_secrets_and_what_was_read_with_it(
-    tenant: Tenant, shelf: Shelf
+def test_delete_removes_secrets_and_synced_events(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
 ) -> None:
     resource = tenant.make_resource()
-    calendar = connect(tenant, resource, shelf.put(WORK)).data
+    calendar = connect(tenant, resource, fake_caldav.put(WORK)).data
     make_read(calendar["id"], busy=True)
     tenant.post(f"/calendars/{calendar['id']}/feed")
     booking = tenant.book(calendar_id=calendar["id"], **SPAN).data
@@ -733,9 +762,11 @@ def test_a_removed_one_takes_its_secrets_and_what_was_read_with_it(
     assert connect(tenant, resource).data["provider_primary"] is True
 
 
-def test_a_resource_keeps_a_calendar_of_its_own(tenant: Tenant, shelf: Shelf) -> None:
+def test_last_service_calendar_cannot_be_deleted(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    connected = connect(tenant, resource, shelf.put(WORK)).data["id"]
+    connected = connect(tenant, resource, fake_caldav.put(WORK)).data["id"]
 
     own = tenant.delete(f"/calendars/{resource['calendars'][0]['id']}")
     other = tenant.delete(f"/calendars/{connected}")
@@ -744,8 +775,8 @@ def test_a_resource_keeps_a_calendar_of_its_own(tenant: Tenant, shelf: Shelf) ->
 
 
 # --- What stands in them --------------------------------------------------------------------------
-def test_events_are_changed_where_they_are_kept(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data["id"]
+def test_synced_events_are_read_only(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data["id"]
     event = make_read(calendar, uid="over-there@example.com")
     path = f"/events/{event.id}"
 
@@ -767,11 +798,11 @@ def test_events_are_changed_where_they_are_kept(tenant: Tenant, shelf: Shelf) ->
     assert tenant.get(path).data == shown
 
 
-def test_bookings_go_into_a_connected_calendar_that_is_named_and_can_be_written_to(
-    tenant: Tenant, shelf: Shelf, feeds: Shelf
+def test_booking_into_a_named_connected_calendar(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
 ) -> None:
     resource = tenant.make_resource()
-    work = connect(tenant, resource, shelf.put(WORK)).data["id"]
+    work = connect(tenant, resource, fake_caldav.put(WORK)).data["id"]
     feed = subscribe(tenant, resource, feeds.put(FEED)).data["id"]
 
     written = tenant.book(calendar_id=work, **SPAN)
@@ -782,14 +813,14 @@ def test_bookings_go_into_a_connected_calendar_that_is_named_and_can_be_written_
     assert (refused.status, refused.json["errors"]) == (422, {"calendar_id": [text]})
 
 
-def test_bookings_without_a_calendar_go_into_the_first_own_one(
-    tenant: Tenant, shelf: Shelf, clock: Any
+def test_bookings_default_to_the_first_service_calendar(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, clock: Any
 ) -> None:
     ada, bob = tenant.make_resource("Ada"), tenant.make_resource("Bob")
     own = {}
     for resource in (ada, bob):
         clock.shift(1)
-        connect(tenant, resource, shelf.put(f"{WORK}{resource['id']}"))
+        connect(tenant, resource, fake_caldav.put(f"{WORK}{resource['id']}"))
         clock.shift(1)
         body = {"name": "Own", "resource_id": resource["id"]}
         own[resource["id"]] = tenant.post("/calendars", body).data["id"]
@@ -806,12 +837,14 @@ def test_bookings_without_a_calendar_go_into_the_first_own_one(
     assert Event.objects.count() == 3
 
 
-def test_listings_show_them_without_a_query_for_each(tenant: Tenant, shelf: Shelf) -> None:
+def test_query_count_of_listings_is_constant(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     paths = ("/calendars", "/resources?include=calendars", "/bookings?include=calendar")
     counts: list[list[int]] = []
     for number, name in enumerate("ABC"):
         resource = tenant.make_resource(name)
-        calendar = connect(tenant, resource, shelf.put(f"{WORK}{name}")).data["id"]
+        calendar = connect(tenant, resource, fake_caldav.put(f"{WORK}{name}")).data["id"]
         tenant.book(calendar_id=calendar, **SPAN)
         if number != 1:
             counts.append([queries_of(tenant, path, number + 1) for path in paths])

@@ -23,7 +23,7 @@ def body(resource: Any, access: CalendarAccess, **given: Any) -> dict[str, Any]:
 
 
 # --- CalDAV ---------------------------------------------------------------------------------------
-def test_a_server_is_enough(tenant: Tenant, server: CalendarServer) -> None:
+def test_server_url_is_enough_to_connect(tenant: Tenant, server: CalendarServer) -> None:
     resource, collection = tenant.make_resource(), server.make_calendar()
     access = collection.access._replace(address=server.url)
 
@@ -40,7 +40,7 @@ def test_a_server_is_enough(tenant: Tenant, server: CalendarServer) -> None:
     assert (tried["ok"], tried["access"], tried["problem"]) == (True, "writer", None)
 
 
-def test_what_is_wrong_is_said_in_a_sentence(tenant: Tenant, radicale: CalendarServer) -> None:
+def test_connect_errors_are_sentences(tenant: Tenant, radicale: CalendarServer) -> None:
     resource, collection = tenant.make_resource(), radicale.make_calendar()
     access = collection.access
     radicale.make_calendar(collection.user, "work")
@@ -65,7 +65,7 @@ def test_what_is_wrong_is_said_in_a_sentence(tenant: Tenant, radicale: CalendarS
     assert not Connection.objects.exists()
 
 
-def test_who_may_only_read_is_not_written_for(tenant: Tenant, radicale: CalendarServer) -> None:
+def test_read_only_calendar_cannot_be_primary(tenant: Tenant, radicale: CalendarServer) -> None:
     resource, collection = tenant.make_resource(), radicale.make_calendar()
     access = CalendarAccess(collection.url, READER, PASSWORD)
 
@@ -98,7 +98,7 @@ class Mirror:
 
 
 @pytest.mark.usefixtures("clock")
-def test_our_own_feed_is_read_by_our_own_reader(tenant: Tenant, fake: Front) -> None:
+def test_published_feed_can_be_subscribed(tenant: Tenant, fake: Front) -> None:
     ada, bob = tenant.make_resource("Ada", BERLIN), tenant.make_resource("Bob", BERLIN)
     calendar = ada["calendars"][0]["id"]
     booking = tenant.book(calendar_id=calendar, what="Check-up; a, b", **SPAN).data["id"]

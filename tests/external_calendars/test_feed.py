@@ -47,7 +47,7 @@ def entries(path: str) -> dict[str, icalendar.Event]:
 
 
 # --- Its address ----------------------------------------------------------------------------------
-def test_an_address_that_is_shown_once(tenant: Tenant) -> None:
+def test_create_shows_the_address_once(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
 
     answer = tenant.post(f"/calendars/{calendar}/feed")
@@ -60,7 +60,7 @@ def test_an_address_that_is_shown_once(tenant: Tenant) -> None:
     assert Feed.objects.get().token_hash == digest_secret(token)
 
 
-def test_a_new_address_ends_the_one_before(tenant: Tenant) -> None:
+def test_new_address_ends_the_old_one(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
 
     first, second = make_feed(tenant, calendar), make_feed(tenant, calendar)
@@ -68,7 +68,7 @@ def test_a_new_address_ends_the_one_before(tenant: Tenant) -> None:
     assert [fetch(path).status for path in (first, second)] == [404, 200]
 
 
-def test_an_address_that_is_taken_away(tenant: Tenant) -> None:
+def test_delete_ends_the_address(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     path = make_feed(tenant, calendar)
 
@@ -82,7 +82,7 @@ def test_an_address_that_is_taken_away(tenant: Tenant) -> None:
     assert fetch(path).status == 404
 
 
-def test_an_answer_with_a_token_is_not_kept(tenant: Tenant) -> None:
+def test_idempotency_key_is_refused(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
 
     answer = tenant.post(f"/calendars/{calendar}/feed", **{"Idempotency-Key": "once"})
@@ -90,7 +90,7 @@ def test_an_answer_with_a_token_is_not_kept(tenant: Tenant) -> None:
     assert (answer.status, list(answer.json["errors"])) == (422, ["Idempotency-Key"])
 
 
-def test_whatever_is_wrong_looks_the_same(
+def test_wrong_addresses_get_equal_responses(
     tenant: Tenant, make_tenant: Callable[..., Tenant], clock: Any
 ) -> None:
     resource, other = tenant.make_resource(), tenant.make_resource("B")
@@ -123,7 +123,7 @@ def test_whatever_is_wrong_looks_the_same(
     assert fetch(f"/calendars/{calendar}/feed.ics?token={token}").status == 200
 
 
-def test_other_queries_are_refused(tenant: Tenant) -> None:
+def test_unknown_query_parameters_are_refused(tenant: Tenant) -> None:
     path = make_feed(tenant, tenant.make_resource()["calendars"][0]["id"])
 
     answers = [fetch(f"{path}&{query}") for query in ("zone=UTC", "token=x")]
@@ -134,9 +134,7 @@ def test_other_queries_are_refused(tenant: Tenant) -> None:
     ]
 
 
-def test_an_address_that_asks_too_often_has_to_wait(
-    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_address_is_rate_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     path = make_feed(tenant, tenant.make_resource()["calendars"][0]["id"])
     monkeypatch.setattr(authentication, "request_rates", RateWindow(2))
 
@@ -148,7 +146,7 @@ def test_an_address_that_asks_too_often_has_to_wait(
 
 
 # --- What stands in it ----------------------------------------------------------------------------
-def test_a_whole_feed(tenant: Tenant, settings: Any) -> None:
+def test_whole_feed(tenant: Tenant, settings: Any) -> None:
     settings.PUBLIC_URL = "https://booking.example.com"
     resource = tenant.make_resource(timezone=BERLIN)
     calendar = resource["calendars"][0]["id"]
@@ -230,7 +228,7 @@ def test_each_kind_of_event(tenant: Tenant, clock: Any) -> None:
 
 
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer", "decline"])
-def test_what_is_called_off_is_left_out(tenant: Tenant, action: str) -> None:
+def test_cancelled_bookings_are_not_in_the_feed(tenant: Tenant, action: str) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     booked = {"graph": "confirm_decline", "calendar_id": calendar}
     booking = tenant.book(what="Off", **booked, **SPAN).data["id"]
@@ -244,7 +242,7 @@ def test_what_is_called_off_is_left_out(tenant: Tenant, action: str) -> None:
     assert (before, entries(path).keys()) == ({"Off", "On"}, {"On"})
 
 
-def test_a_booking_of_several_stands_in_the_feed_of_each(tenant: Tenant) -> None:
+def test_mutual_booking_is_in_the_feed_of_each_resource(tenant: Tenant) -> None:
     ada, bob = tenant.make_resource("Ada"), tenant.make_resource("Bob")
     project = tenant.make_project(ada["id"], bob["id"], availability={"mode": "mutual"})
     booking = tenant.book(
@@ -259,7 +257,7 @@ def test_a_booking_of_several_stands_in_the_feed_of_each(tenant: Tenant) -> None
     assert (before, after) == ([1, 1], [0, 0])
 
 
-def test_a_month_back_and_four_hundred_days_ahead(tenant: Tenant) -> None:
+def test_window_of_the_feed(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     midnight = datetime(2026, 11, 20, tzinfo=UTC)
     first, last = midnight - timedelta(days=31), midnight + timedelta(days=400)
@@ -274,7 +272,7 @@ def test_a_month_back_and_four_hundred_days_ahead(tenant: Tenant) -> None:
     assert list(entries(make_feed(tenant, calendar))) == ["Earliest", "Latest"]
 
 
-def test_so_many_events_and_no_more(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_number_of_events_is_limited(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     for hour in range(4):
         day = f"2026-11-23T{hour:02}:00:00Z", f"2026-11-23T{hour:02}:30:00Z"
@@ -295,7 +293,7 @@ def titles_and_texts(path: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_a_feed_shows_no_customer_unless_asked(tenant: Tenant) -> None:
+def test_customers_are_shown_only_with_details(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     given = {"calendar_id": calendar, "what": "Check-up", "description": "Bring your card."}
     tenant.book(customer=ZOE, **given, **SPAN)
@@ -335,7 +333,7 @@ def test_customers_of_groups_and_of_companions_are_shown(tenant: Tenant) -> None
     assert theirs == [("Both: Zoe Baker", contact)]
 
 
-def test_a_feed_with_customers_has_a_tag_of_their_data(tenant: Tenant) -> None:
+def test_etag_depends_on_shown_customers(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     booking = tenant.book(calendar_id=calendar, customer=ZOE, **SPAN).data
     path = make_feed(tenant, calendar, details=True)
@@ -375,7 +373,7 @@ def test_details_are_true_or_false(tenant: Tenant, details: Any) -> None:
 
 
 # --- Asked again ----------------------------------------------------------------------------------
-def test_nothing_is_sent_again_that_is_known(tenant: Tenant, clock: Any) -> None:
+def test_unchanged_feed_is_304(tenant: Tenant, clock: Any) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     tenant.make_event(calendar, SPAN["start"], SPAN["end"])
     path = make_feed(tenant, calendar)
@@ -394,7 +392,7 @@ def test_nothing_is_sent_again_that_is_known(tenant: Tenant, clock: Any) -> None
     assert (other.status, other.content) == (200, first.content)
 
 
-def test_every_change_has_a_tag_of_its_own(tenant: Tenant, clock: Any) -> None:
+def test_every_change_changes_the_etag(tenant: Tenant, clock: Any) -> None:
     resource = tenant.make_resource()
     calendar = resource["calendars"][0]["id"]
     path = make_feed(tenant, calendar)
@@ -425,7 +423,7 @@ def test_every_change_has_a_tag_of_its_own(tenant: Tenant, clock: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "value"), [("LINE", 60), ("REFRESH", "PT1H"), ("PRODUCT", "Other"), ("ESCAPES", {})]
 )
-def test_another_way_of_writing_has_another_tag(
+def test_other_format_version_changes_the_etag(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch, name: str, value: Any
 ) -> None:
     """A newer service may write the same events otherwise."""
@@ -438,7 +436,7 @@ def test_another_way_of_writing_has_another_tag(
     assert fetch(path).headers["ETag"] != before.headers["ETag"]
 
 
-def test_head_tells_the_same_without_the_calendar(tenant: Tenant) -> None:
+def test_head_has_headers_without_body(tenant: Tenant) -> None:
     calendar = tenant.make_resource()["calendars"][0]["id"]
     tenant.make_event(calendar, SPAN["start"], SPAN["end"])
     path = make_feed(tenant, calendar)
@@ -450,7 +448,7 @@ def test_head_tells_the_same_without_the_calendar(tenant: Tenant) -> None:
         assert head.headers[name] == whole.headers[name]
 
 
-def test_a_feed_takes_as_many_queries_as_it_takes(tenant: Tenant) -> None:
+def test_query_count_is_constant(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     calendar = Calendar.objects.get(id=resource["calendars"][0]["id"])
     path = make_feed(tenant, str(calendar.id))
@@ -474,7 +472,7 @@ def test_a_feed_takes_as_many_queries_as_it_takes(tenant: Tenant) -> None:
     assert counts == [3, 3]
 
 
-def test_a_removed_calendar_has_no_feed_left(tenant: Tenant) -> None:
+def test_deleted_calendar_has_no_feed(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     body = {"name": "Second", "resource_id": resource["id"]}
     calendar = tenant.post("/calendars", body).data

@@ -114,7 +114,9 @@ def connect(resource: Any, address: str = "https://a.example.com/", **given: Any
     return calendar
 
 
-def says(provider: FakeProvider, *texts: str, address: str = "https://a.example.com/") -> None:
+def set_events(
+    provider: FakeProvider, *texts: str, address: str = "https://a.example.com/"
+) -> None:
     provider.answers[address] = lambda: texts
 
 
@@ -124,10 +126,10 @@ def ask(*resources: Any, when: TimeSpan = NINE, **given: Any) -> dict[str, list[
 
 
 # --- What they say --------------------------------------------------------------------------------
-def test_what_stands_there_right_now(tenant: Tenant, provider: FakeProvider) -> None:
+def test_busy_events_at_the_provider(tenant: Tenant, provider: FakeProvider) -> None:
     ada = tenant.make_resource("Ada")
     connect(ada)
-    says(provider, entry("0800", "0930"), entry("1100", "1200", uid="two"))
+    set_events(provider, entry("0800", "0930"), entry("1100", "1200", uid="two"))
 
     assert ask(ada) == {ada["id"]: [span("08:00", "09:30")]}
     window = at(f"{MONDAY} 09:00"), at(f"{MONDAY} 10:00")
@@ -146,19 +148,19 @@ def test_what_stands_there_right_now(tenant: Tenant, provider: FakeProvider) -> 
     ],
     ids=["transparent", "cancelled", "after", "before", "declined"],
 )
-def test_what_takes_no_time(tenant: Tenant, provider: FakeProvider, text: str) -> None:
+def test_events_that_do_not_block(tenant: Tenant, provider: FakeProvider, text: str) -> None:
     ada = tenant.make_resource("Ada", email="ada@example.com")
     connect(ada)
-    says(provider, text)
+    set_events(provider, text)
 
     assert ask(ada) == {}
 
 
-def test_what_repeats_and_what_has_no_zone(tenant: Tenant, provider: FakeProvider) -> None:
+def test_recurring_and_floating_events(tenant: Tenant, provider: FakeProvider) -> None:
     """Floating times are read on the resource's clock."""
     ada = tenant.make_resource("Ada", BERLIN)
     connect(ada)
-    says(
+    set_events(
         provider,
         calendar_text(
             "DTSTART:20261116T100000", "DTEND:20261116T103000", "RRULE:FREQ=WEEKLY;COUNT=3"
@@ -168,24 +170,24 @@ def test_what_repeats_and_what_has_no_zone(tenant: Tenant, provider: FakeProvide
     assert ask(ada) == {ada["id"]: [span("09:00", "09:30")]}
 
 
-def test_whole_days_may_be_left_aside(tenant: Tenant, provider: FakeProvider) -> None:
+def test_all_day_events_can_be_ignored(tenant: Tenant, provider: FakeProvider) -> None:
     ada = tenant.make_resource("Ada")
     connect(ada)
-    says(provider, calendar_text("DTSTART;VALUE=DATE:20261123", "DTEND;VALUE=DATE:20261124"))
+    set_events(provider, calendar_text("DTSTART;VALUE=DATE:20261123", "DTEND;VALUE=DATE:20261124"))
 
     midnight = NINE.start - 9 * 3600
     assert ask(ada) == {ada["id"]: [TimeSpan(midnight, midnight + 86_400)]}
     assert ask(ada, ignore_all_day=True) == {}
 
 
-def test_our_own_copies_are_left_out(tenant: Tenant, provider: FakeProvider) -> None:
+def test_mirrored_events_are_ignored(tenant: Tenant, provider: FakeProvider) -> None:
     """Of a cancelled booking too, which is not deleted there yet; the same UID elsewhere counts."""
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     mine, other = connect(ada), connect(bob, "https://b.example.com/")
     event = tenant.make_event(ada["calendars"][0]["id"], f"{MONDAY}T09:00:00Z", f"{MONDAY}T10:00Z")
     WrittenEvent.objects.create(event_id=UUID(event["id"]), calendar=mine, uid="one")
-    says(provider, entry("0900", "1000"))
-    says(provider, entry("0900", "1000"), address="https://b.example.com/")
+    set_events(provider, entry("0900", "1000"))
+    set_events(provider, entry("0900", "1000"), address="https://b.example.com/")
 
     assert ask(ada, bob) == {bob["id"]: [NINE]}
     assert next_of(mine) > timezone.now()
@@ -193,13 +195,13 @@ def test_our_own_copies_are_left_out(tenant: Tenant, provider: FakeProvider) -> 
 
 
 # --- Who is asked ---------------------------------------------------------------------------------
-def test_each_resource_by_each_of_its_calendars(tenant: Tenant, provider: FakeProvider) -> None:
+def test_all_calendars_of_each_resource_are_queried(tenant: Tenant, provider: FakeProvider) -> None:
     ada, bob, cleo = (tenant.make_resource(name) for name in ("Ada", "Bob", "Cleo"))
     for number, resource in enumerate((ada, ada, bob, cleo)):
         connect(resource, f"https://{number}.example.com/")
-    says(provider, entry("0900", "0915"), address="https://0.example.com/")
-    says(provider, entry("0930", "0945"), address="https://1.example.com/")
-    says(provider, address="https://2.example.com/")
+    set_events(provider, entry("0900", "0915"), address="https://0.example.com/")
+    set_events(provider, entry("0930", "0945"), address="https://1.example.com/")
+    set_events(provider, address="https://2.example.com/")
 
     found = ask(ada, bob)
 
@@ -220,14 +222,16 @@ def test_each_resource_by_each_of_its_calendars(tenant: Tenant, provider: FakePr
     ],
     ids=["waits for a person", "disconnected", "unknown provider"],
 )
-def test_who_is_not_asked(tenant: Tenant, provider: FakeProvider, given: dict[str, Any]) -> None:
+def test_calendars_that_are_not_queried(
+    tenant: Tenant, provider: FakeProvider, given: dict[str, Any]
+) -> None:
     ada = tenant.make_resource("Ada")
     connect(ada, **given)
 
     assert (ask(ada), provider.asked) == ({}, [])
 
 
-def test_feeds_are_not_asked(
+def test_feeds_are_not_queried(
     tenant: Tenant, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = tenant.make_resource("Ada")
@@ -237,19 +241,19 @@ def test_feeds_are_not_asked(
     assert (ask(ada), provider.asked) == ({}, [])
 
 
-def test_one_whose_password_cant_be_read_is_passed_over(
+def test_calendar_with_unreadable_password_is_skipped(
     tenant: Tenant, provider: FakeProvider
 ) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
     broken = connect(ada)
     connect(bob, "https://b.example.com/")
     Connection.objects.filter(calendar=broken).update(password="nonsense")
-    says(provider, entry("0900", "1000"), address="https://b.example.com/")
+    set_events(provider, entry("0900", "1000"), address="https://b.example.com/")
 
     assert ask(ada, bob) == {bob["id"]: [NINE]}
 
 
-def test_the_queries_do_not_grow(
+def test_query_count_is_constant(
     tenant: Tenant, provider: FakeProvider, django_assert_num_queries: Any
 ) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
@@ -257,7 +261,7 @@ def test_the_queries_do_not_grow(
     for number in range(1, 10):
         connect(bob, f"https://{number}.example.com/")
     for number in range(10):
-        says(provider, entry("0900", "1000"), address=f"https://{number}.example.com/")
+        set_events(provider, entry("0900", "1000"), address=f"https://{number}.example.com/")
 
     for resource in (ada, bob):
         with django_assert_num_queries(4):
@@ -282,7 +286,7 @@ def raises(error: Exception) -> Callable[[], Sequence[str]]:
     ],
     ids=["away", "500", "a bug", "garbage"],
 )
-def test_one_that_fails_is_not_known(
+def test_failing_calendar_is_skipped_and_paused(
     tenant: Tenant, provider: FakeProvider, answer: Callable[[], Sequence[str]]
 ) -> None:
     """The others count, and it is not asked again at once."""
@@ -290,7 +294,7 @@ def test_one_that_fails_is_not_known(
     connect(ada)
     connect(bob, "https://b.example.com/")
     provider.answers["https://a.example.com/"] = answer
-    says(provider, entry("0900", "1000"), address="https://b.example.com/")
+    set_events(provider, entry("0900", "1000"), address="https://b.example.com/")
 
     found = [ask(ada, bob), ask(ada, bob)]
 
@@ -299,7 +303,7 @@ def test_one_that_fails_is_not_known(
     assert (asked.count("https://a.example.com/"), asked.count("https://b.example.com/")) == (1, 2)
 
 
-def test_after_a_while_it_is_asked_again(
+def test_failing_calendar_is_retried_after_the_pause(
     tenant: Tenant, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = tenant.make_resource("Ada")
@@ -307,12 +311,12 @@ def test_after_a_while_it_is_asked_again(
     provider.answers["https://a.example.com/"] = raises(ProviderError("unreachable"))
     monkeypatch.setattr(live_provider_freebusy, "PAUSE", 0.0)
     ask(ada)
-    says(provider, entry("0900", "1000"))
+    set_events(provider, entry("0900", "1000"))
 
     assert ask(ada) == {ada["id"]: [NINE]}
 
 
-def test_one_that_hangs_is_left_behind(
+def test_hanging_calendar_is_skipped(
     tenant: Tenant,
     provider: FakeProvider,
     monkeypatch: pytest.MonkeyPatch,
@@ -329,13 +333,13 @@ def test_one_that_hangs_is_left_behind(
         return [entry("0900", "1000")]
 
     provider.answers["https://a.example.com/"] = hang
-    says(provider, entry("0900", "1000"), address="https://b.example.com/")
+    set_events(provider, entry("0900", "1000"), address="https://b.example.com/")
 
     assert ask(ada, bob) == {bob["id"]: [NINE]}
     assert not release.is_set()
 
 
-def test_more_than_can_be_asked_at_once_wait_their_turn(
+def test_concurrent_queries_are_limited(
     tenant: Tenant, provider: FakeProvider, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ada = tenant.make_resource("Ada")
@@ -365,7 +369,7 @@ def next_of(calendar: Calendar) -> datetime | None:
     return Connection.objects.get(calendar=calendar).next_at
 
 
-def test_a_calendar_with_news_is_looked_at_at_once(
+def test_calendar_with_unknown_events_is_synced_now(
     tenant: Tenant,
     provider: FakeProvider,
     monkeypatch: pytest.MonkeyPatch,
@@ -375,7 +379,7 @@ def test_a_calendar_with_news_is_looked_at_at_once(
     monkeypatch.setattr(wake_up_thread, "enqueue", woken.extend)
     ada = tenant.make_resource("Ada")
     calendar = connect(ada)
-    says(provider, entry("0900", "1000"))
+    set_events(provider, entry("0900", "1000"))
 
     with django_capture_on_commit_callbacks(execute=True):
         ask(ada)
@@ -384,7 +388,9 @@ def test_a_calendar_with_news_is_looked_at_at_once(
     assert woken == [SYNC_WAKEUP]
 
 
-def test_one_without_news_keeps_its_turn(tenant: Tenant, provider: FakeProvider) -> None:
+def test_calendar_without_changes_keeps_its_next_sync(
+    tenant: Tenant, provider: FakeProvider
+) -> None:
     ada = tenant.make_resource("Ada")
     calendar = connect(ada)
     turn = next_of(calendar)
@@ -397,19 +403,17 @@ def test_one_without_news_keeps_its_turn(tenant: Tenant, provider: FakeProvider)
         what="Known",
         provider_id="one",
     )
-    says(provider, entry("0900", "1000"))
+    set_events(provider, entry("0900", "1000"))
 
     assert ask(ada) == {ada["id"]: [NINE]}
     assert next_of(calendar) == turn
 
 
-def test_one_that_is_looked_at_just_now_keeps_its_lease(
-    tenant: Tenant, provider: FakeProvider
-) -> None:
+def test_running_sync_keeps_its_lease(tenant: Tenant, provider: FakeProvider) -> None:
     ada = tenant.make_resource("Ada")
     calendar = connect(ada, lease_token=UUID(int=1))
     lease = next_of(calendar)
-    says(provider, entry("0900", "1000"))
+    set_events(provider, entry("0900", "1000"))
 
     ask(ada)
 
@@ -417,11 +421,11 @@ def test_one_that_is_looked_at_just_now_keeps_its_lease(
 
 
 # --- All the way ----------------------------------------------------------------------------------
-def test_it_is_one_of_those_that_are_asked() -> None:
+def test_freebusy_source_is_registered() -> None:
     assert list(live_freebusy.freebusy_sources) == [fetch_calendar_busy]
 
 
-def test_a_booking_is_refused_and_a_late_answer_holds_up_none(
+def test_booking_is_refused_and_late_response_ignored(
     tenant: Tenant,
     provider: FakeProvider,
     monkeypatch: pytest.MonkeyPatch,
@@ -437,7 +441,7 @@ def test_a_booking_is_refused_and_a_late_answer_holds_up_none(
         availability={"mode": "roundrobin_prioritized"},
     )
     monkeypatch.setattr(live_provider_freebusy, "SECONDS", 0.5)
-    says(provider, entry("0900", "0930"))
+    set_events(provider, entry("0900", "0930"))
     provider.answers["https://b.example.com/"] = lambda: [str(release.wait(60))]
     nine = times("09:00", "10:00")
 
@@ -460,7 +464,7 @@ def test_a_booking_is_refused_and_a_late_answer_holds_up_none(
     assert (other.status, other.data["resource"]["name"]) == (201, "Bob")
 
 
-def test_a_real_calendar_is_asked(tenant: Tenant, server: CalendarServer) -> None:
+def test_busy_times_of_a_real_server(tenant: Tenant, server: CalendarServer) -> None:
     """Of all that stands there, once and repeated, what takes the time; and what is gone is gone.
     It is one request each time."""
     ada = tenant.make_resource("Ada", BERLIN)
@@ -497,7 +501,7 @@ def test_a_real_calendar_is_asked(tenant: Tenant, server: CalendarServer) -> Non
     assert [call.method for call in server.front.calls] == ["REPORT"] * 5
 
 
-def test_a_real_server_that_fails_holds_up_no_booking(
+def test_failing_real_server_does_not_stop_a_booking(
     tenant: Tenant, radicale: CalendarServer
 ) -> None:
     ada = tenant.make_resource("Ada")

@@ -30,7 +30,7 @@ call_command("sync_calendars", calendar="{calendar}")
 """
 
 
-def is_question(call: Call) -> bool:
+def is_freebusy_query(call: Call) -> bool:
     return b"calendar-query" in call.body
 
 
@@ -84,7 +84,7 @@ def all_at_once(home: Collection) -> Iterator[threading.Barrier]:
     barrier = threading.Barrier(CLIENTS, timeout=2.5)
 
     def answer(call: Call) -> Answer | None:
-        if not is_question(call):
+        if not is_freebusy_query(call):
             return None
         barrier.wait()
         return Answer(207, FREE)
@@ -95,7 +95,7 @@ def all_at_once(home: Collection) -> Iterator[threading.Barrier]:
 
 
 # --- All were told that it is free ----------------------------------------------------------------
-def test_one_of_those_that_were_told_free_gets_it(
+def test_concurrent_bookings_after_a_free_response_book_once(
     asking_tenant: LiveTenant, home: Collection, all_at_once: threading.Barrier
 ) -> None:
     asked = Asked(asking_tenant, home)
@@ -107,7 +107,7 @@ def test_one_of_those_that_were_told_free_gets_it(
     assert not all_at_once.broken
 
 
-def test_control_without_locks_and_guard_several_get_it(
+def test_control_without_locks_and_guard_several_are_booked(
     asking_tenant: LiveTenant, home: Collection, all_at_once: threading.Barrier, tmp_path: Path
 ) -> None:
     for statement in DROP_GUARD[asking_tenant.is_sqlite]:
@@ -130,12 +130,12 @@ def put_congress(home: Collection) -> None:
     home.put("congress.ics", one(f"DTSTART:{day}T000000Z", "DURATION:P2D", uid="congress"))
 
 
-def after_the_fifth(home: Collection) -> Callable[[Call], Answer | None]:
+def congress_after_five_queries(home: Collection) -> Callable[[Call], Answer | None]:
     """The owner's congress stands there from the sixth question on, and not before."""
     turn, count = threading.Lock(), iter(range(1, 1000))
 
     def answer(call: Call) -> Answer | None:
-        if not is_question(call):
+        if not is_freebusy_query(call):
             return None
         with turn:
             number = next(count)
@@ -146,10 +146,12 @@ def after_the_fifth(home: Collection) -> Callable[[Call], Answer | None]:
     return answer
 
 
-def test_who_asks_after_its_owner_is_refused(asking_tenant: LiveTenant, home: Collection) -> None:
+def test_booking_after_the_owner_became_busy_is_refused(
+    asking_tenant: LiveTenant, home: Collection
+) -> None:
     """An hour for each, so that nothing but the congress is in anybody's way."""
     asked = Asked(asking_tenant, home)
-    home.server.front.answer = after_the_fifth(home)
+    home.server.front.answer = congress_after_five_queries(home)
 
     with home.server.front.counted() as requests:
         outcomes = asked.race(*range(CLIENTS))
@@ -159,9 +161,7 @@ def test_who_asks_after_its_owner_is_refused(asking_tenant: LiveTenant, home: Co
     assert len([line for line in requests if line.startswith("REPORT")]) == CLIENTS
 
 
-def test_control_where_nobody_asks_all_are_booked(
-    asking_tenant: LiveTenant, home: Collection
-) -> None:
+def test_control_without_check_all_are_booked(asking_tenant: LiveTenant, home: Collection) -> None:
     asked = Asked(asking_tenant, home, is_asked=False)
     put_congress(home)
 
@@ -170,7 +170,7 @@ def test_control_where_nobody_asks_all_are_booked(
 
 
 @pytest.mark.parametrize("is_entered", [True, False])
-def test_what_becomes_busy_here_while_it_is_asked(
+def test_local_event_created_during_the_check(
     asking_tenant: LiveTenant, home: Collection, is_entered: bool
 ) -> None:
     """Told "free", when its time was taken here before the answer came; and the control, in which
@@ -179,7 +179,7 @@ def test_what_becomes_busy_here_while_it_is_asked(
     busy = {"calendar_id": asked.own_calendar, "what": "Congress", **hours(10)}
 
     def answer(call: Call) -> Answer | None:
-        if not is_question(call):
+        if not is_freebusy_query(call):
             return None
         if is_entered:
             assert asking_tenant.call("POST", "/events", busy).status == 201

@@ -28,7 +28,7 @@ def age(connection: Connection, seconds: float, problem: str = "", stopped: bool
     )
 
 
-def test_none_is_connected(db: None) -> None:
+def test_health_without_connected_calendars(db: None) -> None:
     assert check_calendars() == (OK, "no calendar is connected", "")
     assert (count_problems(), max_seconds_stale(database_now())) == ({}, 0)
 
@@ -39,7 +39,7 @@ def three(tenant: Tenant) -> list[Connection]:
     return [connect(ada["id"]) for _ in range(3)]
 
 
-def test_all_are_synced(three: list[Connection]) -> None:
+def test_health_with_all_synced(three: list[Connection]) -> None:
     for number, connection in enumerate(three):
         age(connection, number * 100)
 
@@ -48,7 +48,7 @@ def test_all_are_synced(three: list[Connection]) -> None:
     assert count_problems() == {"": 3}
 
 
-def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
+def test_health_with_stale_calendars(three: list[Connection], tenant: Tenant) -> None:
     age(three[0], 10)
     age(three[1], 4 * 3600, "unreachable")
     age(three[2], 9 * 3600, "unauthorized", stopped=True)
@@ -66,7 +66,7 @@ def test_some_are_not(three: list[Connection], tenant: Tenant) -> None:
     assert count_problems() == {"": 1, "unauthorized": 1, "unreachable": 1}
 
 
-def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connection]) -> None:
+def test_first_sync_in_progress_is_no_problem(three: list[Connection]) -> None:
     age(three[0], 10)
 
     found = check_calendars()
@@ -82,7 +82,7 @@ def test_what_is_being_read_for_the_first_time_is_no_fault(three: list[Connectio
         ({"created_at": lambda: database_now() - timedelta(hours=1)}, "not synced"),
     ],
 )
-def test_a_first_sync_that_failed_or_takes_too_long_is_one(
+def test_failed_or_slow_first_sync_is_a_problem(
     three: list[Connection], given: dict[str, Any], causes: str
 ) -> None:
     age(three[0], 10)
@@ -95,7 +95,7 @@ def test_a_first_sync_that_failed_or_takes_too_long_is_one(
     assert (found.level, seen and seen.groups()) == (WARN, ("1", causes))
 
 
-def test_one_that_never_was_counts_from_its_making(three: list[Connection]) -> None:
+def test_never_synced_calendar_is_stale_since_creation(three: list[Connection]) -> None:
     Connection.objects.update(created_at=database_now() - timedelta(hours=2))
 
     assert check_calendars().seen == "3 stale, the oldest for 2.0 h (not synced)"

@@ -52,7 +52,7 @@ def follows(tenant: Tenant) -> None:
     assert answer.data["settings"]["external_edits"] == "follow"
 
 
-def settle(calendar: Calendar, memory: Memory) -> list[str]:
+def sync_and_apply(calendar: Calendar, memory: Memory) -> list[str]:
     """A look, and what comes of it; the requests that were made for it."""
     look(calendar, memory.objects)
     begin = len(memory.calls)
@@ -83,27 +83,27 @@ def last_step(booking: Any) -> tuple[str, str, str, str]:
 
 
 # --- Nothing to do --------------------------------------------------------------------------------
-def test_what_stands_there_as_it_was_written_is_not_asked_for(
+def test_unchanged_event_is_not_fetched(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     written(tenant, ada)
 
-    assert settle(work, memory) == []
+    assert sync_and_apply(work, memory) == []
     assert copies() == [("written", "")]
 
 
-def test_an_alarm_is_no_edit(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_added_alarm_is_no_change(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
     booking = written(tenant, ada)
     text = change(memory.text(path_of(booking)), categories=["Important"])
     etag = memory.set(path_of(booking), text)
 
-    assert settle(work, memory) == [f"fetch {path_of(booking)}"]
-    assert settle(work, memory) == []
+    assert sync_and_apply(work, memory) == [f"fetch {path_of(booking)}"]
+    assert sync_and_apply(work, memory) == []
     assert copies() == [("written", "")]
     assert WrittenEvent.objects.get().etag == etag
 
 
-def test_a_look_from_before_our_own_write_is_none(
+def test_sync_from_before_our_write_is_ignored(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     """The look saw the old event, or none yet: what stands there now decides."""
@@ -120,55 +120,57 @@ def test_a_look_from_before_our_own_write_is_none(
     assert StateChange.objects.filter(source="calendar").count() == 0
 
 
-def test_while_a_write_is_to_come_nothing_is_an_edit(
+def test_edit_is_ignored_while_a_write_is_pending(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     booking = written(tenant, ada)
     move(tenant, booking)
     drag(memory, booking, times(3))
 
-    settle(work, memory)
+    sync_and_apply(work, memory)
     assert when(booking) == span_of(times(2))
     write()
     assert shown(memory.text(path_of(booking)))[1:3] == span_of(times(2))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert copies() == [("written", "")]
     assert when(booking) == span_of(times(2))
 
 
-def test_what_is_over_is_left_alone(
+def test_past_event_is_ignored(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     written(tenant, ada, **times(-3))
     memory.objects.clear()
 
-    assert settle(work, memory) == []
+    assert sync_and_apply(work, memory) == []
     assert copies() == [("written", "")]
 
 
-def test_a_server_that_is_away_is_asked_at_the_next_sync(
+def test_unreachable_server_is_retried_at_the_next_sync(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     booking = written(tenant, ada)
     drag(memory, booking, times(3))
     memory.before = fail_at("fetch", ProviderError("unreachable"))
-    settle(work, memory)
+    sync_and_apply(work, memory)
     assert copies() == [("written", "")]
 
     memory.before = lambda call: None
-    settle(work, memory)
+    sync_and_apply(work, memory)
     assert [state for state, _ in copies()] == ["moved_there"]
 
 
 # --- The app is told ------------------------------------------------------------------------------
-def test_moved_there(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_event_moved_at_the_provider(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
+) -> None:
     """Nothing is written over it until the booking itself changes."""
     booking = written(tenant, ada)
     drag(memory, booking, times(3))
     moved = memory.text(path_of(booking))
 
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     moved_to = format_instant(span_of(times(3))[0])
     reason = f"Moved to {moved_to} in the external calendar. The booking is unchanged."
@@ -176,7 +178,7 @@ def test_moved_there(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -
     row = WrittenEvent.objects.get()
     assert (row.start, row.end) == span_of(times(3))
     assert when(booking) == span_of(times())
-    assert (settle(work, memory), write()) == ([], 0)
+    assert (sync_and_apply(work, memory), write()) == ([], 0)
     assert memory.text(path_of(booking)) == moved
 
     move(tenant, booking)
@@ -185,38 +187,42 @@ def test_moved_there(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -
     assert copies() == [("written", "")]
 
 
-def test_moved_there_and_back(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_event_moved_and_moved_back(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
+) -> None:
     booking = written(tenant, ada)
     drag(memory, booking, times(3))
-    settle(work, memory)
+    sync_and_apply(work, memory)
     drag(memory, booking, times())
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert copies() == [("written", "")]
 
 
-def test_removed_there(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_event_removed_at_the_provider(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
+) -> None:
     booking = written(tenant, ada)
     kept = memory.objects.pop(path_of(booking))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert copies() == [
         ("removed_there", "Removed in the external calendar. The booking is unchanged.")
     ]
-    assert (settle(work, memory), write(), memory.objects) == ([], 0, {})
+    assert (sync_and_apply(work, memory), write(), memory.objects) == ([], 0, {})
     assert last_step(booking)[1] == "confirmed"
 
     memory.objects[path_of(booking)] = kept
-    settle(work, memory)
+    sync_and_apply(work, memory)
     assert copies() == [("written", "")]
 
 
-def test_marked_as_cancelled_there(
+def test_event_cancelled_at_the_provider(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     booking = written(tenant, ada)
     memory.set(path_of(booking), change(memory.text(path_of(booking)), status="CANCELLED"))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert copies() == [
         ("removed_there", "Removed in the external calendar. The booking is unchanged.")
@@ -224,12 +230,12 @@ def test_marked_as_cancelled_there(
 
 
 # --- The booking goes along -----------------------------------------------------------------------
-def test_followed_to_another_time(
+def test_booking_follows_a_moved_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     booking = written(tenant, ada)
     drag(memory, booking, times(3, hours=2))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert when(booking) == span_of(times(3, hours=2))
     assert last_step(booking) == ("reschedule", "confirmed", "Work", "calendar")
@@ -242,12 +248,12 @@ def test_followed_to_another_time(
     begin = len(memory.calls)
     write()
     assert [call.split()[0] for call in memory.calls[begin:]] == ["read"]
-    settle(work, memory)
+    sync_and_apply(work, memory)
     assert StateChange.objects.filter(source="calendar").count() == 1
     assert deliveries()[-1] == ("rescheduled", "delivered", "")
 
 
-def test_other_calendars_are_asked_before_the_transaction_of_a_move_that_is_followed(
+def test_live_check_of_a_followed_move_is_outside_the_transaction(
     tenant: Tenant,
     ada: Any,
     work: Calendar,
@@ -269,13 +275,13 @@ def test_other_calendars_are_asked_before_the_transaction_of_a_move_that_is_foll
 
     monkeypatch.setattr(live_freebusy, "freebusy_sources", [ask])
 
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert in_transaction == [False]
     assert when(booking) == span_of(times(3, hours=2))
 
 
-def test_followed_when_it_is_removed(
+def test_booking_follows_a_removed_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     booking = written(tenant, ada)
@@ -283,7 +289,7 @@ def test_followed_when_it_is_removed(
     seat = seat_in(tenant, group, ANN)
     write()
     memory.objects.clear()
-    settle(work, memory)
+    sync_and_apply(work, memory)
     write()
 
     assert last_step(booking) == ("cancel", "cancelled", "Work", "calendar")
@@ -292,7 +298,7 @@ def test_followed_when_it_is_removed(
     assert {state for state, _ in copies()} == {"removed"}
 
 
-def test_a_companion_leads_its_booking(
+def test_booking_follows_a_companion_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     ben = tenant.make_resource("Ben")
@@ -314,13 +320,13 @@ def test_a_companion_leads_its_booking(
     assert [shown(text)[1:3] for _, text in memory.objects.values()] == [(start, end)] * 2
 
 
-def test_a_time_that_is_taken_is_refused(
+def test_move_to_a_taken_time_is_refused(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     booking = written(tenant, ada)
     written(tenant, ada, **times(3))
     drag(memory, booking, times(3))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     state, reason = copies()[0]
     assert (state, reason.split(", ")[-1].startswith("but the booking can't be moved: ")) == (
@@ -328,7 +334,7 @@ def test_a_time_that_is_taken_is_refused(
         True,
     )
     assert when(booking) == span_of(times())
-    assert settle(work, memory) == []
+    assert sync_and_apply(work, memory) == []
 
 
 @pytest.mark.parametrize(
@@ -356,7 +362,7 @@ def test_a_time_that_is_taken_is_refused(
         ),
     ],
 )
-def test_what_cannot_be_followed(
+def test_changes_that_cannot_be_followed(
     tenant: Tenant,
     ada: Any,
     work: Calendar,
@@ -368,26 +374,28 @@ def test_what_cannot_be_followed(
 ) -> None:
     booking = written(tenant, ada)
     memory.set(path_of(booking), change(memory.text(path_of(booking)), **values))
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert copies() == [(state, reason)]
     assert when(booking) == span_of(times())
-    assert settle(work, memory) == []
+    assert sync_and_apply(work, memory) == []
 
 
-def test_floating_times_are_the_resources(tenant: Tenant, memory: Memory, follows: None) -> None:
+def test_floating_times_are_in_the_zone_of_the_resource(
+    tenant: Tenant, memory: Memory, follows: None
+) -> None:
     berlin = tenant.make_resource(timezone="Europe/Berlin")
     calendar = connect(berlin)
     booking = written(tenant, berlin)
     start = at("2035-07-02 09:00").replace(tzinfo=None)
     text = change(memory.text(path_of(booking)), dtstart=start, dtend=start + timedelta(hours=1))
     memory.set(path_of(booking), text)
-    settle(calendar, memory)
+    sync_and_apply(calendar, memory)
 
     assert when(booking) == (at("2035-07-02 07:00"), at("2035-07-02 08:00"))
 
 
-def test_garbage_there_is_neither_a_move_nor_a_removal(
+def test_unreadable_event_is_ignored(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     booking = written(tenant, ada)
@@ -400,18 +408,18 @@ def test_garbage_there_is_neither_a_move_nor_a_removal(
     assert when(booking) == span_of(times())
 
 
-def test_a_calendar_that_was_emptied_cancels_nothing(
+def test_emptied_calendar_cancels_no_bookings(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     bookings = [written(tenant, ada, **times(day)) for day in range(1, EMPTIED + 1)]
     memory.objects.clear()
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert {last_step(booking)[1] for booking in bookings} == {"confirmed"}
     assert {state for state, _ in copies()} == {"removed_there"}
 
 
-def test_a_completed_booking_is_refused(
+def test_move_of_a_completed_booking_is_refused(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory, follows: None
 ) -> None:
     moved, gone = written(tenant, ada), written(tenant, ada, **times(2))
@@ -419,15 +427,13 @@ def test_a_completed_booking_is_refused(
         act(tenant, booking, "complete")
     drag(memory, moved, times(3))
     del memory.objects[path_of(gone)]
-    settle(work, memory)
+    sync_and_apply(work, memory)
 
     assert [state for state, _ in copies()] == ["refused", "removed_there"]
     assert copies()[1][1] == "Removed in the external calendar. The booking is completed."
 
 
-def test_looking_costs_as_much_for_many(
-    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
-) -> None:
+def test_query_count_is_constant(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
     counts = []
     for day in (1, 20):
         book(tenant, ada, recurrence="FREQ=DAILY;COUNT=5", **times(day))

@@ -103,7 +103,7 @@ def test_organizer_is_an_address_of_the_account(
 
 
 # --- Calendar files -------------------------------------------------------------------------------
-def test_server_that_only_claims_to_invite_leaves_the_file_in_the_mail(
+def test_mail_has_the_file_if_server_does_not_know_its_user(
     tenant: Tenant, xandikos: CalendarServer, mails: MailSink
 ) -> None:
     """It does not know who its user is."""
@@ -119,7 +119,7 @@ def test_server_that_only_claims_to_invite_leaves_the_file_in_the_mail(
     assert entries(mails)["marty@example.com"] == ["REQUEST", "CANCEL"]
 
 
-def test_organizer_that_is_not_the_account_leaves_the_file_in_the_mail(
+def test_mail_has_the_file_if_organizer_is_not_the_account(
     tenant: Tenant, home: Collection, mails: MailSink
 ) -> None:
     resource = make_resource(tenant)
@@ -134,7 +134,7 @@ def test_organizer_that_is_not_the_account_leaves_the_file_in_the_mail(
     assert entries(mails)[ZOE["email"]] == ["REQUEST", "REQUEST"]
 
 
-def test_customer_whom_the_server_invites_gets_no_file(
+def test_mail_has_no_file_if_the_server_invites(
     tenant: Tenant, home: Collection, mails: MailSink
 ) -> None:
     """The first mail has one: nothing is known of the calendar then."""
@@ -153,7 +153,7 @@ def test_customer_whom_the_server_invites_gets_no_file(
     assert len(mails.mails) == 6
 
 
-def test_customer_whom_the_server_refuses_gets_the_file(
+def test_mail_has_the_file_if_the_server_does_not_invite(
     tenant: Tenant, home: Collection, mails: MailSink
 ) -> None:
     resource = make_resource(tenant)
@@ -218,7 +218,7 @@ def test_failed_reading_of_a_written_event_does_not_repeat_the_write(
     assert (connection.last_write_succeeded, connection.last_write_invited) == (True, False)
 
 
-def test_sync_stores_what_the_server_tells_later(tenant: Tenant, home: Collection) -> None:
+def test_sync_stores_later_schedule_status(tenant: Tenant, home: Collection) -> None:
     resource = make_resource(tenant)
     calendar = connected(resource, home)
     booking = book(tenant, resource, customer=ZOE)
@@ -236,7 +236,7 @@ def test_sync_stores_what_the_server_tells_later(tenant: Tenant, home: Collectio
     )
 
 
-def test_erasure_forgets_who_was_invited(tenant: Tenant, home: Collection) -> None:
+def test_erasure_removes_invitations(tenant: Tenant, home: Collection) -> None:
     resource = make_resource(tenant)
     connected(resource, home)
     booking = book(tenant, resource, customer=ZOE)
@@ -292,7 +292,7 @@ def test_schedule_status_of_an_attendee(attendees: str, invitations: dict[str, s
         (["1.2", "3.7", "5.1", ""], "2 of 4 customers: it could not deliver the invitation"),
     ],
 )
-def test_problem_names_who_was_not_invited_and_why(statuses: list[str], problem: str) -> None:
+def test_problem_names_uninvited_guests_and_reason(statuses: list[str], problem: str) -> None:
     found = invitation_problem({f"{at}@x.example": code for at, code in enumerate(statuses)})
 
     assert found == (f"The calendar server did not invite {problem}." if problem else "")

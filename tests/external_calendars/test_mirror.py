@@ -107,7 +107,7 @@ def span_of(given: dict[str, str]) -> tuple[Any, Any]:
 
 
 # --- One booking ----------------------------------------------------------------------------------
-def test_a_booking_its_move_and_its_end(
+def test_write_move_and_remove_a_booking(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada, where="Harbour Street 5", description="Bring your card.")
@@ -158,7 +158,7 @@ def test_a_booking_its_move_and_its_end(
     assert delivery_faults() == []
 
 
-def test_nobody_is_invited(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_event_without_invitations(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
     booking = book(tenant, ada, invite=False)
     write()
 
@@ -182,7 +182,7 @@ def test_a_test_app_invites_its_members_only(make_tenant: Any, memory: Any) -> N
     assert shown(memory.text(path_of(booking))).guests == ["Ann@example.com"]
 
 
-def test_requests_stand_there_when_they_are_confirmed(
+def test_requests_are_written_when_confirmed(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
@@ -200,7 +200,9 @@ def test_requests_stand_there_when_they_are_confirmed(
     assert set(memory.objects) == {path_of(one) for one in (booking, draft, unpaid)}
 
 
-def test_what_is_over_stays(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_completed_booking_stays_written(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     booking = book(tenant, ada)
     write()
     act(tenant, booking, "complete")
@@ -210,7 +212,7 @@ def test_what_is_over_stays(tenant: Tenant, ada: Any, work: Calendar, memory: An
     assert copies() == [("written", "")]
 
 
-def test_what_was_completed_before_it_was_written(
+def test_booking_completed_before_the_write(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)
@@ -220,7 +222,7 @@ def test_what_was_completed_before_it_was_written(
     assert list(memory.objects) == [path_of(booking)]
 
 
-def test_cancelled_before_it_was_written(
+def test_booking_cancelled_before_the_write(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     """The first write finds that nothing is to stand there."""
@@ -233,7 +235,7 @@ def test_cancelled_before_it_was_written(
     assert {state for _, state, _ in deliveries()} == {"delivered"}
 
 
-def test_whole_days(tenant: Tenant, memory: Any) -> None:
+def test_all_day_events(tenant: Tenant, memory: Any) -> None:
     resource = tenant.make_resource(timezone="Europe/Berlin")
     connect(resource)
     booking = book(tenant, resource)
@@ -253,7 +255,7 @@ def test_whole_days(tenant: Tenant, memory: Any) -> None:
 
 
 # --- Which calendar -------------------------------------------------------------------------------
-def test_an_events_own_calendar_comes_first(
+def test_calendar_of_the_event_takes_precedence(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     home = connect(ada, OTHER, is_primary=False)
@@ -264,9 +266,7 @@ def test_an_events_own_calendar_comes_first(
     assert set(memory.objects) == {path_of(booking, "/ada/home/"), path_of(other)}
 
 
-def test_without_one_that_can_be_written_to_nothing_is(
-    tenant: Tenant, ada: Any, memory: Any
-) -> None:
+def test_no_write_without_a_writable_calendar(tenant: Tenant, ada: Any, memory: Any) -> None:
     work = connect(ada, is_primary=False)
     book(tenant, ada)
     Calendar.objects.filter(id=work.id).update(provider_primary=True, provider_access="reader")
@@ -275,7 +275,9 @@ def test_without_one_that_can_be_written_to_nothing_is(
     assert (deliveries(), copies()) == ([], [])
 
 
-def test_a_move_to_another_resource(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_reschedule_to_another_resource(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     ben = tenant.make_resource("Ben", email="ben@example.com")
     connect(ben, "https://dav.example.com/ben/")
     cyd = tenant.make_resource("Cyd")
@@ -297,7 +299,7 @@ def test_a_move_to_another_resource(tenant: Tenant, ada: Any, work: Calendar, me
     assert copies() == [("written", ""), ("removed", "")]
 
 
-def test_a_mutual_booking_stands_with_each(
+def test_mutual_booking_is_written_for_each_resource(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     """The customer is invited once; a server that is away holds up no other."""
@@ -336,9 +338,7 @@ def test_a_mutual_booking_stands_with_each(
     assert memory.objects == {}
 
 
-def test_a_booking_of_three_required_resources_stands_in_three_calendars(
-    tenant: Tenant, memory: Any
-) -> None:
+def test_required_resources_each_have_the_event(tenant: Tenant, memory: Any) -> None:
     """A move that needs another room takes the booking out of one calendar and into another."""
     ids = {}
     for name in ("dentist", "room1", "room2", "xray"):
@@ -359,22 +359,22 @@ def test_a_booking_of_three_required_resources_stands_in_three_calendars(
     assert answer.status == 201, answer.json
     booking = answer.data
     write()
-    first = standing(memory)
+    first = written_events(memory)
     move(tenant, booking)
     write()
-    moved = standing(memory)
+    moved = written_events(memory)
     act(tenant, booking, "cancel")
     write()
 
-    def stands_in(names: tuple[str, ...], day: int) -> dict[str, Any]:
+    def events_in(names: tuple[str, ...], day: int) -> dict[str, Any]:
         return {name: (*span_of(times(day)), "Meeting") for name in names}
 
-    assert first == stands_in(("dentist", "room1", "xray"), 1)
-    assert moved == stands_in(("dentist", "room2", "xray"), 2)
+    assert first == events_in(("dentist", "room1", "xray"), 1)
+    assert moved == events_in(("dentist", "room2", "xray"), 2)
     assert memory.objects == {}
 
 
-def standing(memory: Any) -> dict[str, Any]:
+def written_events(memory: Any) -> dict[str, Any]:
     """Start, end and title of the only object of each folder."""
     found = [(path.split("/")[1], shown(memory.text(path))) for path in memory.objects]
     assert len(dict(found)) == len(found)
@@ -392,7 +392,7 @@ def fail_at(part: str, trouble: BaseException) -> Any:
 
 
 # --- Several at once ------------------------------------------------------------------------------
-def test_seats_are_guests_of_one_event(
+def test_seats_are_guests_of_the_group_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     group = make_group(tenant, ada, **times())
@@ -423,7 +423,9 @@ def test_seats_are_guests_of_one_event(
     ]
 
 
-def test_a_series_is_as_many_events(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_series_is_written_as_single_events(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     book(tenant, ada, recurrence="FREQ=DAILY;COUNT=5")
     write()
 
@@ -434,7 +436,7 @@ def test_a_series_is_as_many_events(tenant: Tenant, ada: Any, work: Calendar, me
     assert starts == [first + timedelta(days=day) for day in range(5)]
 
 
-def test_planning_and_preparing_ask_as_often_for_many(
+def test_query_count_of_planning_and_preparing_is_constant(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     counts = []
@@ -450,7 +452,7 @@ def test_planning_and_preparing_ask_as_often_for_many(
     assert counts[0] == counts[1]
 
 
-def test_one_query_more_where_nothing_is_connected(tenant: Tenant, ada: Any, memory: Any) -> None:
+def test_one_additional_query_without_connections(tenant: Tenant, ada: Any, memory: Any) -> None:
     book(tenant, ada)
     with Queries(connection) as queries:
         book(tenant, ada, **times(2))
@@ -463,7 +465,7 @@ def test_one_query_more_where_nothing_is_connected(tenant: Tenant, ada: Any, mem
 
 
 # --- What others did there ------------------------------------------------------------------------
-def test_what_others_added_survives_a_move(
+def test_reschedule_keeps_properties_of_other_clients(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)
@@ -481,7 +483,7 @@ def test_what_others_added_survives_a_move(
     assert "PARTSTAT=ACCEPTED" in text.replace("\r\n ", "")
 
 
-def test_what_stands_there_already_is_not_written_again(
+def test_unchanged_event_is_not_written_again(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     book(tenant, ada)
@@ -495,19 +497,21 @@ def test_what_stands_there_already_is_not_written_again(
     assert [call.split()[0] for call in memory.calls] == ["read"]
 
 
-def test_somebody_is_quicker(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_concurrent_change_is_read_and_retried(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     """Between our look and our write: look again, a few times, then later."""
     booking = book(tenant, ada)
     write()
     path = path_of(booking)
     rounds: list[str] = []
 
-    def meddle(call: str) -> None:
+    def change_concurrently(call: str) -> None:
         if call.startswith("put") and len(rounds) < most:
             rounds.append(call)
             memory.set(path, change(memory.text(path), categories=[f"Round {len(rounds)}"]))
 
-    memory.before, most = meddle, 2
+    memory.before, most = change_concurrently, 2
     move(tenant, booking)
     write()
     assert "CATEGORIES:Round 2" in memory.text(path)
@@ -529,7 +533,7 @@ def test_somebody_is_quicker(tenant: Tenant, ada: Any, work: Calendar, memory: A
     assert shown(memory.text(path))[1:3] == span_of(times(3))
 
 
-def test_a_cancelled_booking_that_was_changed_there_goes_all_the_same(
+def test_cancelled_booking_is_removed_despite_remote_changes(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)
@@ -541,7 +545,7 @@ def test_a_cancelled_booking_that_was_changed_there_goes_all_the_same(
     assert memory.objects == {}
 
 
-def test_gone_there_already(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_already_removed_event(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
     booking = book(tenant, ada)
     moved = book(tenant, ada, **times(5))
     write()
@@ -554,7 +558,7 @@ def test_gone_there_already(tenant: Tenant, ada: Any, work: Calendar, memory: An
     assert {state for _, state, _ in deliveries()} == {"delivered"}
 
 
-def test_another_event_at_its_address(
+def test_foreign_event_at_the_same_path_is_kept(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     """It is nobody's to write over; nor to remove."""
@@ -573,7 +577,7 @@ def test_another_event_at_its_address(
     assert copies() == [("removed", "")]
 
 
-def test_what_the_owner_took_over_from_a_mail_is_found_by_its_uid(
+def test_event_imported_from_a_mail_is_found_by_uid(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)
@@ -603,7 +607,7 @@ TROUBLED = [
 
 
 @pytest.mark.parametrize(("code", "status", "is_servers"), TROUBLED)
-def test_trouble(
+def test_write_error_is_retried(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any, code: str, status: Any, is_servers: bool
 ) -> None:
     """It is tried again; what only a person mends is said of the connection."""
@@ -631,9 +635,7 @@ def test_trouble(
     assert copies() == [("written", "")]
 
 
-def test_a_server_says_how_long_to_wait(
-    tenant: Tenant, ada: Any, work: Calendar, memory: Any
-) -> None:
+def test_retry_after_of_the_server(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
     memory.before = fail_at("put", ProviderError("rate_limited", status=429, retry_after=8))
     book(tenant, ada)
     write()
@@ -643,7 +645,9 @@ def test_a_server_says_how_long_to_wait(
     assert row.next_at - attempt.at >= timedelta(seconds=8)
 
 
-def test_garbage_stands_there(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_unreadable_event_at_the_provider(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     booking = book(tenant, ada)
     write()
     memory.set(path_of(booking), "BEGIN:VCALENDAR garbage")
@@ -657,7 +661,7 @@ def test_garbage_stands_there(tenant: Tenant, ada: Any, work: Calendar, memory: 
     )
 
 
-def test_a_secret_that_cannot_be_read(
+def test_unreadable_secret(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any, settings: Any
 ) -> None:
     book(tenant, ada)
@@ -669,7 +673,9 @@ def test_a_secret_that_cannot_be_read(
     assert memory.calls == []
 
 
-def test_disconnected_meanwhile(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_calendar_disconnected_before_the_write(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     booking = book(tenant, ada)
     deleted = book(tenant, ada, **times(4))
     act(tenant, deleted, "complete")
@@ -687,7 +693,7 @@ def test_disconnected_meanwhile(tenant: Tenant, ada: Any, work: Calendar, memory
     assert memory.calls == []
 
 
-def test_an_archived_app_writes_nothing(
+def test_no_write_for_an_archived_app(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     book(tenant, ada)
@@ -697,7 +703,7 @@ def test_an_archived_app_writes_nothing(
     assert deliveries() == [("confirmed", "skipped", "The app is archived.")]
 
 
-def test_writes_of_a_booking_wait_for_each_other(
+def test_writes_of_a_booking_are_in_order(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     """Behind one that failed, and behind one that a worker has in hand; another's do not."""
@@ -726,7 +732,7 @@ def test_writes_of_a_booking_wait_for_each_other(
     assert write() == 2
 
 
-def test_mails_and_calls_wait_for_no_calendar(
+def test_mails_and_calls_do_not_wait_for_calendars(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     memory.before = fail_at("put", ProviderError("unreachable"))
@@ -741,7 +747,7 @@ def test_mails_and_calls_wait_for_no_calendar(
 
 
 # --- Connected later ------------------------------------------------------------------------------
-def test_a_calendar_that_is_connected_later(tenant: Tenant, ada: Any, memory: Any) -> None:
+def test_backfill_of_a_newly_connected_calendar(tenant: Tenant, ada: Any, memory: Any) -> None:
     """Gets what is still to come, and once."""
     first, second = book(tenant, ada), book(tenant, ada, **times(2))
     off = book(tenant, ada, **times(3))
@@ -761,7 +767,9 @@ def test_a_calendar_that_is_connected_later(tenant: Tenant, ada: Any, memory: An
     assert delivery_faults() == []
 
 
-def test_another_primary_calendar(tenant: Tenant, ada: Any, work: Calendar, memory: Any) -> None:
+def test_backfill_of_another_primary_calendar(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Any
+) -> None:
     booking = book(tenant, ada)
     write()
     Calendar.objects.filter(id=work.id).update(provider_primary=False)
@@ -774,7 +782,7 @@ def test_another_primary_calendar(tenant: Tenant, ada: Any, work: Calendar, memo
     assert copies() == [("removed", ""), ("written", "")]
 
 
-def test_companions_are_written_later_too(tenant: Tenant, ada: Any, memory: Any) -> None:
+def test_backfill_of_companion_events(tenant: Tenant, ada: Any, memory: Any) -> None:
     ben = tenant.make_resource("Ben")
     project = tenant.make_project(
         ada["id"], ben["id"], availability={"mode": "mutual", "length": None}
@@ -787,7 +795,7 @@ def test_companions_are_written_later_too(tenant: Tenant, ada: Any, memory: Any)
     assert ADDRESS in calendar.provider_id
 
 
-def test_many_are_planned_in_as_many_statements(tenant: Tenant, ada: Any, memory: Any) -> None:
+def test_query_count_of_backfill_is_constant(tenant: Tenant, ada: Any, memory: Any) -> None:
     book(tenant, ada, recurrence="FREQ=DAILY;COUNT=2")
     ben = tenant.make_resource("Ben")
     book(tenant, ben, recurrence="FREQ=DAILY;COUNT=9")
@@ -801,7 +809,7 @@ def test_many_are_planned_in_as_many_statements(tenant: Tenant, ada: Any, memory
     assert counts[0] == counts[1]
 
 
-def test_an_update_is_written_and_forgets_the_former_address(
+def test_update_is_written_and_removes_the_old_guest(
     tenant: Tenant, ada: Any, work: Calendar, memory: Any
 ) -> None:
     booking = book(tenant, ada)

@@ -38,7 +38,9 @@ def provider_event(tenant: Tenant, booking: Any) -> Any:
 
 
 # --- Bookings -------------------------------------------------------------------------------------
-def test_provider_event(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_provider_event_of_each_state(
+    tenant: Tenant, ada: Any, work: Calendar, memory: Memory
+) -> None:
     memory.before = fail_at("put", ProviderError("unreachable"))
     booking = book(tenant, ada)
     waiting = {
@@ -72,7 +74,7 @@ def test_provider_event(tenant: Tenant, ada: Any, work: Calendar, memory: Memory
     assert answer.data["provider_event"]["start"].endswith("T18:00:00+09:00")
 
 
-def test_provider_event_of_a_seat_a_move_and_none(
+def test_provider_event_of_seat_moved_and_unwritten_booking(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     group = make_group(tenant, ada, **times())
@@ -109,7 +111,7 @@ def test_provider_event_is_one_query(
 
 
 # --- Deliveries -----------------------------------------------------------------------------------
-def test_a_write_in_the_log(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_delivery_log_of_a_write(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
     booking = book(tenant, ada)
     run_dispatcher("email")
     write()
@@ -151,7 +153,7 @@ def test_a_write_in_the_log(tenant: Tenant, ada: Any, work: Calendar, memory: Me
 
 # --- The app's choice -----------------------------------------------------------------------------
 @pytest.mark.parametrize("value", ["warn", "follow"])
-def test_external_edits(tenant: Tenant, value: str) -> None:
+def test_external_edits_setting(tenant: Tenant, value: str) -> None:
     path = f"/apps/{tenant.app.slug}"
 
     kept = tenant.put(path, {"settings": {"external_edits": value}})
@@ -161,7 +163,7 @@ def test_external_edits(tenant: Tenant, value: str) -> None:
     assert gone.data["settings"] == {"disable_emails": False}
 
 
-def test_external_edits_refused(tenant: Tenant) -> None:
+def test_wrong_external_edits_are_refused(tenant: Tenant) -> None:
     answer = tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"external_edits": "ignore"}})
 
     assert (answer.status, answer.json["errors"]) == (

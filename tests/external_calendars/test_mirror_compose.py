@@ -68,7 +68,7 @@ def entry(**given: Any) -> MirroredEvent:
     return replace(ENTRY, **given)
 
 
-def test_compose() -> None:
+def test_compose_event() -> None:
     assert compose_event(ENTRY) == TEXT
 
 
@@ -98,20 +98,20 @@ def test_compose_whole_days_without_guests() -> None:
     ]
 
 
-def test_what_says_so_already_is_not_written() -> None:
+def test_unchanged_event_needs_no_update() -> None:
     later = entry(stamp=at("2026-11-21 10:00"), sequence=4)
 
     assert update_event(TEXT, later) is None
 
 
-def test_another_spelling_of_the_same_time_is_the_same() -> None:
+def test_equal_times_in_another_zone_need_no_update() -> None:
     text = TEXT.replace("DTSTART:20261123T080000Z", "DTSTART;TZID=Europe/Berlin:20261123T090000")
     text = text.replace("DTEND:20261123T083000Z", "DURATION:PT30M")
 
     assert update_event(text, ENTRY) is None
 
 
-def test_what_others_added_stays() -> None:
+def test_update_keeps_properties_of_other_clients() -> None:
     """An alarm, a category, a guest of the owner's own, and what the customer has answered."""
     text = TEXT.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED")
     text = text.replace(
@@ -140,7 +140,7 @@ def test_what_others_added_stays() -> None:
     ("there", "own", "move", "expected"),
     [(0, 1, True, 1), (5, 1, True, 6), (5, 1, False, 5), (5, 9, False, 9)],
 )
-def test_the_sequence_rises(there: int, own: int, move: bool, expected: int) -> None:
+def test_update_increments_the_sequence(there: int, own: int, move: bool, expected: int) -> None:
     text = TEXT.replace("SEQUENCE:0", f"SEQUENCE:{there}")
     changes = {"start": at("2026-11-23 07:00")} if move else {"what": "Other"}
 
@@ -150,7 +150,7 @@ def test_the_sequence_rises(there: int, own: int, move: bool, expected: int) -> 
     assert f"SEQUENCE:{expected}\r\n" in new
 
 
-def test_guests_come_and_go() -> None:
+def test_update_changes_guests() -> None:
     known = frozenset({"marty@example.com", "ann@example.com"})
 
     new = update_event(TEXT, entry(guests=[ANN], known=known))
@@ -161,7 +161,7 @@ def test_guests_come_and_go() -> None:
     assert shown(none).guests == []
 
 
-def test_guests_are_the_same_however_their_domain_is_typed() -> None:
+def test_guests_are_compared_by_canonical_address() -> None:
     """A provider that maps domains by IDNA 2003 would invite somebody at strasse.de."""
     guest, known = Guest("U", "u@straße.de"), frozenset({"u@xn--strae-oqa.de"})
     made = compose_event(entry(guests=[guest], known=known))
@@ -174,7 +174,7 @@ def test_guests_are_the_same_however_their_domain_is_typed() -> None:
     assert (again, gone is not None and shown(gone).guests) == (None, [])
 
 
-def test_what_was_made_to_repeat_is_one_event_again() -> None:
+def test_update_removes_a_recurrence() -> None:
     exception = "BEGIN:VEVENT\r\nUID:{}\r\nRECURRENCE-ID:20261124T080000Z\r\nSUMMARY:Else\r\n"
     exception += "DTSTART:20261124T090000Z\r\nEND:VEVENT\r\n"
     text = TEXT.replace("STATUS", "RRULE:FREQ=DAILY;COUNT=3\r\nEXDATE:20261125T080000Z\r\nSTATUS")
@@ -187,7 +187,7 @@ def test_what_was_made_to_repeat_is_one_event_again() -> None:
     assert "RRULE" not in new and "EXDATE" not in new
 
 
-def test_renewed_nothing_is_kept() -> None:
+def test_replace_keeps_only_the_sequence() -> None:
     text = TEXT.replace("SEQUENCE:0", "SEQUENCE:7").replace(
         "END:VEVENT", f"ATTENDEE:mailto:gone@example.com\r\n{ALARM}END:VEVENT"
     )
@@ -198,13 +198,13 @@ def test_renewed_nothing_is_kept() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "hello", "BEGIN:VCALENDAR", "BEGIN:VEVENT\r\nEND:VCALENDAR"])
-def test_garbage(text: str) -> None:
+def test_malformed_text_is_refused(text: str) -> None:
     with pytest.raises(UnreadableCalendar):
         update_event(text, ENTRY)
     assert has_uid(text, UID) is False
 
 
-def test_another_event() -> None:
+def test_event_with_another_uid_is_refused() -> None:
     with pytest.raises(ForeignObject):
         update_event(TEXT, entry(uid="other"))
     assert (has_uid(TEXT, "other"), has_uid(TEXT, UID)) == (False, True)
@@ -232,11 +232,11 @@ def test_another_event() -> None:
         ),
     ],
 )
-def test_read_standing(values: dict[str, Any], expected: RemoteEvent) -> None:
+def test_read_remote_event(values: dict[str, Any], expected: RemoteEvent) -> None:
     assert read_remote_event(change(TEXT, **values), UID) == expected
 
 
-def test_read_standing_with_a_zone_of_its_own() -> None:
+def test_read_remote_event_with_a_defined_zone() -> None:
     """Outlook names its zones, and says what it means by them."""
     zone = """\
 BEGIN:VTIMEZONE

@@ -131,7 +131,7 @@ def run_and_die(memory: Memory, moment: str, number: int) -> None:
         for step in STEPS
     ],
 )
-def test_killed_at_every_step(
+def test_worker_killed_at_every_step(
     tenant: Tenant,
     ada: Any,
     work: Calendar,
@@ -160,7 +160,7 @@ def test_killed_at_every_step(
     assert list(attempts.values_list("error", flat=True)) == [LOST, ""]
 
 
-def test_killed_at_every_step_of_the_same_write(
+def test_worker_killed_repeatedly_during_one_write(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     """Four times in a row, each time a step further; a fifth would be its last."""
@@ -174,7 +174,7 @@ def test_killed_at_every_step_of_the_same_write(
     assert copies() == [("written", "")]
 
 
-def test_a_late_result_is_dropped(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
+def test_late_result_is_discarded(tenant: Tenant, ada: Any, work: Calendar, memory: Memory) -> None:
     """The worker was not dead: what it brings back finds another's lease, or that it is over."""
     booking = book(tenant, ada)
     [row] = claim_due(Delivery.CALENDAR, 10)
@@ -191,7 +191,7 @@ def test_a_late_result_is_dropped(tenant: Tenant, ada: Any, work: Calendar, memo
     assert shown(memory.text(path_of(booking)))[1:3] == span_of(times(2))
 
 
-def test_the_booking_goes_on_while_it_is_written(
+def test_booking_changes_during_the_write(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     """A worker holds what it read before: what comes behind it settles it."""

@@ -50,7 +50,7 @@ def mails(settings: Any) -> Any:
 
 
 # --- Erased ---------------------------------------------------------------------------------------
-def test_who_is_erased_disappears_there(
+def test_erasure_rewrites_the_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     """With everything: what a server or a person put beside them too."""
@@ -76,7 +76,7 @@ def test_who_is_erased_disappears_there(
     assert delivery_faults() == []
 
 
-def test_a_seat_that_is_erased_leaves_the_others(
+def test_erasure_of_a_seat_keeps_other_guests(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     group = make_group(tenant, ada, **times())
@@ -89,9 +89,7 @@ def test_a_seat_that_is_erased_leaves_the_others(
     assert shown(memory.text(path_of(group))).guests == ["bob@example.com"]
 
 
-def test_what_is_over_or_was_never_there_is_not_made_by_an_erasure(
-    tenant: Tenant, ada: Any, memory: Memory
-) -> None:
+def test_erasure_writes_no_missing_events(tenant: Tenant, ada: Any, memory: Memory) -> None:
     book(tenant, ada)
     work = connect(ada)
     cancelled = book(tenant, ada, **times(2))
@@ -107,7 +105,7 @@ def test_what_is_over_or_was_never_there_is_not_made_by_an_erasure(
     assert work.provider_primary is True
 
 
-def test_what_its_owner_removed_there_does_not_come_back(
+def test_erasure_does_not_restore_a_removed_event(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     book(tenant, ada)
@@ -122,7 +120,7 @@ def test_what_its_owner_removed_there_does_not_come_back(
     assert [state for state, _ in copies()] == ["removed_there"]
 
 
-def test_a_deleted_booking_is_erased_there_too(
+def test_erasure_rewrites_the_event_of_a_deleted_booking(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     booking = book(tenant, ada)
@@ -158,7 +156,7 @@ def entries(mails: MailSink) -> dict[str, list[str]]:
         (False, True, ["REQUEST", "CANCEL"], []),
     ],
 )
-def test_no_entry_by_mail_for_who_has_it_by_the_provider(
+def test_mail_has_no_file_if_the_provider_has_the_event(
     tenant: Tenant,
     ada: Any,
     memory: Memory,
@@ -178,7 +176,7 @@ def test_no_entry_by_mail_for_who_has_it_by_the_provider(
     assert entries(mails) == {"marty@example.com": customers, "ada@example.com": owners}
 
 
-def test_without_a_calendar_to_write_to_both_have_an_entry(
+def test_mails_have_files_without_a_writable_calendar(
     tenant: Tenant, ada: Any, memory: Memory, mails: MailSink
 ) -> None:
     connect(ada, is_primary=False)
@@ -190,7 +188,7 @@ def test_without_a_calendar_to_write_to_both_have_an_entry(
     assert entries(mails) == {"marty@example.com": ["REQUEST"], "ada@example.com": ["REQUEST"]}
 
 
-def test_a_former_address_is_forgotten_with_the_person(
+def test_erasure_removes_a_former_address(
     tenant: Tenant, ada: Any, work: Calendar, memory: Memory
 ) -> None:
     booking = book(tenant, ada)

@@ -76,7 +76,9 @@ def look(calendar: Calendar) -> None:
     assert look_there(Connection.objects.get(calendar=calendar)) == SYNCED
 
 
-def test_the_round_trip(tenant: Tenant, ada: Any, work: Calendar, home: Collection) -> None:
+def test_write_reschedule_and_cancel(
+    tenant: Tenant, ada: Any, work: Calendar, home: Collection
+) -> None:
     """Book; another client looks, and moves it; it moves here; cancel; gone there."""
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"external_edits": "follow"}})
     booking = book(tenant, ada, where="Harbour Street 5")
@@ -120,7 +122,7 @@ def test_the_round_trip(tenant: Tenant, ada: Any, work: Calendar, home: Collecti
     assert copies() == [("removed", "")]
 
 
-def test_a_move_here_keeps_what_was_added_there(
+def test_reschedule_keeps_properties_of_other_clients(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection
 ) -> None:
     booking = book(tenant, ada)
@@ -139,7 +141,7 @@ def test_a_move_here_keeps_what_was_added_there(
     assert row.etag == home.etag(name_of(booking))
 
 
-def test_removed_there_by_another_client(
+def test_event_removed_by_another_client(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection
 ) -> None:
     booking = book(tenant, ada)
@@ -155,7 +157,7 @@ def test_removed_there_by_another_client(
     assert names_in(home) == [name_of(booking)]
 
 
-def test_its_entry_from_a_mail_stands_there_already(
+def test_event_imported_from_a_mail_is_taken_over(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection
 ) -> None:
     """The owner took it over under another name: a UID is there once, so that one is taken."""
@@ -184,7 +186,7 @@ SAID = [
 
 @one_server
 @pytest.mark.parametrize(("answer", "text", "is_servers"), SAID)
-def test_trouble(
+def test_write_error_is_retried(
     tenant: Tenant,
     ada: Any,
     work: Calendar,
@@ -209,7 +211,7 @@ def test_trouble(
     assert names_in(home) == [name_of(booking)]
 
 
-def test_a_wrong_password_is_said_aloud(tenant: Tenant, ada: Any, home: Collection) -> None:
+def test_wrong_password_is_reported(tenant: Tenant, ada: Any, home: Collection) -> None:
     calendar = connect(ada, home.access._replace(password="wrong"))
     book(tenant, ada)
     write()
@@ -218,7 +220,7 @@ def test_a_wrong_password_is_said_aloud(tenant: Tenant, ada: Any, home: Collecti
     assert Connection.objects.get(calendar=calendar).problem == "unauthorized"
 
 
-def test_what_waits_goes_on_with_the_right_password(
+def test_pending_writes_continue_with_the_right_password(
     tenant: Tenant, ada: Any, home: Collection
 ) -> None:
     """Connected again, nobody waits for the next try of the wrong one; also behind a breaker."""
@@ -240,7 +242,7 @@ def test_what_waits_goes_on_with_the_right_password(
 
 
 @one_server
-def test_no_write_access_is_said_until_a_write_succeeds(
+def test_missing_write_access_is_reported_until_a_write_succeeds(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection
 ) -> None:
     """A look, which goes through all the while, knows nothing of it."""
@@ -268,19 +270,21 @@ def test_no_write_access_is_said_until_a_write_succeeds(
     assert (said.problem, said.problem_since, len(names_in(home))) == ("", None, 1)
 
 
-def test_somebody_is_quicker(tenant: Tenant, ada: Any, work: Calendar, home: Collection) -> None:
+def test_concurrent_change_is_read_and_retried(
+    tenant: Tenant, ada: Any, work: Calendar, home: Collection
+) -> None:
     """412 from the server itself: what was written meanwhile is read, and kept."""
     booking = book(tenant, ada)
     write()
     name, quicker = name_of(booking), change(text_of(home, booking), categories=["Quicker"])
     met: list[str] = []
 
-    def meddle(call: Call) -> None:
+    def change_concurrently(call: Call) -> None:
         if call.method == "PUT" and not met:
             met.append(unquote(call.path))
             home.put(name, quicker)
 
-    home.server.front.answer = meddle
+    home.server.front.answer = change_concurrently
     move(tenant, booking)
     write()
 
@@ -332,7 +336,7 @@ class Worker:
 @pytest.mark.parametrize(
     "action", ["book", *(pytest.param(name, marks=pytest.mark.deep) for name in ("move", "cancel"))]
 )
-def test_a_worker_is_killed(
+def test_killed_worker_leaves_one_event(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection, action: str, is_done: bool
 ) -> None:
     """Before its write has reached the server, and right after."""

@@ -87,7 +87,7 @@ WAYS: dict[str, tuple[Any, str, set[str]]] = {
 
 
 @pytest.fixture
-def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
+def frozen_clock(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """The clock, which the database's own follows here."""
     for module in (sync_leases, sync_module, delivery_leases, dispatcher, results):
         monkeypatch.setattr(module, "database_now", timezone.now)
@@ -95,7 +95,7 @@ def still(clock: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return clock
 
 
-def work(still: Any, minutes: int) -> Iterator[int]:
+def run_workers(frozen_clock: Any, minutes: int) -> Iterator[int]:
     """What workers do in each of so many minutes, after what the test does in it."""
     for minute in range(minutes):
         yield minute
@@ -104,7 +104,7 @@ def work(still: Any, minutes: int) -> Iterator[int]:
         due = Delivery.objects.open().filter(next_at__lte=timezone.now())
         for kind in due.order_by("type").values_list("type", flat=True).distinct():
             run_dispatcher(kind)
-        still.shift(60)
+        frozen_clock.shift(60)
 
 
 class Home(Protocol):
@@ -122,9 +122,9 @@ class Place(Protocol):
 
     homes: tuple[Home, Home]
 
-    def leave(self, way: str) -> None: ...
+    def fail(self, way: str) -> None: ...
     def reasons(self, way: str) -> set[str]: ...
-    def come_back(self) -> None: ...
+    def restore(self) -> None: ...
     def count_calls(self) -> int: ...
 
 
@@ -134,13 +134,13 @@ class RealPlace:
         self.homes: tuple[Collection, Collection] = (first.make_calendar(), second.make_calendar())
         self.count_calls = lambda: len(self.front.calls)
 
-    def leave(self, way: str) -> None:
+    def fail(self, way: str) -> None:
         self.front.answer = WAYS[way][0]
 
     def reasons(self, way: str) -> set[str]:
         return WAYS[way][2]
 
-    def come_back(self) -> None:
+    def restore(self) -> None:
         self.front.answer = lambda call: None
 
 
@@ -167,7 +167,7 @@ class MemoryPlace(Memory):
         super().__init__()
         self.homes = (MemoryHome(self, "first"), MemoryHome(self, "second"))
 
-    def leave(self, way: str) -> None:
+    def fail(self, way: str) -> None:
         def refuse(call: str) -> None:
             if self.homes[0].folder in call:
                 (detail,) = self.reasons(way)
@@ -179,7 +179,7 @@ class MemoryPlace(Memory):
         """Return one of them: all calls are refused in the same way."""
         return {min(WAYS[way][2])}
 
-    def come_back(self) -> None:
+    def restore(self) -> None:
         self.before = lambda call: None
 
     def count_calls(self) -> int:
@@ -227,7 +227,7 @@ class Person:
     def record(self) -> Any:
         return self.tenant.get(f"/calendars/{self.calendar.id}").data
 
-    def has(self, name: str, day: int) -> None:
+    def add_event(self, name: str, day: int) -> None:
         """Made there by another client."""
         start, end = span_of(times(day, DAYTIME))
         lines = [f"DTSTART:{start:%Y%m%dT%H%M%SZ}", f"DTEND:{end:%Y%m%dT%H%M%SZ}"]
@@ -251,24 +251,26 @@ ALWAYS = (("real", "garbage"), ("memory", "429"))
     ],
     indirect=["place"],
 )
-def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> None:
+def test_provider_outage_of_an_hour(
+    way: str, place: Place, tenant: Tenant, frozen_clock: Any
+) -> None:
     code = WAYS[way][1]
     ada, ben = (Person(tenant, *one) for one in zip(("Ada", "Ben"), place.homes, strict=True))
-    ada.has("lunch", 5)
+    ada.add_event("lunch", 5)
     stays, moves, ends = (ada.book(day) for day in (1, 2, 3))
-    for _ in work(still, 2):
+    for _ in run_workers(frozen_clock, 2):
         pass
     assert names_in(ada.home) == sorted([*map(name_of, (stays, moves, ends)), "lunch.ics"])
     known = text_of(ada.home, stays)
     synced = ada.record()["synced_at"]
 
-    place.leave(way)
+    place.fail(way)
     begun = timezone.now()
     theirs = []
     calls = place.count_calls()
-    for minute in work(still, 60):
+    for minute in run_workers(frozen_clock, 60):
         if minute == 3:
-            ada.has("dentist", 6)
+            ada.add_event("dentist", 6)
             move(tenant, moves, **times(12, DAYTIME))
             act(tenant, ends, "cancel")
             made = ada.book(4)
@@ -305,8 +307,8 @@ def test_an_hour_away(way: str, place: Place, tenant: Tenant, still: Any) -> Non
     assert late == []
 
     # Back: within the longest pause of a look, without anybody's doing.
-    place.come_back()
-    for _ in work(still, 61):
+    place.restore()
+    for _ in run_workers(frozen_clock, 61):
         if ada.record()["problem"] is None and not waiting.exists():
             break
 

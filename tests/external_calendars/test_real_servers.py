@@ -93,36 +93,38 @@ def counts(connection: Connection) -> dict[str, int]:
     return Counter(what.split()[0] for what in found)
 
 
-def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
+def test_sync_of_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     singles, series, early = size
-    server, there = full.server, join(tenant, full)
+    server, connection = full.server, join(tenant, full)
     told: list[tuple[int, int]] = []
 
     # The first look ends early, as in a task whose time is up, and its successor goes on.
     ended = look(
-        there, stopping=lambda: len(told) == early, report_progress=lambda *far: told.append(far)
+        connection,
+        stopping=lambda: len(told) == early,
+        report_progress=lambda *far: told.append(far),
     )
     assert ended == UNFINISHED
     assert told[0][1] == told[-1][1] == singles + series
-    assert (there.done, there.total) == told[-1]
+    assert (connection.done, connection.total) == told[-1]
     first_part = ExternalObject.objects.count()
     assert first_part == told[-1][0]
-    assert Calendar.objects.get(id=there.pk).synced_at is None
+    assert Calendar.objects.get(id=connection.pk).synced_at is None
     told.clear()
-    assert look(there, report_progress=lambda *far: told.append(far)) == SYNCED
+    assert look(connection, report_progress=lambda *far: told.append(far)) == SYNCED
 
     assert told[-1] == (singles + series - first_part,) * 2
-    assert (there.problem, there.unread) == ("", 0)
+    assert (connection.problem, connection.unread) == ("", 0)
     assert ExternalObject.objects.count() == singles + series
     assert ExternalObject.objects.exclude(text="").count() == series
-    found = counts(there)
+    found = counts(connection)
     assert found["Single"] == singles
     assert found["Series"] > series * 35
 
     # Nothing new: one request, and no row is another.
     before = rows()
     with server.front.counted() as asked:
-        assert look(there) == SYNCED
+        assert look(connection) == SYNCED
     assert len(asked) == 1
     assert rows() == before
 
@@ -131,7 +133,7 @@ def test_a_large_calendar(full: Collection, size: Size, tenant: Tenant) -> None:
     full.delete("single-8.ics")
     full.put("new.ics", one("DTSTART:20301202T100000Z", "DURATION:PT1H", uid="new"))
     with server.front.counted() as asked:
-        assert look(there) == SYNCED
+        assert look(connection) == SYNCED
     assert len(asked) <= 4
     after = rows()
     changed = {row[0] for row in set(after) ^ set(before)}
@@ -145,28 +147,30 @@ def rows() -> list[tuple[object, ...]]:
     return list(Event.objects.values_list("id", "start", "end", "what", "updated_at"))
 
 
-def test_a_server_that_is_away_and_comes_back(server: CalendarServer, tenant: Tenant) -> None:
+def test_sync_after_a_server_outage(server: CalendarServer, tenant: Tenant) -> None:
     collection = server.make_calendar()
     collection.put("a.ics", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="a"))
-    there = join(tenant, collection)
-    assert look(there) == SYNCED
+    connection = join(tenant, collection)
+    assert look(connection) == SYNCED
 
     server.kill()
-    assert look(there) == FAILED
-    assert there.problem in ("server_error", "unreachable")
+    assert look(connection) == FAILED
+    assert connection.problem in ("server_error", "unreachable")
     assert Event.objects.get().provider_id == "a"
     server.start()
     collection.put("b.ics", one("DTSTART:20301202T100000Z", "DURATION:PT1H", uid="b"))
 
-    assert look(there) == SYNCED
-    assert (there.problem, Event.objects.count()) == ("", 2)
+    assert look(connection) == SYNCED
+    assert (connection.problem, Event.objects.count()) == ("", 2)
 
 
-def test_a_wrong_password(server: CalendarServer, tenant: Tenant) -> None:
+def test_sync_with_a_wrong_password(server: CalendarServer, tenant: Tenant) -> None:
     collection = server.make_calendar()
     ada = tenant.make_resource()
-    there = connect(ada["id"], "caldav", CalendarAccess(collection.url, collection.user, "wrong"))
+    connection = connect(
+        ada["id"], "caldav", CalendarAccess(collection.url, collection.user, "wrong")
+    )
 
-    assert look(there) == FAILED
+    assert look(connection) == FAILED
 
-    assert (there.problem, there.is_stopped) == ("unauthorized", False)
+    assert (connection.problem, connection.is_stopped) == ("unauthorized", False)

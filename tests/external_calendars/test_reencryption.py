@@ -88,7 +88,7 @@ def tokens() -> list[str]:
 
 
 # --- Everything -----------------------------------------------------------------------------------
-def test_every_column_that_holds_a_secret_is_named(tenant: Tenant) -> None:
+def test_every_secret_column_is_listed(tenant: Tenant) -> None:
     """Looked for in all tables: what was encrypted begins alike."""
     make_hook(tenant)
     connect(tenant.make_resource()["id"])
@@ -116,7 +116,7 @@ def test_every_column_that_holds_a_secret_is_named(tenant: Tenant) -> None:
 
 def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
     webhook, secrets = make_hook(tenant)
-    there = connect(tenant.make_resource()["id"])
+    calendar_connection = connect(tenant.make_resource()["id"])
     before = tokens()
     settings.ENCRYPTION_KEYS = [NEW, OLD]
 
@@ -126,29 +126,29 @@ def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
     assert second == (0, [LOOKED_AT, ALREADY])
     settings.ENCRYPTION_KEYS = [NEW]
     webhook.refresh_from_db()
-    there.refresh_from_db()
+    calendar_connection.refresh_from_db()
     assert signing_secrets(webhook, now=timezone.now()) == secrets
-    assert credentials_of(there) == ACCESS
+    assert credentials_of(calendar_connection) == ACCESS
     assert not set(tokens()) & set(before)
 
 
-def test_calls_are_signed_and_calendars_are_read_under_the_new_key_alone(
+def test_signing_and_sync_work_with_only_the_new_key(
     tenant: Tenant, hooks: HookSink, memory: Memory, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
     secret = create_webhook(app=tenant.app, given={"url": hooks.url("/hook")})[1]
-    there = connect(tenant.make_resource(email="ada@example.com")["id"])
+    calendar_connection = connect(tenant.make_resource(email="ada@example.com")["id"])
     settings.ENCRYPTION_KEYS = [NEW, OLD]
     run()
     settings.ENCRYPTION_KEYS = [NEW]
 
     book(tenant)
     run_dispatcher("webhook")
-    ended = look(there)
+    ended = look(calendar_connection)
 
     (call,) = hooks.calls
     assert Verifier(secret).verify(call.body, dict(call.headers))["state"] == "confirmed"
-    assert (ended, there.problem) == (SYNCED, "")
+    assert (ended, calendar_connection.problem) == (SYNCED, "")
 
 
 def test_a_dry_run_only_counts(tenant: Tenant, settings: Any) -> None:
@@ -166,7 +166,7 @@ def test_a_dry_run_only_counts(tenant: Tenant, settings: Any) -> None:
     assert tokens() == before
 
 
-def test_without_a_secret_there_is_nothing_to_do(db: None) -> None:
+def test_run_without_secrets(db: None) -> None:
     assert run() == (
         0,
         [
@@ -176,24 +176,27 @@ def test_without_a_secret_there_is_nothing_to_do(db: None) -> None:
     )
 
 
-def test_a_calendar_without_a_password_keeps_none(tenant: Tenant, settings: Any) -> None:
-    there = connect(tenant.make_resource()["id"])
+def test_empty_password_stays_empty(tenant: Tenant, settings: Any) -> None:
+    calendar_connection = connect(tenant.make_resource()["id"])
     Connection.objects.update(password="")
     settings.ENCRYPTION_KEYS = [NEW, OLD]
 
     run()
 
-    there.refresh_from_db()
-    assert (credentials_of(there).address, there.password) == (ACCESS.address, "")
+    calendar_connection.refresh_from_db()
+    assert (credentials_of(calendar_connection).address, calendar_connection.password) == (
+        ACCESS.address,
+        "",
+    )
 
 
 # --- What no key opens ----------------------------------------------------------------------------
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_those_that_no_key_opens_are_named_and_stop_no_other(
+def test_unreadable_secrets_are_listed_and_others_rewritten(
     tenant: Tenant, settings: Any, dry_run: bool
 ) -> None:
     webhook, _ = make_hook(tenant)
-    there = connect(tenant.make_resource()["id"])
+    calendar_connection = connect(tenant.make_resource()["id"])
     settings.ENCRYPTION_KEYS = [LOST]
     lost = encrypt_text("whsec_lost")
     Webhook.objects.update(secret=lost)
@@ -207,7 +210,7 @@ def test_those_that_no_key_opens_are_named_and_stop_no_other(
         1,
         [
             f"webhook {webhook.id}: secret can't be decrypted.",
-            f"calendar {there.pk}: password can't be decrypted.",
+            f"calendar {calendar_connection.pk}: password can't be decrypted.",
             LOOKED_AT,
             f"{older}, 0 use the first key already, 2 can't be decrypted.",
             "No key of ENCRYPTION_KEYS decrypts 2 secrets.",
@@ -216,7 +219,7 @@ def test_those_that_no_key_opens_are_named_and_stop_no_other(
     assert (Webhook.objects.get().secret, Connection.objects.get().password) == (lost, "damaged")
 
 
-def test_what_nobody_reads_need_not_be_readable(tenant: Tenant, settings: Any) -> None:
+def test_unused_unreadable_secrets_are_no_error(tenant: Tenant, settings: Any) -> None:
     """Of what was deleted, and of a secret that signs no more; what can be read is rewritten."""
     gone, _ = make_hook(tenant)
     over, _ = make_hook(tenant)
@@ -273,14 +276,14 @@ def between(monkeypatch: pytest.MonkeyPatch) -> Callable[[Between], None]:
     ],
     ids=["by a process that knows the new key", "by one that was not started anew"],
 )
-def test_what_was_changed_meanwhile_stays(
+def test_concurrently_changed_secret_is_kept(
     tenant: Tenant,
     settings: Any,
     between: Callable[[Between], None],
     keys: list[str],
     told: str,
 ) -> None:
-    there = connect(tenant.make_resource()["id"])
+    calendar_connection = connect(tenant.make_resource()["id"])
 
     def change() -> None:
         settings.ENCRYPTION_KEYS = keys
@@ -293,11 +296,13 @@ def test_what_was_changed_meanwhile_stays(
 
     assert found == (0, ["2 secrets checked.", told])
     settings.ENCRYPTION_KEYS = [NEW]
-    there.refresh_from_db()
-    assert credentials_of(there) == ACCESS._replace(address="https://new.example.com/")
+    calendar_connection.refresh_from_db()
+    assert credentials_of(calendar_connection) == ACCESS._replace(
+        address="https://new.example.com/"
+    )
 
 
-def test_what_was_deleted_meanwhile_is_gone(
+def test_concurrently_deleted_row_is_skipped(
     tenant: Tenant, settings: Any, between: Callable[[Between], None]
 ) -> None:
     connect(tenant.make_resource()["id"])
@@ -310,9 +315,9 @@ def test_what_was_deleted_meanwhile_is_gone(
 
 
 @pytest.mark.postgresql
-def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings: Any) -> None:
+def test_run_waits_for_a_concurrent_change_and_keeps_it(tenant: Tenant, settings: Any) -> None:
     """The update has begun on the old row when the change is committed."""
-    there = connect(tenant.make_resource()["id"])
+    calendar_connection = connect(tenant.make_resource()["id"])
     settings.ENCRYPTION_KEYS = [NEW, OLD]
     found: list[tuple[int, list[str]]] = []
 
@@ -324,8 +329,8 @@ def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings:
 
     thread = threading.Thread(target=work)
     with transaction.atomic():
-        store_credentials(there, ACCESS._replace(password="another"))
-        there.save()
+        store_credentials(calendar_connection, ACCESS._replace(password="another"))
+        calendar_connection.save()
         thread.start()
         wait_for_a_waiter()
     thread.join(20)
@@ -339,11 +344,11 @@ def test_it_waits_behind_a_change_and_does_not_undo_it(tenant: Tenant, settings:
             ],
         )
     ]
-    there.refresh_from_db()
-    assert credentials_of(there).password == "another"
+    calendar_connection.refresh_from_db()
+    assert credentials_of(calendar_connection).password == "another"
 
 
-def test_it_is_stopped_and_goes_on(
+def test_interrupted_run_can_be_repeated(
     tenant: Tenant, settings: Any, between: Callable[[Between], None]
 ) -> None:
     make_hook(tenant)
@@ -371,7 +376,7 @@ def test_it_is_stopped_and_goes_on(
     assert [decrypt_text(token) for token in tokens()] == texts
 
 
-def test_many_are_read_with_few_queries(tenant: Tenant, settings: Any) -> None:
+def test_query_count_is_constant(tenant: Tenant, settings: Any) -> None:
     for _ in range(5):
         make_hook(tenant)
     settings.ENCRYPTION_KEYS = [NEW, OLD]
@@ -385,11 +390,11 @@ def test_many_are_read_with_few_queries(tenant: Tenant, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("batch", [0, 10_001])
-def test_bounds(db: None, batch: int) -> None:
+def test_wrong_batch_sizes_are_refused(db: None, batch: int) -> None:
     assert run(batch=batch) == (1, ["--batch must be from 1 to 10000."])
 
 
-def test_a_second_factor_keeps_its_other_values(settings: Any) -> None:
+def test_second_factor_keeps_its_other_values(settings: Any) -> None:
     account = Account.objects.create_user("doc@example.com")
     codes = {"seed": encrypt_text("the seed"), "used_mask": 5}
     Authenticator.objects.create(user=account, type="recovery_codes", data=codes)

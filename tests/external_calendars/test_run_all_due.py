@@ -34,7 +34,7 @@ def busy(memory: Memory) -> Memory:
     return memory
 
 
-def test_one_round_looks_at_all_that_are_due(tenant: Tenant, busy: Memory) -> None:
+def test_run_syncs_all_due_calendars(tenant: Tenant, busy: Memory) -> None:
     theirs = [connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob", "Cid")]
     Connection.objects.filter(pk=theirs[2].pk).update(next_at=None)
 
@@ -46,7 +46,7 @@ def test_one_round_looks_at_all_that_are_due(tenant: Tenant, busy: Memory) -> No
     assert sync_due_calendars() == 0
 
 
-def test_a_slow_server_holds_up_no_other(tenant: Tenant, busy: Memory) -> None:
+def test_slow_server_does_not_delay_others(tenant: Tenant, busy: Memory) -> None:
     """The first waits until the second is synced."""
     ada, bob = (connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob"))
     waiting = threading.Event()
@@ -73,7 +73,7 @@ def test_a_slow_server_holds_up_no_other(tenant: Tenant, busy: Memory) -> None:
     assert {ada.pk, bob.pk} == set(Event.objects.values_list("calendar", flat=True))
 
 
-def test_two_workers_and_one_calendar(tenant: Tenant, busy: Memory) -> None:
+def test_two_workers_sync_one_calendar_once(tenant: Tenant, busy: Memory) -> None:
     connect(tenant.make_resource()["id"])
     barrier = threading.Barrier(2, timeout=20)
 
@@ -92,10 +92,10 @@ def test_two_workers_and_one_calendar(tenant: Tenant, busy: Memory) -> None:
     assert Event.objects.count() == 30
 
 
-def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
+def test_run_out_of_time_continues_in_the_next_run(
     tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = connect(tenant.make_resource()["id"])
+    connection = connect(tenant.make_resource()["id"])
     monkeypatch.setattr(run_all_due, "MAX_SECONDS", 0.0)
     assert sync_due_calendars() == 0
     stop = threading.Event()
@@ -105,18 +105,18 @@ def test_a_round_whose_time_is_up_leaves_the_rest_to_its_successor(
     assert sync_due_calendars(stopping=stop.is_set) == 1
 
     assert Event.objects.count() == 10
-    there.refresh_from_db()
-    assert (there.done, there.total, there.lease_token) == (10, 30, None)
+    connection.refresh_from_db()
+    assert (connection.done, connection.total, connection.lease_token) == (10, 30, None)
     assert sync_due_calendars() == 1
     assert Event.objects.count() == 30
 
 
-def test_the_task_and_the_sweep(
+def test_task_and_command_run_the_sync(
     tenant: Tenant, busy: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sent: list[Any] = []
     monkeypatch.setattr(tasks, "publish_wakeup", sent.append)
-    there = connect(tenant.make_resource()["id"])
+    connection = connect(tenant.make_resource()["id"])
 
     tasks.sync_calendars()
     tasks.sync_calendars()
@@ -126,12 +126,12 @@ def test_the_task_and_the_sweep(
     busy.put("/31", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="31"))
     tasks.sync_neglected_calendars()
     assert Event.objects.count() == 30
-    Connection.objects.filter(pk=there.pk).update(next_at="2026-01-01T00:00:00Z")
+    Connection.objects.filter(pk=connection.pk).update(next_at="2026-01-01T00:00:00Z")
     tasks.sync_neglected_calendars()
     assert Event.objects.count() == 31
 
 
-def test_one_in_trouble_among_others(tenant: Tenant, busy: Memory) -> None:
+def test_failing_calendar_does_not_stop_others(tenant: Tenant, busy: Memory) -> None:
     good, bad = (connect(tenant.make_resource(name)["id"]) for name in ("Ada", "Bob"))
     Connection.objects.filter(pk=bad.pk).update(address="damaged")
 

@@ -19,7 +19,7 @@ END:VCALENDAR
 """.replace("\n", "\r\n")
 
 
-def test_another_client_writes_reads_and_removes(server):
+def test_direct_client_writes_reads_and_removes(server):
     calendar = server.make_calendar()
 
     etag = calendar.put("a.ics", EVENT.format(uid="a", what="one"))
@@ -45,7 +45,7 @@ def test_filled_collection(server):
     assert "SUMMARY:c" in calendar.get("c.ics")
 
 
-def test_front_asks_for_the_password_counts_and_lies(server):
+def test_front_checks_password_counts_and_fakes_responses(server):
     calendar = server.make_calendar()
     calendar.put("a.ics", EVENT.format(uid="a", what="one"))
     url, signed = f"{calendar.url}a.ics", (calendar.user, PASSWORD)
@@ -61,7 +61,7 @@ def test_front_asks_for_the_password_counts_and_lies(server):
     assert lines == [f"GET {calendar.path}a.ics"] * 3
 
 
-def test_server_that_is_ended_comes_back_with_what_it_held(server):
+def test_restarted_server_keeps_its_data(server):
     calendar = server.make_calendar()
     calendar.put("a.ics", EVENT.format(uid="a", what="one"))
     url, signed = f"{calendar.url}a.ics", (calendar.user, PASSWORD)

@@ -19,7 +19,7 @@ from external_calendars.sync.leases import SYNC_WAKEUP
 from notifications.outbox import wakeup
 from notifications.outbox.wakeup import PAUSE, dispatcher_wakeup
 from notifications.tasks import dispatch_deliveries
-from tests.external_calendars.fake_provider import Shelf, shelf
+from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.icalendars import one
 from tests.external_calendars.test_calendars_api import WORK, connect
@@ -27,7 +27,7 @@ from tests.live import LiveApp, Rows
 from tests.services import Redis, Service
 from tests.world import Tenant
 
-__all__ = ["shelf"]
+__all__ = ["fake_caldav"]
 
 
 # --- Who asks -------------------------------------------------------------------------------------
@@ -47,10 +47,10 @@ def test_names_of_tasks() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_look_is_asked_for_after_the_commit(
-    tenant: Tenant, shelf: Shelf, asked: list[Any]
+def test_sync_is_requested_after_the_commit(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, asked: list[Any]
 ) -> None:
-    made = connect(tenant, tenant.make_resource(), shelf.put(WORK)).data
+    made = connect(tenant, tenant.make_resource(), fake_caldav.put(WORK)).data
     connected = list(asked)
     path = f"/calendars/{made['id']}"
     tenant.put(path, {"password": "another"})
@@ -64,9 +64,11 @@ def test_a_look_is_asked_for_after_the_commit(
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_is_refused_wakes_nobody(tenant: Tenant, shelf: Shelf, asked: list[Any]) -> None:
+def test_refused_requests_wake_no_worker(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, asked: list[Any]
+) -> None:
     resource = tenant.make_resource()
-    made = connect(tenant, resource, shelf.put(WORK)).data
+    made = connect(tenant, resource, fake_caldav.put(WORK)).data
     asked.clear()
 
     again = connect(tenant, resource, WORK)
@@ -85,7 +87,7 @@ BROKER_SECONDS = 5
 LEASED = "SELECT count(*) FROM external_calendars_connection WHERE lease_token IS NOT NULL"
 
 
-class House:
+class Deployment:
     """A service, its Redis, and a feed: each request for it is noted."""
 
     def __init__(self, service: Service, broker: Redis, feed: Front) -> None:
@@ -137,7 +139,7 @@ class House:
 
 
 @pytest.fixture
-def house(start_service: Callable[..., Service]) -> Iterator[House]:
+def deployment(start_service: Callable[..., Service]) -> Iterator[Deployment]:
     text = one("DTSTART:20301201T100000Z", "DURATION:PT1H")
     with ExitStack() as stack:
         feed, broker = Front(), Redis()
@@ -152,40 +154,40 @@ def house(start_service: Callable[..., Service]) -> Iterator[House]:
             WEBHOOK_HTTPS_ONLY="false",
         )
         stack.callback(service.stop)
-        yield House(service, broker, feed)
+        yield Deployment(service, broker, feed)
 
 
 @pytest.mark.redis
 @pytest.mark.django_db
-def test_a_look_begins_at_once(house: House) -> None:
-    house.service.start_worker(queue="calendar")
-    made = house.connect()
-    waits = [house.wait_for_calls(2, 20)]
-    house.wait_until_synced(made["id"])
+def test_requested_sync_starts_at_once(deployment: Deployment) -> None:
+    deployment.service.start_worker(queue="calendar")
+    made = deployment.connect()
+    waits = [deployment.wait_for_calls(2, 20)]
+    deployment.wait_until_synced(made["id"])
 
     path = f"/v2/calendars/{made['id']}"
-    assert house.client.call("PUT", path, {"username": "ada"}).status == 200
-    waits.append(house.wait_for_calls(4, 20))
-    house.wait_until_synced(made["id"])
-    house.wait_until_given_back()
-    assert house.client.post(f"{path}/sync", {}).status == 200
-    waits.append(house.wait_for_calls(5, 20))
+    assert deployment.client.call("PUT", path, {"username": "ada"}).status == 200
+    waits.append(deployment.wait_for_calls(4, 20))
+    deployment.wait_until_synced(made["id"])
+    deployment.wait_until_given_back()
+    assert deployment.client.post(f"{path}/sync", {}).status == 200
+    waits.append(deployment.wait_for_calls(5, 20))
 
     print("a look begins after", ", ".join(f"{wait:.2f} s" for wait in waits))
     # There is no beat: each look was woken, and has asked for its successor.
-    house.wait_for_tasks(6)
+    deployment.wait_for_tasks(6)
 
 
 @pytest.mark.redis
 @pytest.mark.django_db
-def test_a_burst_is_a_few_messages_that_expire(house: House) -> None:
-    path = f"/v2/calendars/{house.connect()['id']}/sync"
+def test_burst_of_requests_sends_few_expiring_messages(deployment: Deployment) -> None:
+    path = f"/v2/calendars/{deployment.connect()['id']}/sync"
     began = time.monotonic()
-    codes = {house.client.post(path, {}).code for _ in range(100)}
+    codes = {deployment.client.post(path, {}).code for _ in range(100)}
     time.sleep(2 * PAUSE)
     took = time.monotonic() - began
 
-    with redis.Redis.from_url(house.redis.url) as broker:
+    with redis.Redis.from_url(deployment.redis.url) as broker:
         messages = [json.loads(message) for message in broker.lrange("calendar", 0, -1)]
     print(f"{len(messages)} messages of 100 requests in {took:.1f} s")
     assert codes == {"200"}
@@ -203,30 +205,30 @@ def test_a_burst_is_a_few_messages_that_expire(house: House) -> None:
         pytest.param(True, id="mute", marks=pytest.mark.deep),
     ],
 )
-def test_without_redis_the_answer_is_the_same_and_as_fast(house: House, is_mute: bool) -> None:
+def test_response_without_redis_is_equal_and_fast(deployment: Deployment, is_mute: bool) -> None:
     """The look follows by the worker's own sweep."""
-    house.service.start_worker(queue="calendar")
-    made = house.connect()
-    known = house.wait_until_synced(made["id"])
+    deployment.service.start_worker(queue="calendar")
+    made = deployment.connect()
+    known = deployment.wait_until_synced(made["id"])
     path = f"/v2/calendars/{made['id']}/sync"
 
     def ask() -> float:
         began = time.monotonic()
-        answer = house.client.post(path, {})
+        answer = deployment.client.post(path, {})
         shown = {key: answer.data[key] for key in ("id", "name", "provider_sync", "problem")}
         assert (answer.status, shown) == (200, {key: known[key] for key in shown})
         return time.monotonic() - began
 
     there = median(ask() for _ in range(20))
-    house.redis.kill()
+    deployment.redis.kill()
     with ExitStack() as stack:
         if is_mute:
-            address = ("127.0.0.1", house.redis.port)
+            address = ("127.0.0.1", deployment.redis.port)
             stack.enter_context(socket.create_server(address, backlog=512))
-        house.wait_until_given_back()
-        calls = len(house.feed.calls)
+        deployment.wait_until_given_back()
+        calls = len(deployment.feed.calls)
         times = [ask() for _ in range(20)]
-        late = house.wait_for_calls(calls + 1, 30)
+        late = deployment.wait_for_calls(calls + 1, 30)
 
     away = median(times)
     print(f"there {there * 1000:.0f} ms, away {away * 1000:.0f} ms; look after {late:.1f} s")

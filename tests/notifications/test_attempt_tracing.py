@@ -29,7 +29,7 @@ SPAN = {"start": "2027-03-23 10:00:00", "end": "2027-03-23 11:00:00"}
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -57,7 +57,7 @@ def book(tenant: Tenant, **headers: str) -> None:
     assert tenant.call("POST", "/bookings", body, headers).status == 201
 
 
-def test_log_lines_of_an_attempt_have_the_request_and_the_app(
+def test_log_lines_of_an_attempt_have_request_and_app(
     tenant: Tenant, hooks: HookSink, mails: MailSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -113,7 +113,7 @@ def test_one_trace_from_the_request_to_the_webhook(
     )
 
 
-def test_spans_contain_nothing_personal(
+def test_spans_contain_no_personal_data(
     tenant: Tenant, hooks: HookSink, mails: MailSink, spans: InMemorySpanExporter
 ) -> None:
     book(tenant)
@@ -125,7 +125,7 @@ def test_spans_contain_nothing_personal(
     assert [word for word in ("marty", "Marty", "ada@", "Secret visit") if word in told] == []
 
 
-def test_a_worker_traces_no_statement_of_its_own(
+def test_idle_worker_traces_no_queries(
     tenant: Tenant, hooks: HookSink, spans: InMemorySpanExporter
 ) -> None:
     run_dispatcher("webhook")

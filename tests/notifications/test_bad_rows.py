@@ -30,7 +30,7 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -51,7 +51,7 @@ def no_mail_server(settings: Any) -> Iterator[None]:
         server.shutdown()
 
 
-def test_a_mail_server_that_speaks_no_smtp(tenant: Tenant, no_mail_server: None) -> None:
+def test_mail_server_that_does_not_speak_smtp(tenant: Tenant, no_mail_server: None) -> None:
     book(tenant)
     run_dispatcher("email")
 
@@ -62,7 +62,7 @@ def test_a_mail_server_that_speaks_no_smtp(tenant: Tenant, no_mail_server: None)
     )
 
 
-def test_a_result_that_cannot_be_kept_takes_no_other_along(
+def test_failing_result_does_not_affect_others(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else all of the batch would be called again when their leases lapse."""
@@ -85,7 +85,7 @@ def test_a_result_that_cannot_be_kept_takes_no_other_along(
     assert len(hooks.calls) == 3
 
 
-def test_an_address_that_is_none_fails_its_own_mail_and_stays_out_of_the_log(
+def test_malformed_address_fails_only_its_mail(
     tenant: Tenant, mails: MailSink, caplog: pytest.LogCaptureFixture
 ) -> None:
     book(tenant)
@@ -102,7 +102,7 @@ def test_an_address_that_is_none_fails_its_own_mail_and_stays_out_of_the_log(
 
 # In SQLite's memory, which the tests share between threads, a writer is refused instead of queued.
 @pytest.mark.postgresql
-def test_two_dispatchers_record_the_first_failure_of_a_server_at_once() -> None:
+def test_concurrent_first_failures_of_a_server() -> None:
     noted = threading.Barrier(2)
     errors: list[Exception] = []
 
@@ -141,11 +141,11 @@ def test_two_dispatchers_record_the_first_failure_of_a_server_at_once() -> None:
         ("https://[::1", ""),
     ],
 )
-def test_the_endpoint_of_an_address(url: str, endpoint: str) -> None:
+def test_endpoint_of_a_url(url: str, endpoint: str) -> None:
     assert endpoint_of(url) == endpoint
 
 
-def test_an_address_with_a_long_name_stops_no_booking(tenant: Tenant) -> None:
+def test_url_with_a_long_host_does_not_stop_a_booking(tenant: Tenant) -> None:
     """Soft hyphens are nothing in a host name, but count where it is kept as it was written."""
     url = f"https://exa{chr(0xAD) * 400}mple.com/hook"
 
@@ -154,9 +154,7 @@ def test_an_address_with_a_long_name_stops_no_booking(tenant: Tenant) -> None:
     assert Delivery.objects.get(type="webhook").endpoint == "https://example.com:443"
 
 
-def test_an_address_that_cannot_be_called_fails_its_own_call_only(
-    tenant: Tenant, hooks: HookSink
-) -> None:
+def test_malformed_url_fails_only_its_call(tenant: Tenant, hooks: HookSink) -> None:
     """As staff may write one into an app's event notifications."""
     tenant.app.event_notifications.create(
         type="webhook", url="", when_type="before", when_unit="mins", when_time=5
@@ -173,7 +171,7 @@ def test_an_address_that_cannot_be_called_fails_its_own_call_only(
     ]
 
 
-def test_a_secret_that_cannot_be_read_is_tried_again(
+def test_unreadable_secret_is_retried(
     tenant: Tenant, hooks: HookSink, settings: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As after a deployment with the wrong key: no call is lost until it is mended."""
@@ -194,7 +192,7 @@ def test_a_secret_that_cannot_be_read_is_tried_again(
     assert f"webhook {row.webhook_id}: A stored secret can't be read" in caplog.text
 
 
-def test_a_new_secret_mends_one_that_cannot_be_read(
+def test_rotation_replaces_an_unreadable_secret(
     tenant: Tenant, hooks: HookSink, settings: Any
 ) -> None:
     """Though the one before would sign for another day."""
@@ -208,7 +206,7 @@ def test_a_new_secret_mends_one_that_cannot_be_read(
 
 
 @pytest.mark.parametrize("error", [InterfaceError("closed"), KeyError("anything")])
-def test_a_sweep_outlives_whatever_happens(
+def test_poller_survives_errors(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     hook(tenant, hooks)
@@ -235,7 +233,7 @@ def test_a_sweep_outlives_whatever_happens(
         (poller.NEGLECTED, ["webhook"]),
     ],
 )
-def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
+def test_poller_skips_recently_due_deliveries(
     tenant: Tenant,
     hooks: HookSink,
     monkeypatch: pytest.MonkeyPatch,
@@ -254,7 +252,7 @@ def test_a_sweep_leaves_to_the_broker_what_has_just_become_due(
     assert found == sent
 
 
-def test_a_result_waits_for_a_database_that_takes_no_writes(
+def test_result_is_retried_while_the_database_is_read_only(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Were it dropped, the call would be made a second time."""
@@ -277,7 +275,7 @@ def test_a_result_waits_for_a_database_that_takes_no_writes(
     assert len(hooks.calls) == 1
 
 
-def test_an_outage_while_deliveries_are_prepared_fails_none(
+def test_database_outage_during_preparation_fails_no_delivery(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hook(tenant, hooks)

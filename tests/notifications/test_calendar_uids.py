@@ -30,7 +30,7 @@ def uids(kind: str) -> set[str]:
     return {uid.partition("@")[0] for uid in found}
 
 
-def test_a_uid_does_not_name_the_booking(tenant: Tenant, ada: Any) -> None:
+def test_uid_does_not_contain_the_booking_id(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], **at_slot(0)).data
     made = uids("confirmed")
     tenant.post(f"/bookings/{booking['id']}/reschedule", at_slot(4))

@@ -54,7 +54,7 @@ def book(tenant: Tenant, resource_id: str) -> Callable[..., Any]:
 
 
 # --- What one looks like --------------------------------------------------------------------------
-def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_record_of_a_call_with_attempts(tenant: Tenant, book: Callable[..., Any]) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
     booking = book(event_notifications=[])
     row = Delivery.objects.get(type="webhook")
@@ -110,7 +110,7 @@ def test_a_call_with_its_tries(tenant: Tenant, book: Callable[..., Any]) -> None
     assert (whole.status, whole.data) == (200, record | {"payload": payload})
 
 
-def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_record_of_a_mail_hides_its_content(tenant: Tenant, book: Callable[..., Any]) -> None:
     booking = book(what="Private matters", notify_owner_by_email={"enabled": False})
 
     owner, customer = tenant.get("/deliveries").data
@@ -140,7 +140,7 @@ def test_a_mail_shows_nothing_of_its_content(tenant: Tenant, book: Callable[...,
     assert tenant.get(f"/deliveries/{customer['id']}").data == record | {"payload": None}
 
 
-def test_the_body_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_payload_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL})
     booking = book()
     made = call_body(tenant, booking["id"], "booking.confirmed")
@@ -168,7 +168,7 @@ def test_the_body_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable
     )
 
 
-def test_a_call_names_the_resource_before_a_move(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_payload_names_the_previous_resource(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL, "states": ["rescheduled"]})
     booking, other = book(), tenant.make_resource("Bob")
 
@@ -185,7 +185,7 @@ def test_a_call_names_the_resource_before_a_move(tenant: Tenant, book: Callable[
 
 
 # --- The listing ----------------------------------------------------------------------------------
-def test_pages_are_in_the_envelope_newest_first(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_pages_are_newest_first(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL})
     booking = book()
     act(tenant, booking, "cancel")
@@ -275,7 +275,7 @@ def test_filters_narrow_together(tenant: Tenant, book: Callable[..., Any]) -> No
         ("limit=0", {"limit": ["Must be one integer from 1 to 1000."]}),
     ],
 )
-def test_wrong_queries_are_refused(tenant: Tenant, query: str, errors: Any) -> None:
+def test_wrong_query_parameters_are_refused(tenant: Tenant, query: str, errors: Any) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
 
     answers = [
@@ -286,7 +286,7 @@ def test_wrong_queries_are_refused(tenant: Tenant, query: str, errors: Any) -> N
     assert [(answer.status, answer.json["errors"]) for answer in answers] == [(422, errors)] * 2
 
 
-def test_another_apps_deliveries_look_like_none(
+def test_foreign_deliveries_are_not_found(
     tenant: Tenant, book: Callable[..., Any], make_tenant: Callable[..., Tenant]
 ) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
@@ -309,9 +309,7 @@ def test_another_apps_deliveries_look_like_none(
     assert [(answer.status, answer.error) for answer in answers] == [(404, gone)] * 4
 
 
-def test_answers_take_as_many_queries_for_many_rows(
-    tenant: Tenant, book: Callable[..., Any]
-) -> None:
+def test_query_count_is_constant(tenant: Tenant, book: Callable[..., Any]) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
     paths = ["/deliveries", f"/webhooks/{webhook['id']}/deliveries", "/webhooks"]
     counts = []
@@ -329,7 +327,7 @@ def test_answers_take_as_many_queries_for_many_rows(
 
 # --- Sending again --------------------------------------------------------------------------------
 @pytest.mark.parametrize("state", ["delivered", "failed", "cancelled", "skipped", "expired"])
-def test_what_has_ended_is_sent_again_under_its_id(
+def test_finished_delivery_is_redelivered_with_its_id(
     tenant: Tenant, book: Callable[..., Any], clock: Any, state: str
 ) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
@@ -357,9 +355,7 @@ def test_what_has_ended_is_sent_again_under_its_id(
     assert row.endpoint == "http://other.example.com:80"
 
 
-def test_what_waits_for_its_next_try_is_sent_at_once(
-    tenant: Tenant, book: Callable[..., Any]
-) -> None:
+def test_waiting_delivery_is_redelivered_now(tenant: Tenant, book: Callable[..., Any]) -> None:
     book()
     row = Delivery.objects.first()
     Delivery.objects.filter(id=row.id).update(next_at=NOW + timedelta(hours=5), tries=4)
@@ -371,7 +367,7 @@ def test_what_waits_for_its_next_try_is_sent_at_once(
     assert (row.next_at, row.tries) == (NOW, 0)
 
 
-def test_what_is_being_sent_stays_as_it_is(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_redelivery_keeps_a_delivery_being_sent(tenant: Tenant, book: Callable[..., Any]) -> None:
     book()
     row = Delivery.objects.first()
     lease = {"next_at": NOW + timedelta(seconds=40), "tries": 1, "lease_token": UNKNOWN_ID}
@@ -402,7 +398,7 @@ def sent(row: Delivery) -> Delivery:
         ("reminder", ("POST", "/reschedule", span("14:00", "15:00")), "The booking was moved."),
     ],
 )
-def test_a_mail_that_no_longer_holds_is_not_sent_again(
+def test_outdated_mail_is_not_redelivered(
     tenant: Tenant, book: Callable[..., Any], kind: str, change: Any, reason: str
 ) -> None:
     booking = book(event_notifications=[reminder(1)])
@@ -418,9 +414,7 @@ def test_a_mail_that_no_longer_holds_is_not_sent_again(
     assert Delivery.objects.filter(id=row.id).values().get() == before
 
 
-def test_a_mail_about_the_latest_change_is_sent_again(
-    tenant: Tenant, book: Callable[..., Any]
-) -> None:
+def test_current_mail_is_redelivered(tenant: Tenant, book: Callable[..., Any]) -> None:
     booking = book()
     tenant.post(f"/bookings/{booking['id']}/reschedule", span("14:00", "15:00"))
     moved = sent(Delivery.objects.get(kind="rescheduled", recipient="customer"))
@@ -431,9 +425,7 @@ def test_a_mail_about_the_latest_change_is_sent_again(
     assert [(answer.status, answer.data["state"]) for answer in answers] == [(200, "scheduled")] * 2
 
 
-def test_a_queued_mail_is_hurried_whatever_happened_since(
-    tenant: Tenant, book: Callable[..., Any]
-) -> None:
+def test_queued_mail_can_always_be_sent_now(tenant: Tenant, book: Callable[..., Any]) -> None:
     """It leaves before the one that takes it back: holding it up would hold up both."""
     booking = book()
     row = Delivery.objects.get(kind="confirmed", recipient="customer")
@@ -452,7 +444,7 @@ def test_a_queued_mail_is_hurried_whatever_happened_since(
         ("DELETE", None, "The webhook was deleted."),
     ],
 )
-def test_a_call_is_not_sent_again_to_a_webhook_that_is_off(
+def test_call_of_a_disabled_webhook_is_not_redelivered(
     tenant: Tenant, book: Callable[..., Any], method: str, body: Any, reason: str
 ) -> None:
     webhook = tenant.post("/webhooks", {"url": URL}).data
@@ -466,7 +458,7 @@ def test_a_call_is_not_sent_again_to_a_webhook_that_is_off(
     assert (answer.status, answer.error) == (409, error)
 
 
-def test_a_call_about_a_change_is_sent_again_as_it_was(
+def test_call_is_redelivered_with_its_original_body(
     tenant: Tenant, book: Callable[..., Any]
 ) -> None:
     tenant.post("/webhooks", {"url": URL})
@@ -542,7 +534,7 @@ MAILS_OF_STEPS: list[tuple[str, list[str], list[list[str]]]] = [
 
 
 @pytest.mark.parametrize(("graph", "actions", "expected"), MAILS_OF_STEPS)
-def test_mails_of_each_change(
+def test_planned_mails_of_each_change(
     tenant: Tenant,
     book: Callable[..., Any],
     graph: str,
@@ -558,7 +550,7 @@ def test_mails_of_each_change(
     assert planned(tenant) == [f"email {kind} {names[who]} scheduled" for kind, who in mails]
 
 
-def test_a_draft_is_mailed_to_nobody(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_draft_plans_no_mails(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL})
     booking = book(action="create", event_notifications=[reminder(1)])
     draft = planned(tenant)
@@ -579,7 +571,7 @@ def test_a_draft_is_mailed_to_nobody(tenant: Tenant, book: Callable[..., Any]) -
     ]
 
 
-def test_every_customer_gets_a_mail(tenant: Tenant, resource_id: str) -> None:
+def test_every_customer_gets_mails(tenant: Tenant, resource_id: str) -> None:
     body = {"what": "Meeting", "resource_id": resource_id, "customers": [MARTY, ANN], **NINE}
     both = [reminder(1), reminder(1, recipient="owner")]
 
@@ -604,7 +596,7 @@ def test_every_customer_gets_a_mail(tenant: Tenant, resource_id: str) -> None:
         (["customer", "owner"], ["skipped", "skipped"]),
     ],
 )
-def test_one_mail_of_one_booking_can_be_switched_off(
+def test_mails_of_one_booking_can_be_disabled(
     tenant: Tenant, book: Callable[..., Any], off: list[str], states: list[str]
 ) -> None:
     booking = book(
@@ -640,7 +632,7 @@ DUE = [
 
 
 @pytest.mark.parametrize(("when", "expected"), DUE, ids=[str(when) for when, _ in DUE])
-def test_when_a_reminder_is_due(
+def test_due_time_of_a_reminder(
     tenant: Tenant, book: Callable[..., Any], when: tuple[int, str, str], expected: str
 ) -> None:
     book(event_notifications=[reminder(*when)])
@@ -671,7 +663,7 @@ def test_when_a_reminder_is_due(
         ),
     ],
 )
-def test_days_of_a_reminder_move_on_the_wall_clock(
+def test_days_of_a_reminder_are_counted_on_the_wall_clock(
     tenant: Tenant, zone: str, start: str, when: tuple[int, str, str], due: str
 ) -> None:
     resource = tenant.make_resource("Bea", timezone=zone)
@@ -688,7 +680,7 @@ def test_days_of_a_reminder_move_on_the_wall_clock(
     assert row.due_at == datetime.fromisoformat(f"{due}+00:00")
 
 
-def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_reminder_as_a_webhook_call(tenant: Tenant, book: Callable[..., Any]) -> None:
     call = reminder(1, url=f"{URL}/soon", method="PUT", expected_response_code="204")
     booking = book(event_notifications=[call])
 
@@ -717,7 +709,7 @@ def test_a_reminder_that_calls(tenant: Tenant, book: Callable[..., Any]) -> None
     )
 
 
-def test_a_request_is_reminded_of_once_it_is_confirmed(
+def test_reminders_of_a_request_are_planned_at_confirmation(
     tenant: Tenant, book: Callable[..., Any], clock: Any
 ) -> None:
     notifications = [reminder(2, "days"), reminder(1), reminder(1, when="after")]
@@ -744,7 +736,7 @@ def test_a_request_is_reminded_of_once_it_is_confirmed(
     ("action", "state"),
     [("cancel", "cancelled"), ("cancel_by_customer", "cancelled_by_customer")],
 )
-def test_a_cancellation_calls_off_what_is_still_to_come(
+def test_cancellation_cancels_open_reminders(
     tenant: Tenant, book: Callable[..., Any], action: str, state: str
 ) -> None:
     call = reminder(2, url=URL, method="get")
@@ -762,7 +754,7 @@ def test_a_cancellation_calls_off_what_is_still_to_come(
     assert reasons == {f"The booking is {state}."}
 
 
-def test_completion_calls_nothing_off(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_completion_keeps_open_reminders(tenant: Tenant, book: Callable[..., Any]) -> None:
     booking = book(event_notifications=[reminder(1), reminder(1, "days", "after")])
 
     act(tenant, booking, "complete")
@@ -773,7 +765,7 @@ def test_completion_calls_nothing_off(tenant: Tenant, book: Callable[..., Any]) 
     ]
 
 
-def test_a_move_takes_the_reminders_along(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_reschedule_moves_the_reminders(tenant: Tenant, book: Callable[..., Any]) -> None:
     booking = book(event_notifications=[reminder(9, "days"), reminder(1)])
     path = f"/bookings/{booking['id']}/reschedule"
     before = planned(tenant)
@@ -809,7 +801,7 @@ def test_a_move_takes_the_reminders_along(tenant: Tenant, book: Callable[..., An
     assert reasons == {"The booking was moved."}
 
 
-def test_a_refused_move_changes_nothing(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_refused_reschedule_keeps_the_deliveries(tenant: Tenant, book: Callable[..., Any]) -> None:
     tenant.post("/webhooks", {"url": URL})
     booking = book(event_notifications=[reminder(1)])
     book(**span("11:00", "12:00"))
@@ -837,7 +829,7 @@ PRECEDENCE = [
 
 
 @pytest.mark.parametrize(("app", "project", "booking", "due"), PRECEDENCE)
-def test_a_bookings_list_replaces_its_projects_which_replaces_the_apps(
+def test_reminders_of_booking_project_and_app_precedence(
     tenant: Tenant, resource_id: str, app: Any, project: Any, booking: Any, due: list[str]
 ) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"event_notifications": app})
@@ -915,7 +907,7 @@ TOLD = [
 
 
 @pytest.mark.parametrize(("graph", "actions", "expected"), TOLD)
-def test_webhooks_are_told_by_graph_and_state(
+def test_webhooks_are_filtered_by_graph_and_state(
     tenant: Tenant,
     book: Callable[..., Any],
     make_tenant: Callable[..., Tenant],
@@ -945,7 +937,7 @@ def test_webhooks_are_told_by_graph_and_state(
     ]
 
 
-def test_changes_of_a_webhook_hold_from_then_on(tenant: Tenant, book: Callable[..., Any]) -> None:
+def test_webhook_updates_apply_to_later_changes(tenant: Tenant, book: Callable[..., Any]) -> None:
     webhook = tenant.post("/webhooks", {"url": URL, "states": ["cancelled"]}).data
     booking = book()
     nothing = planned(tenant, "type=webhook")
@@ -962,7 +954,7 @@ def test_changes_of_a_webhook_hold_from_then_on(tenant: Tenant, book: Callable[.
     ]
 
 
-def test_the_most_that_one_booking_can_cause(tenant: Tenant, resource_id: str) -> None:
+def test_largest_number_of_deliveries_of_a_booking(tenant: Tenant, resource_id: str) -> None:
     """One statement writes them all: databases bound its parameters."""
     Webhook.objects.bulk_create(
         Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MAX_WEBHOOKS)

@@ -16,7 +16,7 @@ from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
     FinalState,
     SendResult,
-    end_unsent,
+    finish_unsent,
     record_results,
     release_unsent,
 )
@@ -42,18 +42,18 @@ def claimed(row: Delivery) -> Delivery:
     return found
 
 
-def fall_silent(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
+def lose_lease(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
     taken = claimed(row)
     unstamped(taken, next_at=timezone.now() - timedelta(minutes=1))
     claim_due(row.type, 1)
 
 
-def fall_silent_too_often(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
+def lose_lease_too_often(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
     unstamped(row, lapses=MAX_LOST_LEASES)
-    fall_silent(tenant, webhook, row)
+    lose_lease(tenant, webhook, row)
 
 
-def come_too_late(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
+def expire_before_claim(tenant: Tenant, webhook: Webhook, row: Delivery) -> None:
     long_ago = timezone.now() - timedelta(days=1)
     unstamped(row, next_at=long_ago, expires_at=long_ago)
     claim_due(row.type, 1)
@@ -81,12 +81,12 @@ CHANGES: dict[str, Change] = {
     ),
     "a try too late": finish_under_a_lapsed_lease,
     "given back": lambda tenant, webhook, row: release_unsent([claimed(row)]),
-    "not sent": lambda tenant, webhook, row: end_unsent(
+    "not sent": lambda tenant, webhook, row: finish_unsent(
         [(claimed(row), FinalState("skipped", "No."))]
     ),
-    "its worker lost": fall_silent,
-    "its worker lost too often": fall_silent_too_often,
-    "expired": come_too_late,
+    "its worker lost": lose_lease,
+    "its worker lost too often": lose_lease_too_often,
+    "expired": expire_before_claim,
     "its webhook moved": lambda tenant, webhook, row: change_webhook(webhook, {"url": f"{URL}/2"}),
     "its webhook deleted": lambda tenant, webhook, row: delete_webhook(webhook, now=timezone.now()),
     "sent at once": lambda tenant, webhook, row: redeliver(row, now=timezone.now()),
@@ -95,7 +95,7 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_each_change_of_a_delivery_is_one_of_its_listing(tenant: Tenant, change: str) -> None:
+def test_every_change_of_a_delivery_sets_updated_at(tenant: Tenant, change: str) -> None:
     webhook = create_webhook(app=tenant.app, given={"url": URL})[0]
     start = timezone.now() + timedelta(days=2)
     end = start + timedelta(hours=1)

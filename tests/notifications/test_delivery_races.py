@@ -37,7 +37,7 @@ in_threads = pytest.mark.postgresql
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -99,7 +99,7 @@ def reminders_of(mails: MailSink, booking: Any) -> list[Mail]:
 
 
 @in_threads
-def test_moved_while_it_is_claimed(
+def test_reminder_of_a_booking_moved_while_claimed(
     tenant: Tenant, mails: MailSink, slow_look: threading.Event, rounds: int
 ) -> None:
     """Nothing is sent for the old time, and one mail for the new."""
@@ -118,7 +118,7 @@ def test_moved_while_it_is_claimed(
 
 
 @in_threads
-def test_control_without_the_second_look_the_old_time_is_mailed(
+def test_control_without_recheck_old_time_is_mailed(
     tenant: Tenant,
     mails: MailSink,
     slow_look: threading.Event,
@@ -133,7 +133,7 @@ def test_control_without_the_second_look_the_old_time_is_mailed(
 
 @in_threads
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer"])
-def test_cancelled_while_it_is_claimed(
+def test_reminder_of_a_booking_cancelled_while_claimed(
     tenant: Tenant, mails: MailSink, slow_look: threading.Event, action: str
 ) -> None:
     booking = book(tenant, event_notifications=[reminder()])
@@ -185,7 +185,7 @@ def test_moves_and_dispatchers_at_random_moments(
 @pytest.mark.parametrize(
     ("cap", "arrived"), [(4, 20), pytest.param(8, 0, id="control: without a cap")]
 )
-def test_a_hanging_server_holds_up_no_other(
+def test_hanging_server_does_not_delay_others(
     tenant: Tenant,
     hooks: HookSink,
     settings: Any,
@@ -227,9 +227,7 @@ def test_a_hanging_server_holds_up_no_other(
 
 
 # --- R16: an outage -------------------------------------------------------------------------------
-def test_an_outage_of_the_mail_server_ends_in_no_late_reminder(
-    tenant: Tenant, mails: MailSink
-) -> None:
+def test_mail_server_outage_sends_no_late_reminders(tenant: Tenant, mails: MailSink) -> None:
     """Ten minutes without it: half of the meetings begin meanwhile."""
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": False}})
     for number in range(6):
@@ -270,9 +268,7 @@ class DrippingSmtp(socketserver.StreamRequestHandler):
             self.wfile.write(b"250 ok\r\n")
 
 
-def test_a_mail_server_that_drips_is_cut_off(
-    tenant: Tenant, mails: MailSink, settings: Any
-) -> None:
+def test_slow_mail_server_is_cut_off(tenant: Tenant, mails: MailSink, settings: Any) -> None:
     settings.EMAIL_DEADLINE = 1.0
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), DrippingSmtp) as server:
         server.daemon_threads, server.is_over = True, threading.Event()
@@ -295,7 +291,7 @@ def test_a_mail_server_that_drips_is_cut_off(
 # --- R26: clocks ----------------------------------------------------------------------------------
 @pytest.mark.postgresql
 @pytest.mark.parametrize("jump", [3600, -3600, 10 * 86_400])
-def test_a_worker_whose_clock_is_wrong(
+def test_worker_with_a_wrong_clock(
     tenant: Tenant, hooks: HookSink, time_machine: Any, jump: int
 ) -> None:
     """What is due is said by the database: nothing early, nothing late, nothing twice."""
@@ -315,7 +311,7 @@ def test_a_worker_whose_clock_is_wrong(
 # --- Two claims at once ---------------------------------------------------------------------------
 @in_threads
 @pytest.mark.parametrize(("in_turn", "taken"), [(True, (2, 0)), (False, (2, 2))])
-def test_two_claims_at_once_keep_to_the_cap(
+def test_concurrent_claims_respect_the_endpoint_cap(
     tenant: Tenant,
     hooks: HookSink,
     settings: Any,

@@ -26,7 +26,7 @@ from notifications.outbox.redeliver import redeliver
 from notifications.outbox.results import (
     FinalState,
     SendResult,
-    end_unsent,
+    finish_unsent,
     record_results,
     release_unsent,
 )
@@ -45,7 +45,7 @@ pytestmark = [
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -123,7 +123,7 @@ def test_mails_of_a_request_and_its_confirmation(tenant: Tenant, mails: MailSink
     assert list(Attempt.objects.values_list("response_code", "error")) == [(None, "")] * 4
 
 
-def test_mails_of_one_booking_leave_in_order(tenant: Tenant, mails: MailSink) -> None:
+def test_mails_of_one_booking_are_sent_in_order(tenant: Tenant, mails: MailSink) -> None:
     """The second waits while the first is refused, and another booking's does not."""
     resource = tenant.make_resource(email="ada@example.com")
     booking = book(tenant, graph="confirm_decline", resource=resource)
@@ -165,7 +165,7 @@ def test_disabled_emails_are_skipped(tenant: Tenant, mails: MailSink) -> None:
     }
 
 
-def test_one_mail_is_switched_off_in_the_create_body(tenant: Tenant, mails: MailSink) -> None:
+def test_mail_disabled_at_creation_is_skipped(tenant: Tenant, mails: MailSink) -> None:
     booking = book(tenant, notify_customer_by_email={"enabled": False})
     run_dispatcher("email")
     tenant.put(f"/bookings/{booking['id']}/cancel")
@@ -179,13 +179,13 @@ def test_one_mail_is_switched_off_in_the_create_body(tenant: Tenant, mails: Mail
     ]
 
 
-def test_a_draft_mails_nobody(tenant: Tenant, mails: MailSink) -> None:
+def test_draft_sends_no_mails(tenant: Tenant, mails: MailSink) -> None:
     book(tenant, action="create")
 
     assert states() == []
 
 
-def test_the_owner_is_found(tenant: Tenant, mails: MailSink) -> None:
+def test_address_of_the_owner(tenant: Tenant, mails: MailSink) -> None:
     account = Account.objects.create_user("boss@example.com")
     Membership.objects.create(account=account, app=tenant.app, role=Membership.OWNER)
     resource = tenant.make_resource()
@@ -203,7 +203,9 @@ def test_the_owner_is_found(tenant: Tenant, mails: MailSink) -> None:
     ]
 
 
-def test_no_address_and_test_mode_are_skipped(make_tenant: Any, mails: MailSink) -> None:
+def test_mails_without_address_or_in_test_mode_are_skipped(
+    make_tenant: Any, mails: MailSink
+) -> None:
     tenant = make_tenant(mode="test")
     account = Account.objects.create_user("Boss@Example.com")
     Membership.objects.create(account=account, app=tenant.app, role=Membership.EDITOR)
@@ -235,7 +237,7 @@ def test_no_address_and_test_mode_are_skipped(make_tenant: Any, mails: MailSink)
     ]
 
 
-def test_refusals_of_the_mail_server(tenant: Tenant, mails: MailSink) -> None:
+def test_mail_server_refusals(tenant: Tenant, mails: MailSink) -> None:
     """550 is final, 451 is tried again, others are not touched."""
     book(tenant)
     mails.answer = {"marty@example.com": "550 no such user", "ada@example.com": "451 later"}.get
@@ -265,7 +267,7 @@ def test_refusals_of_the_mail_server(tenant: Tenant, mails: MailSink) -> None:
     ]
 
 
-def test_a_mail_server_that_is_away(tenant: Tenant, mails: MailSink) -> None:
+def test_unreachable_mail_server(tenant: Tenant, mails: MailSink) -> None:
     mails.stop()
     book(tenant)
     run_dispatcher("email")
@@ -307,9 +309,7 @@ def test_reminders_are_planned_when_the_booking_is_live(tenant: Tenant, mails: M
     ]
 
 
-def test_a_reminder_is_moved_with_its_booking_and_sent_once(
-    tenant: Tenant, mails: MailSink
-) -> None:
+def test_moved_reminder_is_sent_once(tenant: Tenant, mails: MailSink) -> None:
     start, later = soon(), soon(hours=60)
     booking = book(tenant, start, event_notifications=[reminder()])
     answer = tenant.post(
@@ -329,7 +329,7 @@ def test_a_reminder_is_moved_with_its_booking_and_sent_once(
 
 
 @pytest.mark.parametrize("action", ["cancel", "cancel_by_customer"])
-def test_a_cancelled_booking_reminds_nobody(tenant: Tenant, mails: MailSink, action: str) -> None:
+def test_cancelled_booking_sends_no_reminders(tenant: Tenant, mails: MailSink, action: str) -> None:
     booking = book(tenant, event_notifications=[reminder(), reminder(when="after")])
     tenant.put(f"/bookings/{booking['id']}/{action}")
 
@@ -338,7 +338,7 @@ def test_a_cancelled_booking_reminds_nobody(tenant: Tenant, mails: MailSink, act
     }
 
 
-def test_a_reminder_in_hand_is_looked_at_again(tenant: Tenant, mails: MailSink) -> None:
+def test_claimed_reminder_is_checked_before_sending(tenant: Tenant, mails: MailSink) -> None:
     """Claimed before the cancellation, its worker lost, claimed anew after it."""
     booking = book(tenant, event_notifications=[reminder()])
     run_dispatcher("email")
@@ -353,7 +353,7 @@ def test_a_reminder_in_hand_is_looked_at_again(tenant: Tenant, mails: MailSink) 
     assert not [mail for mail in mails.mails if mail.subject.startswith("Reminder")]
 
 
-def test_completion_leaves_the_reminders_that_come_after(tenant: Tenant, mails: MailSink) -> None:
+def test_completed_booking_sends_later_reminders(tenant: Tenant, mails: MailSink) -> None:
     booking = book(tenant, event_notifications=[reminder(when="after", recipient="customer")])
     tenant.put(f"/bookings/{booking['id']}/complete")
     make_due(kind="reminder")
@@ -362,7 +362,7 @@ def test_completion_leaves_the_reminders_that_come_after(tenant: Tenant, mails: 
     assert states(kind="reminder") == [("email", "reminder", "customer", "delivered")]
 
 
-def test_a_reminder_that_comes_too_late_expires(tenant: Tenant, mails: MailSink) -> None:
+def test_late_reminder_expires(tenant: Tenant, mails: MailSink) -> None:
     book(tenant, event_notifications=[reminder()])
     past = timezone.now() - timedelta(seconds=5)
     Delivery.objects.filter(kind="reminder").update(next_at=past, expires_at=past)
@@ -380,9 +380,7 @@ def later(**ahead: float) -> None:
         row.save()
 
 
-def test_a_reminder_outlives_an_outage_that_ends_before_the_start(
-    tenant: Tenant, mails: MailSink
-) -> None:
+def test_reminder_is_retried_until_the_start(tenant: Tenant, mails: MailSink) -> None:
     """The third pause, of a quarter of an hour, would end after it."""
     book(tenant, event_notifications=[reminder(mins=15)])
     Delivery.objects.filter(kind="reminder").update(
@@ -399,7 +397,7 @@ def test_a_reminder_outlives_an_outage_that_ends_before_the_start(
     assert (row.state, row.tries) == ("delivered", 4)
 
 
-def test_tries_end_with_the_time_for_them(tenant: Tenant, mails: MailSink) -> None:
+def test_retries_end_at_expiry(tenant: Tenant, mails: MailSink) -> None:
     book(tenant, event_notifications=[reminder()])
     Delivery.objects.filter(kind="reminder").update(
         next_at=timezone.now(), expires_at=timezone.now() + timedelta(seconds=59)
@@ -415,9 +413,7 @@ def test_tries_end_with_the_time_for_them(tenant: Tenant, mails: MailSink) -> No
     )
 
 
-def test_a_reminder_that_is_sent_again_is_not_tried_after_the_start(
-    tenant: Tenant, mails: MailSink
-) -> None:
+def test_redelivered_reminder_expires_at_the_start(tenant: Tenant, mails: MailSink) -> None:
     """By hand in an outage; where the start is over already, somebody wants it all the same."""
     now, start = timezone.now(), soon(hours=30)
     book(tenant, start, event_notifications=[reminder()])
@@ -434,7 +430,7 @@ def test_a_reminder_that_is_sent_again_is_not_tried_after_the_start(
     assert expiries == [start, now + REMINDER_GRACE]
 
 
-def test_what_retention_has_taken_away_is_not_sent_again(tenant: Tenant, mails: MailSink) -> None:
+def test_purged_delivery_cannot_be_redelivered(tenant: Tenant, mails: MailSink) -> None:
     book(tenant)
     stale = Delivery.objects.first()
     Delivery.objects.all().delete()
@@ -444,7 +440,7 @@ def test_what_retention_has_taken_away_is_not_sent_again(tenant: Tenant, mails: 
 
 
 # --- Calls ----------------------------------------------------------------------------------------
-def test_a_webhook_is_told_of_each_change(tenant: Tenant, hooks: HookSink) -> None:
+def test_webhook_gets_each_change(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     booking = book(tenant)
     path = f"/bookings/{booking['id']}"
@@ -485,7 +481,7 @@ def test_a_webhook_is_told_of_each_change(tenant: Tenant, hooks: HookSink) -> No
         ({"active": False}, []),
     ],
 )
-def test_what_a_webhook_wants(
+def test_webhook_filters(
     tenant: Tenant, hooks: HookSink, wants: dict[str, Any], told: list[str]
 ) -> None:
     hook(tenant, hooks, **wants)
@@ -502,7 +498,7 @@ def test_what_a_webhook_wants(
     assert [row.kind for row in rows] == told
 
 
-def test_an_event_notification_calls(tenant: Tenant, hooks: HookSink) -> None:
+def test_event_notification_as_a_call(tenant: Tenant, hooks: HookSink) -> None:
     book(
         tenant,
         event_notifications=[
@@ -538,7 +534,7 @@ def test_an_event_notification_calls(tenant: Tenant, hooks: HookSink) -> None:
         (Answer(410), None, "failed", "The server returned 410."),
     ],
 )
-def test_answers(
+def test_responses_of_a_webhook(
     tenant: Tenant,
     hooks: HookSink,
     answer: Answer,
@@ -604,7 +600,7 @@ def test_days_of_failure_disable_the_webhook(tenant: Tenant, hooks: HookSink) ->
         ([False, True, False, False], 2, "now"),
     ],
 )
-def test_failures_after_the_last_success_count(
+def test_failure_count_restarts_after_a_success(
     tenant: Tenant, hooks: HookSink, successes: list[bool], failures: int, since: str | None
 ) -> None:
     webhook, now = hook(tenant, hooks), timezone.now()
@@ -617,7 +613,7 @@ def test_failures_after_the_last_success_count(
     assert (webhook.failures, webhook.failing_since) == (failures, moments[since])
 
 
-def test_the_schedule_of_retries(tenant: Tenant, hooks: HookSink) -> None:
+def test_retry_schedule(tenant: Tenant, hooks: HookSink) -> None:
     """Ten tries, each after its delay with some jitter; the body and the id stay the same."""
     hook(tenant, hooks)
     hooks.answers["/hook"] = Answer(404)
@@ -641,7 +637,7 @@ def test_the_schedule_of_retries(tenant: Tenant, hooks: HookSink) -> None:
     assert {call.id for call in hooks.calls} == {str(row.id)}
 
 
-def test_the_last_try_of_a_call_comes_before_it_expires(tenant: Tenant, hooks: HookSink) -> None:
+def test_last_retry_is_before_expiry(tenant: Tenant, hooks: HookSink) -> None:
     """Jitter may have used up more time than the pauses have."""
     hook(tenant, hooks)
     hooks.answers["/hook"] = Answer(404)
@@ -697,7 +693,7 @@ def test_an_archived_app_sends_nothing(tenant: Tenant, hooks: HookSink, mails: M
 
 
 # --- Leases, caps, breaker ------------------------------------------------------------------------
-def test_two_claims_share_nothing(tenant: Tenant, hooks: HookSink) -> None:
+def test_two_claims_take_different_deliveries(tenant: Tenant, hooks: HookSink) -> None:
     for number in range(6):
         hook(tenant, hooks, f"/{number}")
     book(tenant)
@@ -731,16 +727,14 @@ LATE_RESULTS: dict[str, Callable[[Delivery], None]] = {
     "delivered": lambda row: record_results([(row, SendResult(ok=True))]),
     "failed": lambda row: record_results([(row, SendResult(ok=False, error="No answer."))]),
     "given back": lambda row: release_unsent([row]),
-    "dropped": lambda row: end_unsent(
+    "dropped": lambda row: finish_unsent(
         [(row, FinalState(Delivery.SKIPPED, "The app is archived."))]
     ),
 }
 
 
 @pytest.mark.parametrize("late", LATE_RESULTS)
-def test_a_late_result_leaves_the_row_to_its_new_worker(
-    tenant: Tenant, hooks: HookSink, late: str
-) -> None:
+def test_late_result_of_a_lost_lease_is_ignored(tenant: Tenant, hooks: HookSink, late: str) -> None:
     hook(tenant, hooks)
     book(tenant)
     (first,) = claim_due("webhook", 1)
@@ -756,7 +750,7 @@ def test_a_late_result_leaves_the_row_to_its_new_worker(
     assert row.values(*columns).get() == before
 
 
-def test_a_row_that_kills_its_worker_is_failed(tenant: Tenant, hooks: HookSink) -> None:
+def test_delivery_that_kills_its_worker_fails(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     book(tenant)
     for _ in range(6):
@@ -792,7 +786,7 @@ def test_caps_of_endpoint_and_app(tenant: Tenant, hooks: HookSink, settings: Any
     ]
 
 
-def test_the_breaker_opens_and_probes(tenant: Tenant, hooks: HookSink) -> None:
+def test_breaker_opens_and_probes(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     hooks.answers["/hook"] = Answer(500)
     book(tenant)
@@ -824,7 +818,7 @@ def test_the_breaker_opens_and_probes(tenant: Tenant, hooks: HookSink) -> None:
         pytest.param(10, timedelta(minutes=-1), 1, id="to be probed"),
     ],
 )
-def test_an_endpoint_in_trouble_gets_few_calls_at_once(
+def test_failing_endpoint_gets_few_concurrent_calls(
     tenant: Tenant, hooks: HookSink, failures: int, open_for: timedelta | None, taken: int
 ) -> None:
     Endpoint.objects.create(
@@ -840,7 +834,7 @@ def test_an_endpoint_in_trouble_gets_few_calls_at_once(
     assert [len(claim_due("webhook", 10) or []) for _ in range(2)] == [taken, 0]
 
 
-def test_asked_to_stop_it_gives_back_what_it_has_not_begun(
+def test_stopping_dispatcher_releases_unsent_deliveries(
     tenant: Tenant, hooks: HookSink, settings: Any
 ) -> None:
     settings.DELIVERY_THREADS = 1
@@ -856,7 +850,7 @@ def test_asked_to_stop_it_gives_back_what_it_has_not_begun(
     assert counts == [("delivered", 1)] + [("scheduled", 0)] * 3
 
 
-def test_queries_do_not_grow_with_the_batch(tenant: Tenant, mails: MailSink) -> None:
+def test_query_count_of_a_batch_is_constant(tenant: Tenant, mails: MailSink) -> None:
     resource = tenant.make_resource(email="ada@example.com")
     counts = []
     for bookings in (1, 4):
@@ -871,7 +865,7 @@ def test_queries_do_not_grow_with_the_batch(tenant: Tenant, mails: MailSink) -> 
     assert counts[0] == counts[1]
 
 
-def test_a_secret_that_cannot_be_read_holds_up_no_other(tenant: Tenant, hooks: HookSink) -> None:
+def test_unreadable_secret_does_not_delay_others(tenant: Tenant, hooks: HookSink) -> None:
     """It is tried again: the operator may have forgotten a key."""
     hook(tenant, hooks, "/bad")
     hook(tenant, hooks, "/good")
@@ -894,7 +888,7 @@ DEADLINES = {
 
 
 @pytest.mark.parametrize("kind", Delivery.TYPES)
-def test_dispatcher_is_not_cut_off_while_it_sends(kind: str) -> None:
+def test_dispatcher_time_limits_cover_a_send(kind: str) -> None:
     """Claimed at the very end, begun as late as it may be, as slow as a try may be."""
     lease = LEASES[kind].total_seconds()
     latest_end = dispatcher.START_WITHIN + DEADLINES[kind]
@@ -904,7 +898,7 @@ def test_dispatcher_is_not_cut_off_while_it_sends(kind: str) -> None:
     assert tasks.dispatch_deliveries.time_limit > tasks.dispatch_deliveries.soft_time_limit
 
 
-def test_ids_are_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:
+def test_message_ids_are_those_of_the_deliveries(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     book(tenant)
     run_dispatcher("webhook")
@@ -924,7 +918,7 @@ def sequence(mail: Mail) -> tuple[str, int, str]:
     return part.get_param("method"), int(event["SEQUENCE"]), str(event.get("LOCATION", ""))
 
 
-def test_an_update_is_mailed_once_with_a_higher_sequence(tenant: Tenant, mails: MailSink) -> None:
+def test_update_sends_one_mail_with_a_higher_sequence(tenant: Tenant, mails: MailSink) -> None:
     booking = book(tenant, event_notifications=[reminder(mins=60)])
     run_dispatcher("email")
     before = list(mails.mails)

@@ -37,7 +37,7 @@ in_threads = pytest.mark.postgresql
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -61,9 +61,7 @@ def cancel(tenant: Tenant, booking: Any) -> None:
 
 
 # --- What is written ------------------------------------------------------------------------------
-def test_change_writes_one_row_that_expands_to_a_call_per_webhook(
-    tenant: Tenant, hooks: HookSink
-) -> None:
+def test_change_writes_one_row_expanded_per_webhook(tenant: Tenant, hooks: HookSink) -> None:
     webhooks = [hook(tenant, hooks, f"/{number}") for number in range(3)]
 
     booking = book(tenant)
@@ -147,7 +145,7 @@ def test_call_carries_the_booking_as_it_was_at_the_change(tenant: Tenant, hooks:
     }
 
 
-def test_rolled_back_change_calls_nobody(tenant: Tenant, hooks: HookSink) -> None:
+def test_rolled_back_change_causes_no_calls(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     with transaction.atomic():
         book(tenant)
@@ -190,9 +188,7 @@ def test_webhook_that_ended_before_the_expansion_is_not_called(
     assert hooks.calls == []
 
 
-def test_webhook_is_called_at_its_new_address_and_for_what_it_wanted_at_the_change(
-    tenant: Tenant, hooks: HookSink
-) -> None:
+def test_webhook_is_called_at_its_new_url(tenant: Tenant, hooks: HookSink) -> None:
     webhook = hook(tenant, hooks)
     book(tenant)
 
@@ -263,7 +259,7 @@ def test_apps_take_turns(
     ] == [1, 1]
 
 
-def test_expansion_writes_a_limited_number_of_calls_but_whole_changes(
+def test_expansion_limit_counts_whole_changes(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expansion, "MAX_CALLS", 5)
@@ -279,7 +275,7 @@ def test_expansion_writes_a_limited_number_of_calls_but_whole_changes(
     assert counts == [4, 6]
 
 
-def test_dispatcher_sends_all_however_little_it_expands_at_once(
+def test_dispatcher_expands_in_several_steps(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(expansion, "MAX_CALLS", 1)
@@ -362,7 +358,7 @@ def raise_killed(*_: Any, **__: Any) -> Any:
     [(expansion, "insert_rows"), (dispatcher, "claim_due"), (dispatcher, "prepare_batch")],
     ids=["while it expands", "between expansion and claim", "between claim and sending"],
 )
-def test_change_outlives_its_worker(
+def test_change_is_expanded_after_a_lost_worker(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch, module: Any, name: str
 ) -> None:
     hook(tenant, hooks)
@@ -395,7 +391,7 @@ def test_poller_expands_without_a_broker(tenant: Tenant, hooks: HookSink) -> Non
     assert calls() == [("/hook", "confirmed", "delivered", "")]
 
 
-def test_late_change_is_seen_by_operators(tenant: Tenant, hooks: HookSink) -> None:
+def test_late_change_is_reported_to_operators(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     book(tenant)
     make_late(minutes=20)
@@ -489,7 +485,7 @@ def test_retention_deletes_the_body_with_the_last_call(tenant: Tenant, hooks: Ho
     assert (kept, ChangeCalls.objects.count(), calls()) == (2, 0, [])
 
 
-def test_pending_change_outlives_the_purge_of_its_mails(tenant: Tenant, hooks: HookSink) -> None:
+def test_pending_change_survives_the_purge_of_its_mails(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     booking = book(tenant)
     cancel(tenant, booking)

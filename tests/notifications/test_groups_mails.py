@@ -25,7 +25,7 @@ REMINDERS = [
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -41,7 +41,7 @@ def group(tenant: Tenant, ada: Any) -> Any:
     return make_group(tenant, ada, event_notifications=REMINDERS, **times)
 
 
-def take(tenant: Tenant, group: Any, customer: Any) -> Any:
+def take_seat(tenant: Tenant, group: Any, customer: Any) -> Any:
     return seat_in(tenant, group, customer, event_notifications=REMINDERS)
 
 
@@ -74,10 +74,8 @@ def calendars(mails: list[Mail]) -> list[tuple[str, str, str, str]]:
     return sorted(found)
 
 
-def test_owners_bookings_remind_the_owner_seats_their_customers_and_calls(
-    tenant: Tenant, group: Any
-) -> None:
-    seat = take(tenant, group, ANN)
+def test_group_reminders_go_to_owner_and_seat_customers(tenant: Tenant, group: Any) -> None:
+    seat = take_seat(tenant, group, ANN)
 
     assert kinds(group) == [("reminder", "owner")]
     assert kinds(seat) == [
@@ -90,10 +88,10 @@ def test_owners_bookings_remind_the_owner_seats_their_customers_and_calls(
     assert delivery_faults() == []
 
 
-def test_a_cancelled_group_is_told_to_each_customer_and_once_to_the_owner(
+def test_cancelled_group_mails_each_customer_and_owner_once(
     tenant: Tenant, group: Any, mails: MailSink
 ) -> None:
-    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+    seats = [take_seat(tenant, group, customer) for customer in (ANN, BOB)]
     run_dispatcher("email")
     mails.mails.clear()
 
@@ -113,10 +111,8 @@ def test_a_cancelled_group_is_told_to_each_customer_and_once_to_the_owner(
     assert delivery_faults() == []
 
 
-def test_a_moved_group_moves_what_is_planned_once(
-    tenant: Tenant, group: Any, mails: MailSink
-) -> None:
-    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+def test_moved_group_moves_reminders_once(tenant: Tenant, group: Any, mails: MailSink) -> None:
+    seats = [take_seat(tenant, group, customer) for customer in (ANN, BOB)]
     run_dispatcher("email")
     mails.mails.clear()
     start = soon(hours=72)
@@ -141,8 +137,8 @@ def test_a_moved_group_moves_what_is_planned_once(
     assert delivery_faults() == []
 
 
-def test_a_cancelled_seat_ends_its_own_reminders(tenant: Tenant, group: Any) -> None:
-    gone, kept = (take(tenant, group, customer) for customer in (ANN, BOB))
+def test_cancelled_seat_cancels_its_reminders(tenant: Tenant, group: Any) -> None:
+    gone, kept = (take_seat(tenant, group, customer) for customer in (ANN, BOB))
 
     act(tenant, gone, "cancel_by_customer")
 
@@ -155,9 +151,9 @@ def test_a_cancelled_seat_ends_its_own_reminders(tenant: Tenant, group: Any) -> 
     assert delivery_faults() == []
 
 
-def test_webhooks_hear_of_each_seat(tenant: Tenant, group: Any, hooks: HookSink) -> None:
+def test_webhooks_get_each_seat(tenant: Tenant, group: Any, hooks: HookSink) -> None:
     create_webhook(app=tenant.app, given={"url": hooks.url(), "graph": "group_customer"})
-    seats = [take(tenant, group, customer) for customer in (ANN, BOB)]
+    seats = [take_seat(tenant, group, customer) for customer in (ANN, BOB)]
 
     act(tenant, group, "cancel")
 
@@ -168,18 +164,18 @@ def test_webhooks_hear_of_each_seat(tenant: Tenant, group: Any, hooks: HookSink)
     assert delivery_faults() == []
 
 
-def test_the_owner_has_one_entry_for_the_group_each_customer_their_own(
+def test_calendar_entries_of_owner_and_customers(
     tenant: Tenant, group: Any, mails: MailSink
 ) -> None:
     """A seat that is cancelled does not take the group out of the owner's calendar; its SEQUENCE
     rises with each change of the group and of its seats."""
-    ann, bob = (take(tenant, group, customer) for customer in (ANN, BOB))
+    ann, bob = (take_seat(tenant, group, customer) for customer in (ANN, BOB))
     act(tenant, bob, "cancel_by_customer")
     start = soon(hours=72)
     times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
     tenant.post(f"/bookings/{group['id']}/reschedule", times)
     tenant.put(f"/bookings/{group['id']}", {"where": "Room 2"})
-    cyd = take(tenant, group, {"name": "Cyd", "email": "cyd@example.com"})
+    cyd = take_seat(tenant, group, {"name": "Cyd", "email": "cyd@example.com"})
     act(tenant, group, "cancel")
     for _ in range(4):
         run_dispatcher("email")

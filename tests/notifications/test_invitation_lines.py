@@ -41,7 +41,7 @@ def invitation(**given: Any) -> Invitation:
 
 
 @given(what=TEXTS, where=TEXTS, description=TEXTS, name=NAMES, method=st.sampled_from("RPC"))
-def test_texts_and_names_are_read_as_they_were_given(
+def test_texts_and_names_round_trip(
     what: str, where: str, description: str, name: str, method: str
 ) -> None:
     rendered = render_invitation(
@@ -67,6 +67,6 @@ def test_texts_and_names_are_read_as_they_were_given(
     assert "ATTENDEE" not in event or event["ATTENDEE"].params.get("CN", "") == name
 
 
-def test_a_line_break_begins_no_line() -> None:
+def test_line_break_in_a_value_is_refused() -> None:
     with pytest.raises(ValueError, match="CR or LF"):
         render_invitation(invitation(url="https://example.com/\nATTENDEE:mailto:x@example.com"))

@@ -34,7 +34,7 @@ GOOD, BAD = "https://good.example:443", "https://bad.example:443"
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -94,7 +94,7 @@ def add_empty_checks(app: App, count: int, *, servers: int, due_in: float = -60)
     )
 
 
-def test_tenants_take_turns(make_tenant: Callable[..., Tenant]) -> None:
+def test_apps_take_turns(make_tenant: Callable[..., Tenant]) -> None:
     """A backlog of one app does not delay another's calls."""
     busy, quiet = make_tenant(slug="busy").app, make_tenant(slug="quiet").app
     queue_calls(busy, 50, age=3600)
@@ -128,7 +128,7 @@ def test_a_result_makes_a_full_lane_due(tenant: Tenant, settings: Any) -> None:
     assert claimed() == {(tenant.app.slug, GOOD): 2}
 
 
-def test_a_lost_workers_deliveries_do_not_fill_their_lane(tenant: Tenant, settings: Any) -> None:
+def test_expired_leases_do_not_fill_their_lane(tenant: Tenant, settings: Any) -> None:
     settings.DELIVERY_ENDPOINT_CAP = 2
     queue_calls(tenant.app, 2)
     taken = claimed()
@@ -203,7 +203,7 @@ def request_booking(tenant: Tenant) -> Any:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_mails_held_by_an_earlier_one(tenant: Tenant, mails: MailSink) -> None:
+def test_mails_waiting_for_an_earlier_mail(tenant: Tenant, mails: MailSink) -> None:
     """The lane is checked after ten seconds at the latest, and at once after the earlier mail."""
     booking = request_booking(tenant)
     mails.answer = lambda to: "451 later" if to == "marty@example.com" else None
@@ -244,7 +244,7 @@ def test_a_result_just_after_a_claim_frees_the_next_mail(
         rows = claim_due(kind, limit)
         if not rows:
             is_sendable.set()
-            assert all(finished.acquire(timeout=10) for _ in range(run.in_hand))
+            assert all(finished.acquire(timeout=10) for _ in range(run.in_progress))
         return rows
 
     monkeypatch.setattr(dispatcher, "send_and_log", send_after_second_claim)
@@ -255,7 +255,7 @@ def test_a_result_just_after_a_claim_frees_the_next_mail(
     assert set(Delivery.objects.values_list("state", flat=True)) == {"delivered"}
 
 
-def test_an_app_has_its_own_cap(tenant: Tenant, settings: Any) -> None:
+def test_cap_per_app(tenant: Tenant, settings: Any) -> None:
     settings.DELIVERY_APP_CAP_MAX = 100
     settings.DELIVERY_ENDPOINT_CAP = 50
     queue_calls(tenant.app, 100)
@@ -278,14 +278,14 @@ def test_an_app_has_its_own_cap(tenant: Tenant, settings: Any) -> None:
 
 
 @pytest.mark.parametrize("cap", ["12", 0, -1, 2.5, True, None, [], {}])
-def test_a_cap_that_a_client_has_stored_before_is_ignored(tenant: Tenant, cap: Any) -> None:
+def test_old_stored_cap_is_ignored(tenant: Tenant, cap: Any) -> None:
     App.objects.filter(pk=tenant.app.pk).update(settings={"delivery_cap": cap})
     queue_calls(tenant.app, 2)
 
     assert claimed() == {(tenant.app.slug, GOOD): 2}
 
 
-def test_statements_do_not_grow_with_lanes_and_backlog(
+def test_query_count_of_a_claim_is_constant(
     make_tenant: Callable[..., Tenant], settings: Any
 ) -> None:
     settings.DELIVERY_ENDPOINT_CAP = 100
@@ -356,7 +356,7 @@ def test_deliveries_that_an_update_makes_due_are_claimed(tenant: Tenant) -> None
 # --- Checks of lanes that are empty or of other apps ---------------------------------------------
 @pytest.mark.parametrize("max_checks", [1000, 30], ids=["all are read", "some are read"])
 @pytest.mark.parametrize("servers", [1, 40], ids=["one lane", "40 lanes"])
-def test_empty_lanes_of_an_app_delay_no_other_app(
+def test_empty_lanes_do_not_delay_other_apps(
     make_tenant: Callable[..., Tenant],
     monkeypatch: pytest.MonkeyPatch,
     servers: int,
@@ -373,7 +373,7 @@ def test_empty_lanes_of_an_app_delay_no_other_app(
     assert LaneCheck.objects.filter(app=cancelled).count() == 120 - taken[servers, max_checks]
 
 
-def test_many_lanes_of_an_app_delay_no_other_app(make_tenant: Callable[..., Tenant]) -> None:
+def test_many_lanes_do_not_delay_other_apps(make_tenant: Callable[..., Tenant]) -> None:
     busy, quiet = make_tenant(slug="busy").app, make_tenant(slug="quiet").app
     for number in range(20):
         queue_calls(busy, 1, f"https://s{number}.example:443", age=3600 - number)
@@ -390,7 +390,7 @@ def test_many_lanes_of_an_app_delay_no_other_app(make_tenant: Callable[..., Tena
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_run_goes_on_after_a_claim_of_empty_lanes(tenant: Tenant, settings: Any) -> None:
+def test_run_continues_after_empty_lanes(tenant: Tenant, settings: Any) -> None:
     settings.DELIVERY_THREADS = 1
     add_empty_checks(tenant.app, 3 * dispatcher.AHEAD, servers=3 * dispatcher.AHEAD)
     (row,) = queue_calls(tenant.app, 1, age=1)
@@ -442,7 +442,7 @@ def test_the_nightly_purge_deletes_future_checks_of_empty_lanes(tenant: Tenant) 
 @pytest.mark.postgresql
 @pytest.mark.deep
 @pytest.mark.parametrize("servers", [1, 100_000], ids=["one lane", "100,000 lanes"])
-def test_100_000_empty_checks_delay_no_other_app(
+def test_many_empty_checks_do_not_delay_other_apps(
     make_tenant: Callable[..., Tenant], servers: int
 ) -> None:
     cancelled, quiet = make_tenant(slug="cancelled").app, make_tenant(slug="quiet").app
@@ -462,7 +462,7 @@ def fail(row: Delivery) -> None:
     row.refresh_from_db()
 
 
-def test_an_app_with_many_failing_servers_gets_no_more(
+def test_number_of_failing_servers_per_app_is_limited(
     tenant: Tenant, make_tenant: Callable[..., Tenant], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its bookings go on; another app and the known servers get their retries."""
@@ -501,9 +501,7 @@ def test_an_app_with_many_failing_servers_gets_no_more(
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_updated", [False, True], ids=["inserted", "control"])
-def test_a_booking_that_commits_after_its_lane_was_checked(
-    tenant: Tenant, is_updated: bool
-) -> None:
+def test_booking_committed_after_the_check_of_its_lane(tenant: Tenant, is_updated: bool) -> None:
     """The claim can't see its calls. The control has one row per lane, which the booking would only
     update if it were later: the claim then removes what the booking relies on."""
     queue_calls(tenant.app, 1)
@@ -601,7 +599,7 @@ def test_dispatchers_share_many_lanes(make_tenant: Callable[..., Tenant], settin
 @pytest.mark.postgresql
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("is_held", [True, False], ids=["claim", "control"])
-def test_lanes_of_another_claim_do_not_count(
+def test_lanes_of_a_concurrent_claim_are_skipped(
     make_tenant: Callable[..., Tenant], is_held: bool
 ) -> None:
     """While a claim has the busy app's lanes, another one finds the quiet app's. Without the first

@@ -25,7 +25,7 @@ UNCONFIRMED = "The mail server did not confirm the e-mail. It may have been deli
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -41,7 +41,7 @@ def suppressed() -> list[tuple[str, str, str]]:
 
 
 # --- Refused addresses ----------------------------------------------------------------------------
-def test_a_refused_address_of_two_gets_no_delivery(tenant: Tenant, mails: MailSink) -> None:
+def test_refused_address_of_two_is_suppressed(tenant: Tenant, mails: MailSink) -> None:
     """The other one gets it; the refused one is suppressed, as after a bounce."""
     for email in (ADA, BOB):
         account = Account.objects.create_user(email)
@@ -79,7 +79,7 @@ LATER = "The server accepts no e-mail for the address at the moment"
         ("452 4.2.2 mailbox full", "scheduled", f"{LATER} (452 4.2.2).", False),
     ],
 )
-def test_refusals_are_told_apart(
+def test_temporary_and_permanent_refusals(
     tenant: Tenant, mails: MailSink, answer: str, state: str, error: str, is_suppressed: bool
 ) -> None:
     mails.answer = {MARTY: answer.format(MARTY)}.get
@@ -95,9 +95,7 @@ def test_refusals_are_told_apart(
 
 
 # --- Answers that are late or missing -------------------------------------------------------------
-def test_deadlines_of_commands_and_of_a_whole_mail(
-    tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_smtp_deadlines(tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch) -> None:
     """RFC 5321, 4.5.3.2: a server scans the mail before it answers."""
     deadlines: list[float | None] = []
     getreply = Conversation.getreply
@@ -144,9 +142,7 @@ def test_an_unconfirmed_mail_is_sent_twice_at_most(tenant: Tenant, silent_mails:
     assert [mail.id for mail in silent_mails.mails] == [f"<{row.id}@localhost>"] * 2
 
 
-def test_an_unconfirmed_mail_is_delivered_the_second_time(
-    tenant: Tenant, silent_mails: MailSink
-) -> None:
+def test_unconfirmed_mail_is_delivered_at_the_retry(tenant: Tenant, silent_mails: MailSink) -> None:
     book(tenant)
     Delivery.objects.filter(recipient="owner").delete()
     run_dispatcher("email")
@@ -187,7 +183,7 @@ class HangingUp(socketserver.StreamRequestHandler):
         (b".\r\n", "unconfirmed", UNCONFIRMED),
     ],
 )
-def test_a_connection_that_ends(
+def test_connection_closed_by_the_mail_server(
     tenant: Tenant, mails: MailSink, settings: Any, ends_at: bytes, outcome: str, error: str
 ) -> None:
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), HangingUp) as server:
@@ -205,7 +201,7 @@ def test_a_connection_that_ends(
 
 # --- 8BITMIME -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("has_8bitmime", [True, False])
-def test_a_server_without_8bitmime_gets_seven_bits(
+def test_server_without_8bitmime_gets_7bit_mails(
     tenant: Tenant, mails: MailSink, has_8bitmime: bool
 ) -> None:
     mails.has_8bitmime = has_8bitmime

@@ -89,7 +89,7 @@ def test_buttons_have_the_accent_in_light_and_dark(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MAILS)
-def test_without_branding_a_mail_has_the_services_colours_alone(name: str) -> None:
+def test_mail_without_branding_has_default_colours(name: str) -> None:
     html = html_of(MAILS[name](make_app()))
 
     light = "#1f4f99" if name in HAS_MAIN_BUTTON else None
@@ -97,7 +97,7 @@ def test_without_branding_a_mail_has_the_services_colours_alone(name: str) -> No
     assert ("<img" in html, "Imprint" in html, "{{" in html) == (False, False, False)
 
 
-def test_the_contact_is_in_the_customers_mails() -> None:
+def test_contact_is_in_mails_to_customers() -> None:
     found = {name for name in MAILS if "Contact us: " in MAILS[name](make_app(**BRANDING)).body}
 
     assert found == {"confirmed", "code", "own bookings"}

@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from notifications.mail import SLUGS, compose_mail, compose_password_mail, compose_webhook_notice
-from tests.browser import Browser, Page, looks
+from tests.browser import Browser, Page, viewports
 from tests.live import PASSWORD_LINK, SIGNED_LINK, LiveApp
 from tests.notifications.mails import DELIVERY_ID, html_of, make_app, make_letter
 from tests.services import Service
 
-LOOKS = looks(wide=700, only="narrow")
+LOOKS = viewports(wide=700, only="narrow")
 GROUNDS = {"light": "rgb(242, 244, 247)", "dark": "rgb(18, 22, 27)"}
 # The lowest contrast between a text and what lies behind it, by WCAG 2.
 LOWEST_CONTRAST = """
@@ -54,7 +54,7 @@ def open_page(browser: Browser, url: str, width: int, scheme: str) -> Page:
     return page
 
 
-def keep(page: Page, name: str) -> None:
+def keep_screenshot(page: Page, name: str) -> None:
     """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
     if os.environ.get("SCREENSHOTS"):
         page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
@@ -76,13 +76,13 @@ def show_mail(
 
     page = open_page(browser, file.as_uri(), width, scheme)
 
-    keep(page, f"{name}-{width}-{scheme}")
+    keep_screenshot(page, f"{name}-{width}-{scheme}")
     assert page.requests == [file.as_uri()]
     check_looks(page, width, scheme)
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_mails_look_right(
+def test_mails_are_accessible(
     browser: Browser, clock: Any, tmp_path: Path, width: int, scheme: str
 ) -> None:
     moved = {"old_start": "2026-11-20T14:00:00+00:00", "old_end": "2026-11-20T14:30:00+00:00"}
@@ -94,7 +94,7 @@ def test_mails_look_right(
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 @pytest.mark.parametrize("accent", ["#ff7700", "#111111", "#fafafa"])
-def test_branded_mail_looks_right(
+def test_branded_mails_are_accessible(
     browser: Browser, clock: Any, tmp_path: Path, width: int, scheme: str, accent: str
 ) -> None:
     """Of any colour: its button can be read in light and dark."""
@@ -117,7 +117,9 @@ def test_branded_mail_looks_right(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme: str) -> None:
+def test_webhook_notice_is_accessible(
+    browser: Browser, tmp_path: Path, width: int, scheme: str
+) -> None:
     notice = compose_webhook_notice(
         app=make_app(),
         delivery_id=DELIVERY_ID,
@@ -130,7 +132,7 @@ def test_notice_looks_right(browser: Browser, tmp_path: Path, width: int, scheme
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_password_mail_looks_right(
+def test_password_mail_is_accessible(
     browser: Browser, tmp_path: Path, width: int, scheme: str
 ) -> None:
     mail = compose_password_mail(
@@ -173,28 +175,28 @@ def link_of(app: LiveApp) -> str:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_link_is_followed_and_its_button_pressed(
+def test_action_link_and_button_work(
     browser: Browser, app: LiveApp, width: int, scheme: str
 ) -> None:
     link = link_of(app)
 
     page = open_page(browser, link, width, scheme)
 
-    keep(page, f"link-{width}-{scheme}")
+    keep_screenshot(page, f"link-{width}-{scheme}")
     check_looks(page, width, scheme)
     assert page.evaluate("document.querySelector('h1').innerText") == "Cancel this booking?"
 
     page.evaluate("document.querySelector('button').click()")
     page.wait_for("document.querySelector('h1').innerText == 'The booking is cancelled'")
 
-    keep(page, f"link-done-{width}-{scheme}")
+    keep_screenshot(page, f"link-done-{width}-{scheme}")
     check_looks(page, width, scheme)
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(app.url).netloc}
 
     again = open_page(browser, link, width, scheme)
 
-    keep(again, f"link-again-{width}-{scheme}")
+    keep_screenshot(again, f"link-again-{width}-{scheme}")
     assert again.evaluate("document.querySelector('h1').innerText") == "This is already done"
     assert again.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -210,10 +212,12 @@ FILL = "document.querySelectorAll('[type=password]').forEach(one => one.value = 
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_password_is_chosen(browser: Browser, app: LiveApp, width: int, scheme: str) -> None:
+def test_password_link_sets_a_password(
+    browser: Browser, app: LiveApp, width: int, scheme: str
+) -> None:
     page = open_page(browser, password_link_of(app), width, scheme)
 
-    keep(page, f"password-{width}-{scheme}")
+    keep_screenshot(page, f"password-{width}-{scheme}")
     check_looks(page, width, scheme)
     assert page.evaluate("document.querySelector('h1').innerText") == "Choose a new password"
     assert page.evaluate("document.forms[0].noValidate = true")
@@ -224,16 +228,16 @@ def test_password_is_chosen(browser: Browser, app: LiveApp, width: int, scheme: 
     page.wait_for(
         "document.querySelector('main > p')?.innerText == 'The password was too short or too long.'"
     )
-    keep(page, f"password-short-{width}-{scheme}")
+    keep_screenshot(page, f"password-short-{width}-{scheme}")
 
     page.evaluate(FILL.format("correct horse battery"))
     page.evaluate("document.querySelector('button').click()")
     page.wait_for("document.querySelector('h1')?.innerText == 'Your password is set'")
-    keep(page, f"password-set-{width}-{scheme}")
+    keep_screenshot(page, f"password-set-{width}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_button_leads_on_to_the_apps_own_page(browser: Browser, app: LiveApp) -> None:
+def test_action_redirects_to_the_page_of_the_app(browser: Browser, app: LiveApp) -> None:
     """The page's policy holds for where a form is redirected to as well."""
     target = f"http://localhost:{app.service.port}/docs"
     app.call("PUT", f"/v2/apps/{app.slug}", {"settings": {"redirect_urls": [target]}})

@@ -92,19 +92,19 @@ WHOLE = {
 }
 
 
-def test_entry_says_everything() -> None:
+def test_whole_calendar_entry() -> None:
     calendar = calendar_of(compose_mail(make_letter("confirmed_customer")))
 
     assert values_of(read(calendar)) == WHOLE
 
 
-def test_owner_is_in_their_own_entry() -> None:
+def test_owner_is_an_attendee() -> None:
     calendar = calendar_of(compose_mail(make_letter("confirmed_owner", sequence=3)))
 
     assert values_of(read(calendar)) == WHOLE | {"ATTENDEE": [ADA, MARTY], "SEQUENCE": "3"}
 
 
-def test_entry_is_taken_back() -> None:
+def test_cancellation_entry() -> None:
     calendar = calendar_of(
         compose_mail(make_letter("cancelled_customer", from_state="confirmed", sequence=4))
     )
@@ -115,7 +115,7 @@ def test_entry_is_taken_back() -> None:
 
 @pytest.mark.parametrize("from_state", ["initialized", "tentative", "confirmed", None])
 @pytest.mark.parametrize("slug", SLUGS)
-def test_which_mails_carry_an_entry(slug: str, from_state: str | None) -> None:
+def test_mails_with_a_calendar_entry(slug: str, from_state: str | None) -> None:
     letter = make_letter(slug, from_state=from_state, state="confirmed")
 
     calendar = calendar_of(compose_mail(letter))
@@ -138,7 +138,9 @@ def test_which_mails_carry_an_entry(slug: str, from_state: str | None) -> None:
         ("instant", "initialized", None),
     ],
 )
-def test_what_was_live_is_taken_back(graph: str, from_state: str, method: str | None) -> None:
+def test_cancellation_entry_only_of_live_bookings(
+    graph: str, from_state: str, method: str | None
+) -> None:
     letter = make_letter("cancelled_customer", graph=graph, from_state=from_state)
 
     calendar = calendar_of(compose_mail(letter))
@@ -146,7 +148,7 @@ def test_what_was_live_is_taken_back(graph: str, from_state: str, method: str | 
     assert (read(calendar).method.value if calendar else None) == method
 
 
-def test_number_rises_without_being_told() -> None:
+def test_sequence_increases() -> None:
     letters = [
         make_letter("confirmed_customer"),
         make_letter("rescheduled_customer", reschedules=1),
@@ -159,7 +161,7 @@ def test_number_rises_without_being_told() -> None:
     assert len({one["UID"] for one in found}) == 1
 
 
-def test_whole_days_are_dates() -> None:
+def test_all_day_events_have_dates() -> None:
     event = make_event(
         "2026-03-28 23:00",
         "2026-03-30 22:00",
@@ -175,7 +177,7 @@ def test_whole_days_are_dates() -> None:
     assert (found["DTSTART"], found["DTEND"]) == (date(2026, 3, 29), date(2026, 3, 31))
 
 
-def test_facts_and_odd_characters_come_through(settings: Any) -> None:
+def test_special_characters_round_trip(settings: Any) -> None:
     settings.SENDER_DOMAINS = frozenset({"xn--bcher-kva.example"})
     words = {
         "what": 'Über, "a; b" \\n ' + "ä" * 90,
@@ -199,7 +201,7 @@ def test_facts_and_odd_characters_come_through(settings: Any) -> None:
     )
 
 
-def test_empty_places_are_left_out_and_a_wrong_address_invites_no_one() -> None:
+def test_empty_fields_and_wrong_addresses_are_omitted() -> None:
     letter = make_letter(
         "confirmed_customer",
         to=("marty@example.com",),
@@ -222,7 +224,7 @@ def test_empty_places_are_left_out_and_a_wrong_address_invites_no_one() -> None:
         ("cancelled_customer", []),
     ],
 )
-def test_alarm(slug: str, alarms: list[Any]) -> None:
+def test_alarm_of_the_entry(slug: str, alarms: list[Any]) -> None:
     event = read(calendar_of(compose_mail(make_letter(slug, from_state="confirmed")))).vevent
 
     found = [each for each in event.components() if each.name == "VALARM"]
@@ -252,7 +254,7 @@ def test_alarm(slug: str, alarms: list[Any]) -> None:
         ("confirmed_customer", None, "javascript:alert(1)", None),
     ],
 )
-def test_address_of_a_page(
+def test_url_of_the_entry(
     slug: str, project: str | None, where: str, url: str | None, settings: Any
 ) -> None:
     settings.PUBLIC_URL = "http://127.0.0.1:8000"
@@ -265,7 +267,7 @@ def test_address_of_a_page(
     assert found.get("URL") == url
 
 
-def test_mail_carries_it_twice_for_all_mail_programs() -> None:
+def test_entry_is_inline_and_attached() -> None:
     """As an alternative of the text, which offers yes and no, and as a file to be opened."""
     message = compose_mail(make_letter("confirmed_customer"))
 

@@ -50,7 +50,7 @@ def test_language_without_a_catalogue_is_english(language: Any) -> None:
     assert '<html lang="en" dir="ltr">' in html_of(message)
 
 
-def test_own_words_go_before_the_language() -> None:
+def test_custom_template_takes_precedence_over_the_language() -> None:
     words = {"subject": "Hi {{ when }}", "text": "", "html": ""}
 
     message = compose_mail(
@@ -60,7 +60,7 @@ def test_own_words_go_before_the_language() -> None:
     assert message.subject == "Hi Montag, 23. November 2026, 09:00 – 09:30 (Europe/Berlin)"
 
 
-def test_english_is_the_language_of_the_sentences() -> None:
+def test_english_mails_without_catalogue() -> None:
     assert language_of(make_app()) == "en"
 
 
@@ -82,7 +82,7 @@ def sentences_in(folder: Path) -> set[str]:
 
 
 @pytest.mark.parametrize("package", [name for name in TRANSLATED_PACKAGES if name != OFFICE])
-def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
+def test_catalogue_has_exactly_the_used_sentences(package: str) -> None:
     """If this fails: `manage.py makemessages -l en --no-location --no-wrap` in the folder."""
     catalogue = (ROOT / package / "locale" / "en" / "LC_MESSAGES" / "django.po").read_text()
 
@@ -92,7 +92,7 @@ def test_catalogue_has_every_sentence_and_no_other(package: str) -> None:
 
 
 # --- What is accepted -----------------------------------------------------------------------------
-def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> None:
+def test_shipped_language_is_normalised(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     project = tenant.post_project(resource["id"], settings={"language": "DE"})
     customer = {"name": "Ann", "email": "ann@example.com", "language": "de"}
@@ -105,7 +105,7 @@ def test_a_language_that_is_shipped_is_kept_as_it_is_listed(tenant: Tenant) -> N
     assert Customer.objects.get(booking=booking.data["id"]).meta == {"language": "de"}
 
 
-def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant) -> None:
+def test_unknown_language_is_refused(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     customer = {"name": "Ann", "email": "ann@example.com", "language": "fi"}
 
@@ -125,7 +125,7 @@ def test_a_language_that_is_not_shipped_is_refused_with_the_list(tenant: Tenant)
     assert (Project.objects.count(), Booking.objects.count()) == (0, 0)
 
 
-def test_the_language_of_a_booked_customer_changes(tenant: Tenant) -> None:
+def test_language_of_a_customer_can_be_updated(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     booking = tenant.book(resource_id=resource["id"], **NINE).data
     stored = Customer.objects.filter(booking=booking["id"]).values_list("meta", flat=True)
@@ -148,7 +148,7 @@ def test_the_language_of_a_booked_customer_changes(tenant: Tenant) -> None:
     ("of_customer", "of_project", "language"),
     [("de", None, "de"), (None, "de", "de"), ("en", "de", "en"), (None, None, "en")],
 )
-def test_the_customers_language_goes_before_the_projects_and_the_apps(
+def test_language_of_customer_project_and_app_precedence(
     of_customer: str | None, of_project: str | None, language: str
 ) -> None:
     letter = make_letter("confirmed_customer", app=make_app())
@@ -198,11 +198,14 @@ def test_language_of_a_customers_page(
 
     assert page.status == 200
     assert f'<html lang="{language}" dir="ltr">' in page.html
-    assert ("Was" in page.said, "What" in page.said) == (language == "de", language == "en")
+    assert ("Was" in page.visible_texts, "What" in page.visible_texts) == (
+        language == "de",
+        language == "en",
+    )
     assert "Accept-Language" in page.headers["Vary"]
 
 
-def test_an_owners_page_is_not_in_the_customers_language(tenant: Tenant) -> None:
+def test_owner_page_ignores_the_language_of_the_customer(tenant: Tenant) -> None:
     desk = Desk(tenant)
     desk.row.customers.update(meta={"language": "de"})
 
@@ -213,7 +216,7 @@ def test_an_owners_page_is_not_in_the_customers_language(tenant: Tenant) -> None
     ("accepted", "language", "for_mails"),
     [("", "en", None), ("en-GB", "en", None), ("de-CH,de", "de", "de"), ("fi", "en", None)],
 )
-def test_the_language_that_the_browser_chose_is_for_the_mails_too(
+def test_browser_language_is_used_in_mails(
     tenant: Tenant, accepted: str, language: str, for_mails: str | None
 ) -> None:
     path = make_page(tenant)

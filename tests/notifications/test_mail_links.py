@@ -56,23 +56,23 @@ def links_of(letter: Letter) -> dict[str, str]:
         ),
     ],
 )
-def test_links_are_those_that_apply(slug: str, given: dict[str, Any], labels: list[str]) -> None:
+def test_links_of_each_mail(slug: str, given: dict[str, Any], labels: list[str]) -> None:
     assert [*links_of(make_letter(slug, **given))] == labels
 
 
-def test_an_unpublished_project_has_no_own_bookings() -> None:
+def test_no_own_bookings_link_for_an_unpublished_project() -> None:
     app = make_app(publish_projects=False)
 
     assert OWN not in links_of(make_letter("confirmed_customer", app=app, project="Check-up"))
 
 
-def test_nothing_is_added_once_the_time_is_over() -> None:
+def test_no_calendar_links_after_the_end() -> None:
     event = make_event("2026-11-20 08:00", "2026-11-20 09:30")
 
     assert [*links_of(make_letter("confirmed_customer", event=event))] == [MAP]
 
 
-def test_addresses_have_the_bookings_values() -> None:
+def test_link_urls_have_the_values_of_the_booking() -> None:
     event = make_event("2026-11-23 08:00", "2026-11-23 08:30", what="A & B", where="Quay 5, <Pier>")
 
     links = links_of(make_letter("confirmed_customer", event=event, project="Check-up"))
@@ -98,7 +98,7 @@ def test_addresses_have_the_bookings_values() -> None:
     assert urlsplit(links["Calendar file"]).path.endswith("/calendar.ics")
 
 
-def test_whole_days_are_those_of_the_resource() -> None:
+def test_all_day_links_are_in_the_zone_of_the_resource() -> None:
     event = make_event("2026-11-22 23:00", "2026-11-24 23:00", all_day=True)
 
     links = links_of(make_letter("confirmed_customer", event=event))
@@ -112,7 +112,7 @@ def test_whole_days_are_those_of_the_resource() -> None:
     )
 
 
-def test_the_contact_is_named_to_customers() -> None:
+def test_contact_link_for_customers() -> None:
     app = make_app(contact_email="desk@harbour.example")
     customers, owners = (
         compose_mail(make_letter(slug, app=app))
@@ -127,13 +127,13 @@ def test_the_contact_is_named_to_customers() -> None:
 
 
 @pytest.mark.parametrize("contact", ["", "nobody", 1, "a@b.example\nBcc: x@y.example"])
-def test_no_contact_is_made_of_what_is_no_address(contact: Any) -> None:
+def test_no_contact_link_of_a_malformed_address(contact: Any) -> None:
     app = make_app(contact_email=contact)
 
     assert "Contact us" not in compose_mail(make_letter("declined_customer", app=app)).body
 
 
-def test_cancelling_is_a_link_beside_the_button_to_move() -> None:
+def test_cancel_link_and_reschedule_button() -> None:
     html = html_of(compose_mail(make_letter("confirmed_customer", project="Check-up")))
 
     looks = re.findall(r'<a class="([^"]*)" href="[^"]*" style="[^"]*">([^<]*)</a>', html)

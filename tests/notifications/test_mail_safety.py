@@ -43,7 +43,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("slug", SLUGS)
-def test_text_of_others_stays_text(slug: str, text: str) -> None:
+def test_texts_of_users_are_not_run_as_html(slug: str, text: str) -> None:
     app = make_app(
         name=text, from_name=text, contact_name=text, contact_email=text, from_email=text
     )
@@ -131,12 +131,12 @@ def test_values_are_escaped_in_html_only() -> None:
         ("marty@example.com\x00",),
     ],
 )
-def test_what_is_no_address_is_refused(to: tuple[str, ...]) -> None:
+def test_malformed_recipients_are_refused(to: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match=r"^no address that a mail could go to$"):
         compose_mail(make_letter("confirmed_customer", to=to))
 
 
-def test_several_recipients_are_these_and_no_others() -> None:
+def test_several_recipients() -> None:
     to = ("ada@example.com", "grace@example.com")
 
     message = compose_mail(make_letter("confirmed_owner", to=to))
@@ -146,7 +146,7 @@ def test_several_recipients_are_these_and_no_others() -> None:
 
 
 # --- Headers --------------------------------------------------------------------------------------
-def test_sender_is_the_app(settings: Any) -> None:
+def test_sender_name_is_that_of_the_app(settings: Any) -> None:
     settings.DEFAULT_FROM_EMAIL = "Service <mail@service.example>"
     settings.SENDER_DOMAINS = frozenset({"harbour.example"})
     own = {
@@ -174,7 +174,7 @@ def test_message_id_is_the_same_on_each_try() -> None:
     assert [attempt["Auto-Submitted"] for attempt in tries] == ["auto-generated"] * 2
 
 
-def test_domain_that_is_not_ascii_is_written_in_ascii(settings: Any) -> None:
+def test_non_ascii_domain_is_encoded(settings: Any) -> None:
     settings.SENDER_DOMAINS = frozenset({"xn--bcher-kva.example"})
     app = make_app(from_email="a@bücher.example")
 
@@ -185,7 +185,7 @@ def test_domain_that_is_not_ascii_is_written_in_ascii(settings: Any) -> None:
 
 
 # --- Own templates --------------------------------------------------------------------------------
-def test_own_words_replace_the_services() -> None:
+def test_custom_template_replaces_the_default() -> None:
     words = {
         "subject": "{{what}} with {{ resource }}{{ nothing }}",
         "text": "{{ name }} ({{ contact_email }}), {% if x %} {{ a.b }} { } {{}}\n\n{{ message }}",
@@ -199,7 +199,7 @@ def test_own_words_replace_the_services() -> None:
     assert html_of(message).startswith("<p>Marty McFly &amp; <table")
 
 
-def test_parts_that_are_blank_are_the_services() -> None:
+def test_blank_template_parts_use_the_default() -> None:
     words = {"subject": "Hi {{ name }}", "text": "", "html": ""}
 
     message = compose_mail(make_letter("confirmed_customer", template=words))
@@ -221,7 +221,7 @@ LONG = make_event("2026-11-23 08:00", "2026-11-23 08:30", description="&" * 8000
         {"subject": "x", "text": "x", "html": "{{description}}" * 6_600},
     ],
 )
-def test_words_that_can_not_be_used_stop_no_mail(words: Any, caplog: Any) -> None:
+def test_broken_template_falls_back_to_the_default(words: Any, caplog: Any) -> None:
     with caplog.at_level(logging.ERROR):
         message = compose_mail(make_letter("confirmed_customer", template=words, event=LONG))
 

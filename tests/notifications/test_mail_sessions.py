@@ -69,12 +69,12 @@ def test_a_session_sends_ten_mails(sink: SessionSink) -> None:
     assert sink.lengths() == [10, 10, 3, 1]
 
 
-def test_without_the_block_each_mail_has_a_session(sink: SessionSink) -> None:
+def test_each_mail_has_its_own_session_outside_the_block(sink: SessionSink) -> None:
     assert [send(number) for number in range(3)] == [(True, "")] * 3
     assert sink.lengths() == [1, 1, 1]
 
 
-def test_a_refusal_ends_the_session_and_no_other_mail(sink: SessionSink) -> None:
+def test_refusal_ends_the_session_but_not_other_mails(sink: SessionSink) -> None:
     sink.answer = lambda to: "550 unknown" if to == "nobody@example.com" else None
 
     with kept_mail_session():
@@ -95,7 +95,7 @@ def test_a_refusal_ends_the_session_and_no_other_mail(sink: SessionSink) -> None
     assert sink.lengths() == [1, 2]
 
 
-def test_a_server_that_ends_sessions_gets_each_mail_once(sink: SessionSink) -> None:
+def test_server_closing_sessions_gets_each_mail_once(sink: SessionSink) -> None:
     sink.ends_sessions = True
 
     with kept_mail_session():
@@ -106,7 +106,7 @@ def test_a_server_that_ends_sessions_gets_each_mail_once(sink: SessionSink) -> N
     assert sink.lengths() == [1] * 4
 
 
-def test_a_server_that_is_gone_and_comes_back(sink: SessionSink) -> None:
+def test_session_after_a_server_restart(sink: SessionSink) -> None:
     with kept_mail_session():
         before = send(0)
         sink.stop()

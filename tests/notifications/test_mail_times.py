@@ -13,7 +13,7 @@ BERLIN, LORD_HOWE = "Europe/Berlin", "Australia/Lord_Howe"
 NEW_YORK, KATHMANDU = "America/New_York", "Asia/Kathmandu"
 
 
-def told(start: str, end: str, zone: str) -> str:
+def when_line(start: str, end: str, zone: str) -> str:
     """What the mail to the owner says behind "When:"."""
     body = compose_mail(
         make_letter("confirmed_owner", event=make_event(start, end), zone=zone)
@@ -122,8 +122,8 @@ def told(start: str, end: str, zone: str) -> str:
         ),
     ],
 )
-def test_span_is_read_off_the_zones_clock(zone: str, start: str, end: str, words: str) -> None:
-    assert told(start, end, zone) == words
+def test_span_in_a_zone(zone: str, start: str, end: str, words: str) -> None:
+    assert when_line(start, end, zone) == words
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_span_is_read_off_the_zones_clock(zone: str, start: str, end: str, words
         ("confirmed_owner", NEW_YORK, "09:00 – 09:30 (Europe/Berlin)"),
     ],
 )
-def test_everyone_reads_their_own_clock(slug: str, customers: str, expected: str) -> None:
+def test_times_are_in_the_zone_of_the_recipient(slug: str, customers: str, expected: str) -> None:
     message = compose_mail(make_letter(slug, customer={"timezone": customers}))
 
     assert message.subject.endswith(f", Monday, 23 November 2026, {expected}")
@@ -151,7 +151,7 @@ def test_everyone_reads_their_own_clock(slug: str, customers: str, expected: str
         ),
     ],
 )
-def test_whole_days_are_the_resources(last: date, words: str) -> None:
+def test_all_day_events_are_in_the_zone_of_the_resource(last: date, words: str) -> None:
     """Whoever reads: a day does not become two halves on another clock."""
     event = make_event(
         "2026-03-28 23:00",
@@ -168,7 +168,7 @@ def test_whole_days_are_the_resources(last: date, words: str) -> None:
     assert message.subject == f"Confirmed: Check-up, {words}"
 
 
-def test_own_words_can_name_day_time_and_zone() -> None:
+def test_template_placeholders_of_day_time_and_zone() -> None:
     words = {
         "subject": "{{ date }} / {{ time }} / {{ zone }}",
         "text": "",

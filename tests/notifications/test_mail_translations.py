@@ -122,7 +122,7 @@ def test_no_mail_has_an_english_line(english: dict[str, set[str]], language: str
 
 
 @pytest.mark.parametrize("language", shipped_languages())
-def test_every_mail_says_its_language(language: str) -> None:
+def test_every_mail_declares_its_language(language: str) -> None:
     direction = "rtl" if language == "ar" else "ltr"
 
     tags = {re.search(r"<html [^>]*>", html_of(mail))[0] for _, mail in mails_in(language)}

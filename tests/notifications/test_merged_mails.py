@@ -32,7 +32,7 @@ CANCEL = "Cancel the booking:\n<url>"
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -78,9 +78,7 @@ def entries_of(mail: Mail) -> list[tuple[str, str, str, str, datetime]]:
     ]
 
 
-def test_a_bulk_request_is_one_mail_to_each_person(
-    tenant: Tenant, holm: Any, mails: MailSink
-) -> None:
+def test_bulk_request_sends_one_mail_per_person(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     """Whole mails, in order of time; the request's own order is another one."""
     start = soon()
     second, first = create(
@@ -159,7 +157,9 @@ def sent(mails: MailSink) -> list[tuple[str, str]]:
     return found
 
 
-def test_people_and_owners_are_told_apart(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_customers_and_owners_get_separate_mails(
+    tenant: Tenant, holm: Any, mails: MailSink
+) -> None:
     berg = tenant.make_resource("Dr. Berg", email="berg@example.com")
     start = soon()
 
@@ -178,7 +178,7 @@ def test_people_and_owners_are_told_apart(tenant: Tenant, holm: Any, mails: Mail
     }
 
 
-def test_a_refused_booking_is_in_no_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_refused_booking_is_not_in_the_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     drafts = [draft(holm, start + hours(n)) for n in (0, 0, 1)]
 
@@ -209,9 +209,7 @@ def test_the_first_booking_is_refused_after_its_mail_was_planned(
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 2}
 
 
-def test_requests_are_asked_for_and_answered_together(
-    tenant: Tenant, holm: Any, mails: MailSink
-) -> None:
+def test_requests_and_confirmations_are_merged(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     made = create(
         tenant, *(draft(holm, start + hours(n), graph="confirm_decline") for n in range(3))
@@ -236,7 +234,7 @@ def test_requests_are_asked_for_and_answered_together(
     ]
 
 
-def test_declined_requests_with_other_reasons_are_other_mails(
+def test_different_decline_reasons_are_separate_mails(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -260,7 +258,7 @@ def test_declined_requests_with_other_reasons_are_other_mails(
     ]
 
 
-def test_an_action_on_related_bookings_is_one_mail(
+def test_action_on_related_bookings_sends_one_mail(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -273,7 +271,7 @@ def test_an_action_on_related_bookings_is_one_mail(
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 2}
 
 
-def test_cancellations_are_one_mail_for_each_entry(
+def test_cancellation_mails_match_calendar_entries(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -291,7 +289,7 @@ def test_cancellations_are_one_mail_for_each_entry(
     ]
 
 
-def test_seats_are_one_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_seats_are_merged(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
     group = make_group(tenant, holm, max_seats=5, **times)
@@ -316,7 +314,7 @@ def test_seats_are_one_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     )
 
 
-def test_a_series_and_a_booking(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_series_and_single_booking_are_merged(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
 
     create(
@@ -334,7 +332,7 @@ def test_a_series_and_a_booking(tenant: Tenant, holm: Any, mails: MailSink) -> N
     ]
 
 
-def test_a_request_with_an_idempotency_key(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_bulk_request_with_idempotency_key(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     """All its changes are one transaction."""
     start = soon()
     body = {"bookings": [draft(holm, start + hours(n)) for n in range(2)]}
@@ -345,7 +343,7 @@ def test_a_request_with_an_idempotency_key(tenant: Tenant, holm: Any, mails: Mai
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 2}
 
 
-def test_requests_that_are_confirmed_in_the_back_office(
+def test_confirmations_in_the_back_office_are_merged(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -360,7 +358,7 @@ def test_requests_that_are_confirmed_in_the_back_office(
 
 
 # --- What has changed before the mail leaves ------------------------------------------------------
-def test_a_cancelled_booking_is_left_out(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_cancelled_booking_is_not_in_the_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     made = create(tenant, *(draft(holm, start + hours(n)) for n in range(3)))
     act(tenant, made[0], "cancel")
@@ -376,7 +374,9 @@ def test_a_cancelled_booking_is_left_out(tenant: Tenant, holm: Any, mails: MailS
     ]
 
 
-def test_the_last_one_has_an_ordinary_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_single_remaining_booking_has_an_ordinary_mail(
+    tenant: Tenant, holm: Any, mails: MailSink
+) -> None:
     start = soon()
     first, second = create(tenant, *(draft(holm, start + hours(n)) for n in range(2)))
     act(tenant, first, "cancel")
@@ -390,7 +390,7 @@ def test_the_last_one_has_an_ordinary_mail(tenant: Tenant, holm: Any, mails: Mai
     assert [entry[:3] for entry in entries_of(marty)] == [("REQUEST", second["id"], "0")]
 
 
-def test_nothing_is_left_to_tell(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_no_mail_if_all_bookings_are_cancelled(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     for each in create(tenant, *(draft(holm, start + hours(n)) for n in range(2))):
         act(tenant, each, "cancel")
@@ -419,7 +419,7 @@ def test_an_erased_person_gets_no_mail(tenant: Tenant, holm: Any, mails: MailSin
 
 
 # --- Who is not written to ------------------------------------------------------------------------
-def test_a_switched_off_mail_carries_nothing(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_disabled_mail_is_not_merged(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     start = soon()
     quiet = {"notify_customer_by_email": {"enabled": False}}
 
@@ -428,7 +428,7 @@ def test_a_switched_off_mail_carries_nothing(tenant: Tenant, holm: Any, mails: M
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 3}
 
 
-def test_a_suppressed_address_gets_nothing(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_suppressed_address_gets_no_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     Suppression.objects.create(
         app=tenant.app, address="marty@example.com", reason="bounced", created_at=timezone.now()
     )
@@ -450,7 +450,9 @@ def test_two_customers_with_one_address_get_two_mails(
     assert [to for to, _ in sent(mails)] == ["holm@example.com", *["marty@example.com"] * 2]
 
 
-def test_only_shared_customers_are_told_of_both(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_mail_lists_only_bookings_of_the_customer(
+    tenant: Tenant, holm: Any, mails: MailSink
+) -> None:
     start = soon()
     body = draft(holm, start, graph="confirm_decline") | {"customers": [ANN, MARTY]}
     del body["customer"]
@@ -476,7 +478,9 @@ def test_only_shared_customers_are_told_of_both(tenant: Tenant, holm: Any, mails
 
 # --- What stays one for each booking --------------------------------------------------------------
 @pytest.mark.usefixtures("expanded_calls")
-def test_reminders_and_calls(tenant: Tenant, holm: Any, mails: MailSink, hooks: HookSink) -> None:
+def test_reminders_and_calls_are_not_merged(
+    tenant: Tenant, holm: Any, mails: MailSink, hooks: HookSink
+) -> None:
     hook(tenant, hooks)
     start = soon()
     drafts = [draft(holm, start + hours(n), event_notifications=[reminder()]) for n in range(2)]
@@ -493,9 +497,7 @@ def test_reminders_and_calls(tenant: Tenant, holm: Any, mails: MailSink, hooks: 
     )
 
 
-def test_what_the_clock_declines_is_told_one_by_one(
-    tenant: Tenant, holm: Any, mails: MailSink
-) -> None:
+def test_automatic_declines_are_not_merged(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     project = tenant.make_project(holm["id"], settings={"pending_expires": "1 hour"})
     start = soon()
     given = {"project_id": project["id"], "graph": "confirm_decline"}
@@ -519,7 +521,7 @@ def test_mails_are_held_until_the_request_ends(tenant: Tenant, holm: Any, mails:
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 2}
 
 
-def test_mails_of_a_lost_process_leave_a_minute_later(
+def test_mails_of_a_crashed_request_are_sent_a_minute_later(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start, began = soon(), timezone.now()
@@ -535,7 +537,7 @@ def test_mails_of_a_lost_process_leave_a_minute_later(
     assert counts(read(mails)) == {"marty@example.com": 2, "holm@example.com": 2}
 
 
-def test_a_booking_after_the_mail_has_left_is_another_mail(
+def test_booking_after_the_mail_was_sent_is_a_separate_mail(
     tenant: Tenant, holm: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -551,7 +553,7 @@ def test_a_booking_after_the_mail_has_left_is_another_mail(
 
 
 # --- The words ------------------------------------------------------------------------------------
-def test_words_of_ones_own(tenant: Tenant, holm: Any, mails: MailSink) -> None:
+def test_custom_template_of_a_merged_mail(tenant: Tenant, holm: Any, mails: MailSink) -> None:
     words = {"subject": "See you on {{ date }}", "text": "{{ details }}\n\n{{ actions }}"}
     tenant.put("/templates/confirmed_customer", words)
     start = soon()

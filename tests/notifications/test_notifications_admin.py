@@ -71,7 +71,7 @@ def found(staff: Client, model: type, search: str) -> list[Any]:
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: model.__name__)
 @pytest.mark.matrix
-def test_lists_and_pages_take_as_many_queries_for_many_rows(
+def test_query_count_of_lists_and_pages_is_constant(
     staff: Client, make_tenant: Callable[..., Tenant], model: type
 ) -> None:
     counts = []
@@ -90,7 +90,7 @@ def test_lists_and_pages_take_as_many_queries_for_many_rows(
     assert counts[0] == counts[1]
 
 
-def test_no_delivery_is_added_changed_or_deleted_by_hand(staff: Client, tenant: Tenant) -> None:
+def test_deliveries_cannot_be_edited(staff: Client, tenant: Tenant) -> None:
     fill(tenant, 1)
     before = list(Delivery.objects.order_by("pk").values())
     name, pk = "admin:notifications_delivery", before[0]["id"]
@@ -123,7 +123,7 @@ def test_deliveries_are_found_by_booking_and_by_the_customers_address(
     assert found(staff, Delivery, "bob@example.com") == []
 
 
-def test_deliveries_are_narrowed_by_type_and_state(staff: Client, tenant: Tenant) -> None:
+def test_deliveries_are_filtered_by_type_and_state(staff: Client, tenant: Tenant) -> None:
     fill(tenant, 1)
 
     answer = staff.get(path_of(Delivery), {"type__exact": "webhook", "state__exact": "scheduled"})
@@ -132,7 +132,7 @@ def test_deliveries_are_narrowed_by_type_and_state(staff: Client, tenant: Tenant
     assert [row.pk for row in answer.context["cl"].result_list] == calls
 
 
-def test_a_delivery_shows_its_tries_as_text(staff: Client, tenant: Tenant) -> None:
+def test_delivery_page_shows_its_attempts(staff: Client, tenant: Tenant) -> None:
     fill(tenant, 1)
     delivery = Delivery.objects.first()
 
@@ -157,7 +157,7 @@ def send_again(staff: Client, *deliveries: Delivery) -> list[str]:
     return [str(message) for message in answer.context["messages"]]
 
 
-def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, clock: Any) -> None:
+def test_redeliver_action_calls_the_service(staff: Client, tenant: Tenant, clock: Any) -> None:
     fill(tenant, 1)
     call, _, customer = Delivery.objects.all()
     Delivery.objects.filter(pk=customer.pk).update(
@@ -182,7 +182,7 @@ def test_sending_again_goes_through_the_service(staff: Client, tenant: Tenant, c
     ]
 
 
-def test_the_list_asks_before_it_sends_again(staff: Client, tenant: Tenant) -> None:
+def test_redeliver_action_asks_for_confirmation(staff: Client, tenant: Tenant) -> None:
     fill(tenant, 1)
     call, _, customer = Delivery.objects.all()
     Delivery.objects.update(state="delivered", next_at=None, finished_at=NOW)
@@ -207,7 +207,7 @@ def test_the_list_asks_before_it_sends_again(staff: Client, tenant: Tenant) -> N
     assert {delivery.state for delivery in Delivery.objects.all()} == {"delivered"}
 
 
-def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:
+def test_view_permission_cannot_redeliver(tenant: Tenant) -> None:
     fill(tenant, 1)
     reader = Account.objects.create_user("reader@example.com", is_staff=True)
     reader.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
@@ -223,7 +223,7 @@ def test_who_may_only_look_can_send_nothing_again(tenant: Tenant) -> None:
 
 
 # --- Webhooks -------------------------------------------------------------------------------------
-def test_a_secret_is_nowhere_in_the_admin(staff: Client, tenant: Tenant) -> None:
+def test_secrets_are_not_shown(staff: Client, tenant: Tenant) -> None:
     secrets = [tenant.post("/webhooks", {"url": URL}).data["secret"]]
     row = Webhook.objects.get()
     secrets.append(tenant.post(f"/webhooks/{row.pk}/rotate").data["secret"])
@@ -241,7 +241,7 @@ def test_a_secret_is_nowhere_in_the_admin(staff: Client, tenant: Tenant) -> None
         assert found(staff, Webhook, secret) == []
 
 
-def test_webhooks_are_switched_through_the_service(staff: Client, tenant: Tenant) -> None:
+def test_enabling_a_webhook_calls_the_service(staff: Client, tenant: Tenant) -> None:
     fill(tenant, 2)
     on, gone = Webhook.objects.all()
     disable_webhook(on, "It is gone.", now=NOW)

@@ -49,23 +49,23 @@ def succeed(at: datetime) -> None:
         (":07", "2026-11-23 00:06:59", "2026-11-22 23:07:00"),
     ],
 )
-def test_when_a_task_is_due(at: str, now: str, due: str) -> None:
+def test_due_time_of_a_task(at: str, now: str, due: str) -> None:
     assert due_time(at, datetime.fromisoformat(now)) == datetime.fromisoformat(due)
 
 
-def test_a_task_that_never_ran_is_started_in_its_queue(published: list) -> None:
+def test_new_task_is_started_in_its_queue(published: list) -> None:
     assert start_overdue_periodic_tasks(NOW) == [DAILY, HOURLY]
     assert published == [(DAILY, "celery"), (HOURLY, "calendar")]
 
 
-def test_a_second_beat_starts_nothing(published: list) -> None:
+def test_second_beat_starts_no_tasks(published: list) -> None:
     assert [start_overdue_periodic_tasks(NOW), start_overdue_periodic_tasks(NOW)] == [
         [DAILY, HOURLY],
         [],
     ]
 
 
-def test_each_is_started_when_it_is_due_again(published: list) -> None:
+def test_task_is_started_when_due_again(published: list) -> None:
     start_overdue_periodic_tasks(NOW)
     succeed(NOW)
 
@@ -76,7 +76,7 @@ def test_each_is_started_when_it_is_due_again(published: list) -> None:
     assert (soon, next_day) == ([[], [HOURLY]], [DAILY, HOURLY])
 
 
-def test_what_was_missed_for_days_is_started_once(published: list) -> None:
+def test_task_missed_for_days_is_started_once(published: list) -> None:
     start_overdue_periodic_tasks(NOW)
     succeed(NOW)
     late = NOW + timedelta(days=5)
@@ -87,7 +87,7 @@ def test_what_was_missed_for_days_is_started_once(published: list) -> None:
     ]
 
 
-def test_a_task_that_did_not_succeed_is_started_again(published: list) -> None:
+def test_failed_task_is_started_again(published: list) -> None:
     start_overdue_periodic_tasks(NOW)
     TaskRun.objects.filter(task=HOURLY).update(succeeded_at=NOW + HOUR)
 
@@ -96,7 +96,7 @@ def test_a_task_that_did_not_succeed_is_started_again(published: list) -> None:
     assert again == [[], [DAILY]]
 
 
-def test_a_broker_that_is_down_delays_to_the_next_tick(
+def test_broker_outage_delays_tasks_to_the_next_tick(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patched:
@@ -165,7 +165,7 @@ def meet_before_claims(monkeypatch: pytest.MonkeyPatch, claim: Any) -> Barrier:
     return barrier
 
 
-def test_two_beats_at_once_start_each_task_once(
+def test_concurrent_beats_start_each_task_once(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     barrier = meet_before_claims(monkeypatch, overdue_periodic_tasks._claim)
@@ -175,7 +175,7 @@ def test_two_beats_at_once_start_each_task_once(
     assert sorted(published) == [(HOURLY, "calendar"), (DAILY, "celery")]
 
 
-def test_control_a_claim_that_reads_first_starts_twice(
+def test_control_read_before_claim_starts_twice(
     published: list, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = Barrier(2)

@@ -23,7 +23,7 @@ from notifications.outbox.redeliver import redeliver
 from ops.command_progress import Progress
 from ops.management.commands import purge_people
 from tests.bookings.booking_drafts import MARTY, whole
-from tests.bookings.test_privacy import ANN, NOTHING, erase, export, traces
+from tests.bookings.test_privacy import ANN, NOTHING, erase, export, rows_containing
 from tests.delivery_faults import delivery_faults
 from tests.notifications.test_delivery_races import in_thread, in_threads
 from tests.notifications.test_dispatcher import book, first_resource, hook, make_due, reminder, soon
@@ -43,7 +43,7 @@ OTHERS = {"unverified_bookings": 0, "suppressions": 0}
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -54,7 +54,7 @@ def ends() -> list[tuple[str, str, str, str, str]]:
 
 
 # --- The export -----------------------------------------------------------------------------------
-def test_deliveries_are_handed_out(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
+def test_deliveries_are_exported(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
     """Those to the person and the owner, and calls: without what others gave of themselves."""
     hook(tenant, hooks)
     first_resource(tenant)
@@ -89,7 +89,7 @@ def test_deliveries_are_handed_out(tenant: Tenant, mails: MailSink, hooks: HookS
 
 
 # --- Erasure --------------------------------------------------------------------------------------
-def test_what_was_sent_is_emptied(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
+def test_erasure_empties_sent_deliveries(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
     hooks.answers["/hook"] = Answer(500, body=b"Who is Marty?")
     hook(tenant, hooks)
     booking = book(tenant)
@@ -109,14 +109,14 @@ def test_what_was_sent_is_emptied(tenant: Tenant, mails: MailSink, hooks: HookSi
         ("email", "cancelled", "owner", "delivered", ""),
         ("webhook", "cancelled", "", "cancelled", ERASED),
     ]
-    assert traces("marty", "I am ill") == []
+    assert rows_containing("marty", "I am ill") == []
     assert list(Delivery.objects.annotate(stored=CALL_BODY).exclude(stored="")) == []
     assert delivery_faults() == []
     run_dispatcher("webhook")
     assert (len(mails.mails), len(hooks.calls), erase(tenant)) == (sent, 2, NOTHING)
 
 
-def test_what_waits_is_cancelled(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
+def test_erasure_cancels_open_deliveries(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
     """But for the owner's mails, and calls that are not written yet: they find nobody in it."""
     hook(tenant, hooks)
     call = reminder("webhook", url=hooks.url("/door"))
@@ -139,11 +139,11 @@ def test_what_waits_is_cancelled(tenant: Tenant, mails: MailSink, hooks: HookSin
     assert [mail.to for mail in mails.mails] == [["ada@example.com"]] * 2
     assert all("mailto:\r\n" not in mail.text for mail in mails.mails)
     assert [call.path for call in hooks.calls] == ["/door"]
-    assert traces("marty@") == []
+    assert rows_containing("marty@") == []
     assert whole(tenant, booking)["state"] == "confirmed"
 
 
-def test_later_mails_find_no_address(tenant: Tenant, mails: MailSink) -> None:
+def test_later_mails_after_erasure_are_skipped(tenant: Tenant, mails: MailSink) -> None:
     booking = book(tenant)
     run_dispatcher("email")
     mails.mails.clear()
@@ -159,7 +159,9 @@ def test_later_mails_find_no_address(tenant: Tenant, mails: MailSink) -> None:
     ]
 
 
-def test_sent_again_it_finds_nobody(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
+def test_redelivery_after_erasure_has_no_personal_data(
+    tenant: Tenant, mails: MailSink, hooks: HookSink
+) -> None:
     hook(tenant, hooks)
     book(tenant)
     for kind in ("email", "webhook"):
@@ -175,10 +177,10 @@ def test_sent_again_it_finds_nobody(tenant: Tenant, mails: MailSink, hooks: Hook
 
     assert [mail.to for mail in mails.mails] == [["ada@example.com"]]
     assert [b"marty" in call.body.lower() for call in hooks.calls] == [False]
-    assert traces("marty") == []
+    assert rows_containing("marty") == []
 
 
-def test_of_a_shared_booking_the_others_mails_go_out(tenant: Tenant, mails: MailSink) -> None:
+def test_erasure_keeps_mails_of_other_customers(tenant: Tenant, mails: MailSink) -> None:
     resource = first_resource(tenant)
     times = {"start": soon().isoformat(), "end": (soon() + timedelta(hours=1)).isoformat()}
     body = {"what": "Meeting", "resource_id": resource["id"], "customers": [MARTY, ANN], **times}
@@ -192,7 +194,7 @@ def test_of_a_shared_booking_the_others_mails_go_out(tenant: Tenant, mails: Mail
     assert not any("McFly" in mail.text for mail in mails.mails)
 
 
-def test_queries_do_not_grow_with_deliveries(tenant: Tenant, hooks: HookSink) -> None:
+def test_query_count_of_erasure_is_constant(tenant: Tenant, hooks: HookSink) -> None:
     counts = []
     for number in (1, 6):
         Delivery.objects.all().delete()
@@ -225,7 +227,7 @@ def gate() -> Gate:
 
 
 @in_threads
-def test_erased_while_its_mail_is_being_sent(tenant: Tenant, mails: MailSink, gate: Gate) -> None:
+def test_erasure_during_the_sending_of_a_mail(tenant: Tenant, mails: MailSink, gate: Gate) -> None:
     """What has been handed over has left; nothing of it comes back, and it is not tried again."""
     book(tenant)
 
@@ -245,7 +247,7 @@ def test_erased_while_its_mail_is_being_sent(tenant: Tenant, mails: MailSink, ga
     rows = ends()
     assert (counts["bookings"], counts["log_entries"]) == (1, 0)
     assert ("email", "confirmed", "customer", "cancelled", ERASED) in rows
-    assert traces("marty") == []
+    assert rows_containing("marty") == []
     assert delivery_faults() == []
     mails.answer = lambda to: None
     make_due()
@@ -254,7 +256,7 @@ def test_erased_while_its_mail_is_being_sent(tenant: Tenant, mails: MailSink, ga
 
 
 @in_threads
-def test_erased_while_its_call_is_being_answered(tenant: Tenant, hooks: HookSink) -> None:
+def test_erasure_during_the_response_of_a_call(tenant: Tenant, hooks: HookSink) -> None:
     """The receiver repeats what it was sent: its answer is not kept."""
     hooks.answers["/hook"] = Answer(body=b"Welcome, marty@example.com", delay=1.0)
     hook(tenant, hooks)
@@ -265,14 +267,14 @@ def test_erased_while_its_call_is_being_answered(tenant: Tenant, hooks: HookSink
     erase(tenant)
     worker.join()
 
-    assert (b"marty@example.com" in hooks.calls[0].body, traces("marty")) == (True, [])
+    assert (b"marty@example.com" in hooks.calls[0].body, rows_containing("marty")) == (True, [])
     attempts = list(Attempt.objects.values_list("response_code", "excerpt"))
     assert (ends()[-1][3:], attempts) == (("cancelled", ERASED), [(200, "")])
 
 
 @in_threads
 @pytest.mark.parametrize("guarded", [True, False])
-def test_erased_while_its_call_is_being_written(
+def test_erasure_during_the_rendering_of_a_call(
     tenant: Tenant, hooks: HookSink, gate: Gate, monkeypatch: pytest.MonkeyPatch, guarded: bool
 ) -> None:
     """The worker has read the booking, and keeps the body after the erasure. The control: without
@@ -298,11 +300,11 @@ def test_erased_while_its_call_is_being_written(
     worker.join()
 
     assert ends()[-1][3:] == ("cancelled", ERASED)
-    assert bool(traces("marty")) == (not guarded)
+    assert bool(rows_containing("marty")) == (not guarded)
 
 
 @in_threads
-def test_erased_while_it_is_changed(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_erasure_during_a_booking_update(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change that holds the booking comes first: what it wrote is emptied with the rest."""
     booking = book(tenant)
     lock = erasing.lock_for_erasure
@@ -328,11 +330,11 @@ def test_erased_while_it_is_changed(tenant: Tenant, monkeypatch: pytest.MonkeyPa
 
     assert answer.status == 200
     assert counts == [OTHERS | {"bookings": 1, "log_entries": 1, "deliveries": 3}]
-    assert traces("marty") == []
+    assert rows_containing("marty") == []
 
 
 @in_threads
-def test_erased_while_they_book(tenant: Tenant) -> None:
+def test_erasure_during_new_bookings(tenant: Tenant) -> None:
     """Each booking is emptied whole or stands whole: none is half there."""
     resource = first_resource(tenant)
     stop = threading.Event()
@@ -356,7 +358,7 @@ def test_erased_while_they_book(tenant: Tenant) -> None:
     }
     assert seen <= {(True, True, True, True), (False, False, False, False)}
     erase(tenant)
-    assert traces("marty") == []
+    assert rows_containing("marty") == []
 
 
 # --- What goes by itself --------------------------------------------------------------------------
@@ -384,7 +386,7 @@ def names() -> list[str]:
     return list(Customer.objects.order_by("booking__created_at").values_list("name", flat=True))
 
 
-def test_old_bookings_lose_everybody(tenant: Tenant, hooks: HookSink) -> None:
+def test_retention_erases_people_of_old_bookings(tenant: Tenant, hooks: HookSink) -> None:
     hook(tenant, hooks)
     old, new = books(tenant, 2)
     age(400, old)
@@ -411,7 +413,7 @@ def test_a_dry_run_only_counts(tenant: Tenant) -> None:
     assert names() == [MARTY["name"]] * 2
 
 
-def test_small_batches_tell_how_far_they_are(tenant: Tenant) -> None:
+def test_progress_of_small_batches(tenant: Tenant) -> None:
     age(10, *books(tenant, 4))
 
     lines = purge(older_than="5d", batch=2)
@@ -420,7 +422,7 @@ def test_small_batches_tell_how_far_they_are(tenant: Tenant) -> None:
     assert lines[1].endswith("/s, 0 s left")
 
 
-def test_stopped_it_goes_on_where_it_was(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_interrupted_run_can_be_continued(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     age(10, *books(tenant, 3))
 
     def interrupt(progress: Any, count: int) -> None:
@@ -442,7 +444,9 @@ def test_stopped_it_goes_on_where_it_was(tenant: Tenant, monkeypatch: pytest.Mon
     )
 
 
-def test_moved_at_the_last_moment_it_stays(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_booking_moved_before_its_lock_is_kept(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Asked again under the lock."""
     (booking,) = books(tenant, 1)
     age(10, booking)
@@ -472,15 +476,13 @@ def test_moved_at_the_last_moment_it_stays(tenant: Tenant, monkeypatch: pytest.M
         {"older_than": "1d", "batch": 1001},
     ],
 )
-def test_senseless_bounds_are_refused(db: None, options: dict[str, Any]) -> None:
+def test_wrong_bounds_are_refused(db: None, options: dict[str, Any]) -> None:
     with pytest.raises(CommandError, match=r"must be from 1"):
         call_command("purge_people", **options)
 
 
 @pytest.mark.parametrize(("days", "left"), [(0, ["Marty McFly"] * 2), (7, ["", "Marty McFly"])])
-def test_the_task_keeps_to_the_setting(
-    tenant: Tenant, settings: Any, days: int, left: list[str]
-) -> None:
+def test_task_uses_the_setting(tenant: Tenant, settings: Any, days: int, left: list[str]) -> None:
     settings.PEOPLE_RETENTION_DAYS = days
     old, new = books(tenant, 2)
     age(8, old)
@@ -491,7 +493,7 @@ def test_the_task_keeps_to_the_setting(
     assert names() == left
 
 
-def test_the_command_takes_the_setting(tenant: Tenant, settings: Any) -> None:
+def test_command_defaults_to_the_setting(tenant: Tenant, settings: Any) -> None:
     settings.PEOPLE_RETENTION_DAYS = 7
     age(8, *books(tenant, 1))
 
@@ -499,7 +501,7 @@ def test_the_command_takes_the_setting(tenant: Tenant, settings: Any) -> None:
     assert purge_people.days_of("30d") == 30
 
 
-def test_a_long_task_asks_for_a_successor(
+def test_long_task_continues_in_another_task(
     tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PEOPLE_RETENTION_DAYS = 7
@@ -519,7 +521,7 @@ def test_a_long_task_asks_for_a_successor(
     assert [uuid.UUID(one) for one in asked] == sorted(uuid.UUID(one) for one in asked)
 
 
-def test_bookings_that_are_not_due_are_passed_a_few_at_a_time(
+def test_undue_bookings_are_skipped_in_batches(
     tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One statement over all of them would be cut off by its time-out, every night."""
@@ -536,7 +538,7 @@ def test_bookings_that_are_not_due_are_passed_a_few_at_a_time(
     assert sorted(names()) == ["", *[MARTY["name"]] * (len(everything) - 1)]
 
 
-def test_asked_to_stop_it_ends_after_a_batch(
+def test_stopping_worker_ends_task_after_its_batch(
     tenant: Tenant, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.PEOPLE_RETENTION_DAYS = 7

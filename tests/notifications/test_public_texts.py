@@ -185,7 +185,7 @@ def body_with(text: str, project: str, number: int) -> dict[str, Any]:
 
 @pytest.mark.usefixtures("overrides")
 @pytest.mark.parametrize("own", [{}, WORDS])
-def test_no_text_of_a_stranger_leaves(
+def test_public_texts_are_not_in_mails(
     tenant: Tenant, ada: Any, own: dict[str, str], pytestconfig: pytest.Config
 ) -> None:
     """Each disguise and injection in each field; with --deep 200 texts, half of them where the
@@ -223,7 +223,7 @@ def test_no_text_of_a_stranger_leaves(
     assert sum(bool(MARK.search(plain(text))) for text in owners) == len(owners) > len(texts)
 
 
-def test_there_are_200_texts_and_each_is_a_link_or_an_injection() -> None:
+def test_corpus_has_200_links_and_injections() -> None:
     links_in = [text for text in TEXTS if "\n" not in text]
 
     assert (len(links_in), len(TEXTS)) == (200, 206)
@@ -240,7 +240,7 @@ def test_there_are_200_texts_and_each_is_a_link_or_an_injection() -> None:
         ({}, "Dental care", ""),
     ],
 )
-def test_what_the_customer_reads_and_what_the_owner(
+def test_texts_in_mails_to_customer_and_owner(
     tenant: Tenant, ada: Any, own: dict[str, str], what: str, where: str
 ) -> None:
     project = make_project(tenant, ada, own)
@@ -274,7 +274,7 @@ def _uids(text: str) -> list[str]:
     return found
 
 
-def test_a_name_is_cut_and_a_link_is_no_name(tenant: Tenant, ada: Any) -> None:
+def test_names_are_truncated_and_links_removed(tenant: Tenant, ada: Any) -> None:
     project, widget = make_project(tenant, ada, WORDS), tenant.widget()
     for number, name in enumerate(("A" * 61, "see evil.example")):
         person = {"name": name, "email": f"p{number}@example.com"}
@@ -290,7 +290,7 @@ def test_a_name_is_cut_and_a_link_is_no_name(tenant: Tenant, ada: Any) -> None:
     assert not any("A" * 60 in text or "evil" in text for text in mails)
 
 
-def test_what_the_owner_writes_reaches_the_customer(tenant: Tenant, ada: Any) -> None:
+def test_texts_of_the_owner_are_in_customer_mails(tenant: Tenant, ada: Any) -> None:
     """An edit makes a text the owner's; what else was typed stays hidden."""
     project = make_project(tenant, ada, {})
     marty = {"name": "Marty McFly", "email": "marty@example.com"}
@@ -305,7 +305,7 @@ def test_what_the_owner_writes_reaches_the_customer(tenant: Tenant, ada: Any) ->
     assert ("Root canal" in mail, "At home" in mail, "It hurts" in mail) == (True, False, False)
 
 
-def test_what_a_server_key_writes_is_the_owners(tenant: Tenant, ada: Any) -> None:
+def test_texts_of_a_server_key_are_trusted(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, {})
     given = {"what": "My tooth", "where": "shop.example", "description": "It hurts"}
 
@@ -316,7 +316,7 @@ def test_what_a_server_key_writes_is_the_owners(tenant: Tenant, ada: Any) -> Non
     assert all(text in customers[0] for text in given.values())
 
 
-def test_the_message_of_a_move_is_for_the_owner(tenant: Tenant, ada: Any) -> None:
+def test_public_reschedule_message_goes_only_to_the_owner(tenant: Tenant, ada: Any) -> None:
     project = make_project(tenant, ada, WORDS, public_reschedule="link")
     booking = tenant.book(project_id=project, **at_slot(0)).data
     path = f"/bookings/{booking['id']}/reschedule"

@@ -37,7 +37,7 @@ class Entry(NamedTuple):
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -121,9 +121,7 @@ LINKS = "Calendar file: <url>\nGoogle Calendar: <url>\nOutlook: <url>\nMicrosoft
 CANCEL = "Cancel the booking:\n<url>"
 
 
-def test_only_the_resource_changes(
-    tenant: Tenant, berg: Any, booking: Any, mails: MailSink
-) -> None:
+def test_mails_of_a_new_resource(tenant: Tenant, berg: Any, booking: Any, mails: MailSink) -> None:
     start = soon()
 
     move(tenant, booking, start, resource_id=berg["id"])
@@ -201,7 +199,7 @@ def test_only_the_resource_changes(
     assert delivery_faults() == []
 
 
-def test_only_the_time_changes(tenant: Tenant, booking: Any, mails: MailSink) -> None:
+def test_mails_of_a_new_time(tenant: Tenant, booking: Any, mails: MailSink) -> None:
     start, later = soon(), soon() + hours(3)
 
     move(tenant, booking, later)
@@ -225,7 +223,9 @@ def test_only_the_time_changes(tenant: Tenant, booking: Any, mails: MailSink) ->
     ]
 
 
-def test_both_change(tenant: Tenant, berg: Any, booking: Any, mails: MailSink) -> None:
+def test_mails_of_a_new_resource_and_time(
+    tenant: Tenant, berg: Any, booking: Any, mails: MailSink
+) -> None:
     start, later = soon(), soon() + hours(3)
 
     move(tenant, booking, later, resource_id=berg["id"])
@@ -262,7 +262,7 @@ def test_both_change(tenant: Tenant, berg: Any, booking: Any, mails: MailSink) -
     assert entries_of(old) == [Entry("CANCEL", booking["id"], "1", start, [HOLM, MARTY], ORGANIZER)]
 
 
-def test_nothing_changes_and_nothing_is_mailed(
+def test_reschedule_without_changes_sends_no_mails(
     tenant: Tenant, booking: Any, mails: MailSink
 ) -> None:
     move(tenant, booking, soon())
@@ -271,7 +271,7 @@ def test_nothing_changes_and_nothing_is_mailed(
     assert states(booking=booking["id"])[2:] == []
 
 
-def test_each_of_two_moves_says_what_it_changed(
+def test_two_reschedules_send_their_own_mails(
     tenant: Tenant, berg: Any, booking: Any, mails: MailSink
 ) -> None:
     """Both are made before the first mail leaves; each person is told of both, in order."""
@@ -307,7 +307,7 @@ def test_each_of_two_moves_says_what_it_changed(
     ]
 
 
-def test_a_confirmation_goes_to_the_resource_that_was_booked(
+def test_confirmation_goes_to_the_originally_booked_resource(
     tenant: Tenant, holm: Any, berg: Any, mails: MailSink
 ) -> None:
     booking = book(tenant, resource=holm, what="Check-up")
@@ -344,7 +344,7 @@ def test_a_resource_with_the_same_address_keeps_its_entry(
     )
 
 
-def test_former_resources_without_an_address_and_suppressed_ones_get_nothing(
+def test_former_resource_without_usable_address_is_skipped(
     tenant: Tenant, booking: Any, berg: Any, mails: MailSink
 ) -> None:
     nobody = tenant.make_resource("Nobody")
@@ -376,7 +376,7 @@ def test_disabled_emails_are_skipped(
     assert [state for *_, state in states(booking=booking["id"])[2:]] == ["skipped"] * 3
 
 
-def test_a_request_that_is_not_confirmed_has_no_entry_to_take_back(
+def test_unconfirmed_request_has_no_cancellation_entry(
     tenant: Tenant, holm: Any, berg: Any, mails: MailSink
 ) -> None:
     booking = book(tenant, resource=holm, what="Check-up", graph="confirm_decline")
@@ -395,7 +395,7 @@ def test_a_request_that_is_not_confirmed_has_no_entry_to_take_back(
     assert text_of(found["holm@example.com"])[4:] == [tenant.app.name]
 
 
-def test_a_template_of_ones_own_is_used(
+def test_custom_template_of_a_reassignment(
     tenant: Tenant, booking: Any, berg: Any, mails: MailSink
 ) -> None:
     subject = "{{ resource }} takes over from {{ old_resource }}"
@@ -410,7 +410,7 @@ def test_a_template_of_ones_own_is_used(
     assert subjects == ["Dr. Berg takes over from Dr. Holm"] * 2
 
 
-def test_another_room_beside_the_same_dentist(tenant: Tenant, mails: MailSink) -> None:
+def test_mails_of_a_changed_second_resource(tenant: Tenant, mails: MailSink) -> None:
     practice = Practice(tenant)
     start = soon()
     booking = book(
@@ -430,7 +430,7 @@ def test_another_room_beside_the_same_dentist(tenant: Tenant, mails: MailSink) -
     assert [entry.method for entry in entries_of(found["ada@example.com"])] == ["REQUEST"]
 
 
-def test_a_group_whose_teacher_changes(
+def test_mails_of_a_group_with_a_new_resource(
     tenant: Tenant, holm: Any, berg: Any, mails: MailSink
 ) -> None:
     start = soon()
@@ -466,7 +466,9 @@ def read_all(mails: MailSink) -> None:
     mails.mails.clear()
 
 
-def test_a_series_gets_one_mail_each(tenant: Tenant, holm: Any, berg: Any, mails: MailSink) -> None:
+def test_series_reassignment_sends_one_mail_per_person(
+    tenant: Tenant, holm: Any, berg: Any, mails: MailSink
+) -> None:
     start = soon()
     first = book(tenant, start, resource=holm, what="Check-up", recurrence="FREQ=WEEKLY;COUNT=3")
     read(mails)
@@ -494,7 +496,7 @@ def test_a_series_gets_one_mail_each(tenant: Tenant, holm: Any, berg: Any, mails
     )
 
 
-def test_a_series_whose_resources_differ_tells_each(
+def test_series_with_several_resources_mails_each(
     tenant: Tenant, holm: Any, berg: Any, mails: MailSink
 ) -> None:
     """One occurrence is with another dentist already; the whole series moves to a third."""
@@ -519,7 +521,7 @@ def test_a_series_whose_resources_differ_tells_each(
     assert found["marty@example.com"].subject.startswith("Now with Dr. Lee: Check-up, ")
 
 
-def test_a_cancelled_booking_is_told_to_its_resource_alone(
+def test_cancellation_mails_only_the_current_resource(
     tenant: Tenant, booking: Any, berg: Any, mails: MailSink
 ) -> None:
     move(tenant, booking, soon(), resource_id=berg["id"])

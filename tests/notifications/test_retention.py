@@ -31,7 +31,7 @@ REMINDER = {
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -66,7 +66,7 @@ def purge(**options: Any) -> list[str]:
     return out.getvalue().splitlines()
 
 
-def test_old_ones_go_and_are_remembered(tenant: Tenant, mails: MailSink) -> None:
+def test_old_deliveries_are_deleted_and_counted(tenant: Tenant, mails: MailSink) -> None:
     old, new = cancelled_booking(tenant), cancelled_booking(tenant)
     age(31, booking=old)
     age(29, booking=new)
@@ -78,7 +78,7 @@ def test_old_ones_go_and_are_remembered(tenant: Tenant, mails: MailSink) -> None
     assert (Delivery.objects.count(), Attempt.objects.count()) == (4, 4)
 
 
-def test_only_some_of_a_change_go(tenant: Tenant, mails: MailSink) -> None:
+def test_part_of_a_change_is_deleted(tenant: Tenant, mails: MailSink) -> None:
     cancelled_booking(tenant)
     age(31, kind="confirmed", recipient="owner")
 
@@ -91,7 +91,7 @@ def test_only_some_of_a_change_go(tenant: Tenant, mails: MailSink) -> None:
     ]
 
 
-def test_open_ones_stay(tenant: Tenant, mails: MailSink) -> None:
+def test_open_deliveries_are_kept(tenant: Tenant, mails: MailSink) -> None:
     booking = make_booking(tenant, event_notifications=[REMINDER])
     run_dispatcher("email")
     age(31)
@@ -104,7 +104,7 @@ def test_open_ones_stay(tenant: Tenant, mails: MailSink) -> None:
     ]
 
 
-def test_of_a_live_booking_all_stay(tenant: Tenant, mails: MailSink) -> None:
+def test_deliveries_of_a_live_booking_are_kept(tenant: Tenant, mails: MailSink) -> None:
     """Reminders are counted until it has taken place."""
     booking = make_booking(tenant, event_notifications=[REMINDER])
     Delivery.objects.filter(kind="reminder").update(
@@ -120,7 +120,7 @@ def test_of_a_live_booking_all_stay(tenant: Tenant, mails: MailSink) -> None:
     assert (before[-1], after[-1]) == ("0 deliveries deleted.", "3 deliveries deleted.")
 
 
-def test_one_that_is_sent_again_stays(tenant: Tenant, mails: MailSink) -> None:
+def test_redelivered_delivery_is_kept(tenant: Tenant, mails: MailSink) -> None:
     cancelled_booking(tenant)
     age(31)
     again = redeliver(Delivery.objects.first(), now=timezone.now())
@@ -130,7 +130,7 @@ def test_one_that_is_sent_again_stays(tenant: Tenant, mails: MailSink) -> None:
     assert [row.id for row in Delivery.objects.all()] == [again.id]
 
 
-def test_small_batches_and_any_age(tenant: Tenant, mails: MailSink) -> None:
+def test_small_batches_and_custom_age(tenant: Tenant, mails: MailSink) -> None:
     for _ in range(3):
         cancelled_booking(tenant)
     age(3)
@@ -151,7 +151,7 @@ def test_small_batches_and_any_age(tenant: Tenant, mails: MailSink) -> None:
     assert (Delivery.objects.count(), Attempt.objects.count()) == (0, 0)
 
 
-def test_many_batches_tell_every_tenth() -> None:
+def test_progress_is_reported_every_tenth() -> None:
     out = io.StringIO()
     progress = purge_deliveries.Progress(100, OutputWrapper(out), "are removed")
     for _ in range(50):
@@ -161,7 +161,7 @@ def test_many_batches_tell_every_tenth() -> None:
     assert shares == [f"{share}/100" for share in range(10, 101, 10)]
 
 
-def test_a_terminal_sees_one_line(tenant: Tenant, mails: MailSink) -> None:
+def test_progress_on_a_terminal_is_one_line(tenant: Tenant, mails: MailSink) -> None:
     class Terminal(io.StringIO):
         def isatty(self) -> bool:
             return True
@@ -175,7 +175,7 @@ def test_a_terminal_sees_one_line(tenant: Tenant, mails: MailSink) -> None:
     assert out.getvalue().endswith("left\x1b[K\n4 deliveries deleted.\n")
 
 
-def test_stopped_it_has_done_whole_batches(
+def test_interrupted_run_commits_whole_batches(
     tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled_booking(tenant)
@@ -197,7 +197,7 @@ def test_stopped_it_has_done_whole_batches(
     assert (half, purge()[-1]) == (1, "1 deliveries deleted.")
 
 
-def test_queries_of_a_batch_do_not_grow(tenant: Tenant, mails: MailSink) -> None:
+def test_query_count_of_a_batch_is_constant(tenant: Tenant, mails: MailSink) -> None:
     counts = []
     for bookings in (1, 3):
         for _ in range(bookings):
@@ -212,13 +212,13 @@ def test_queries_of_a_batch_do_not_grow(tenant: Tenant, mails: MailSink) -> None
 
 
 @pytest.mark.parametrize("options", [{"days": 0}, {"batch": 0}, {"batch": 10_001}])
-def test_senseless_bounds_are_refused(db: None, options: dict[str, int]) -> None:
+def test_wrong_bounds_are_refused(db: None, options: dict[str, int]) -> None:
     with pytest.raises(CommandError, match=r"must be from 1 to"):
         call_command("purge_deliveries", **options)
 
 
 # --- Beat's task ----------------------------------------------------------------------------------
-def test_the_task_keeps_to_the_setting(tenant: Tenant, mails: MailSink, settings: Any) -> None:
+def test_task_uses_the_setting(tenant: Tenant, mails: MailSink, settings: Any) -> None:
     settings.DELIVERY_RETENTION_DAYS = 7
     old, new = cancelled_booking(tenant), cancelled_booking(tenant)
     age(8, booking=old)
@@ -229,7 +229,7 @@ def test_the_task_keeps_to_the_setting(tenant: Tenant, mails: MailSink, settings
     assert set(Delivery.objects.values_list("booking", flat=True)) == {new.id}
 
 
-def test_servers_that_nothing_waits_for_are_forgotten(tenant: Tenant) -> None:
+def test_unused_endpoints_are_deleted(tenant: Tenant) -> None:
     waiting, gone = "https://waiting.example:443", "https://gone.example:443"
     make_booking(tenant)
     Delivery.objects.filter(state="scheduled").update(type="webhook", endpoint=waiting)
@@ -241,7 +241,7 @@ def test_servers_that_nothing_waits_for_are_forgotten(tenant: Tenant) -> None:
     assert [endpoint.address for endpoint in Endpoint.objects.all()] == [waiting]
 
 
-def test_a_long_task_asks_for_a_successor(
+def test_long_task_continues_in_another_task(
     tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled_booking(tenant)
@@ -259,7 +259,7 @@ def test_a_long_task_asks_for_a_successor(
     assert (left, asked) == ([2, 0], [1, 1])
 
 
-def test_asked_to_stop_it_ends_after_a_batch(
+def test_stopping_worker_ends_task_after_its_batch(
     tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cancelled_booking(tenant)

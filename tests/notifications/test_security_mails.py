@@ -51,7 +51,7 @@ def send() -> list[Any]:
 
 
 # --- What is queued -------------------------------------------------------------------------------
-def test_owners_learn_of_a_new_key(tenant: Tenant, ann: Account) -> None:
+def test_mail_to_owners_about_a_new_key(tenant: Tenant, ann: Account) -> None:
     make_member(tenant, "bob@example.com", "owner")
     make_member(tenant, "cid@example.com", "editor")
 
@@ -73,7 +73,7 @@ def test_owners_learn_of_a_new_key(tenant: Tenant, ann: Account) -> None:
 
 
 @pytest.mark.parametrize("kind", ["resource", "page", "no owner"])
-def test_other_keys_are_not_mailed(tenant: Tenant, kind: str) -> None:
+def test_no_mail_about_other_keys(tenant: Tenant, kind: str) -> None:
     if kind != "no owner":
         make_member(tenant, "ann@example.com", "owner")
     if kind == "resource":
@@ -89,7 +89,7 @@ def test_other_keys_are_not_mailed(tenant: Tenant, kind: str) -> None:
     assert queued() == []
 
 
-def test_owners_learn_of_a_new_owner(tenant: Tenant, ann: Account) -> None:
+def test_mail_to_owners_about_a_new_owner(tenant: Tenant, ann: Account) -> None:
     tenant.member("bob@example.com", "editor")
     Delivery.objects.all().delete()
 
@@ -118,7 +118,7 @@ def get_token(address: str, email: str = "ann@example.com") -> None:
 HERE, THERE, ELSEWHERE = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 
 
-def test_an_owner_learns_of_a_log_in_from_a_new_device(tenant: Tenant, ann: Account) -> None:
+def test_mail_about_a_log_in_from_a_new_device(tenant: Tenant, ann: Account) -> None:
     browser = Client()
     log_in(browser, HERE)  # the first one ever
     log_in(browser, THERE)  # a known browser
@@ -144,7 +144,7 @@ def test_an_owner_learns_of_a_log_in_from_a_new_device(tenant: Tenant, ann: Acco
     assert queued() == []
 
 
-def test_a_token_from_a_new_network_is_a_log_in_too(tenant: Tenant, ann: Account) -> None:
+def test_mail_about_a_token_from_a_new_network(tenant: Tenant, ann: Account) -> None:
     get_token(HERE)
     get_token(THERE)
 
@@ -157,7 +157,7 @@ def test_a_token_from_a_new_network_is_a_log_in_too(tenant: Tenant, ann: Account
     ("role", "is_staff", "count"),
     [("editor", False, 0), ("viewer", True, 1), ("owner", False, 1), ("archived", False, 0)],
 )
-def test_who_learns_of_new_devices(
+def test_roles_that_get_mails_about_new_devices(
     tenant: Tenant, make_tenant: Any, role: str, is_staff: bool, count: int
 ) -> None:
     own = "owner" if role == "archived" else role

@@ -46,7 +46,7 @@ def service(settings: Any) -> None:
         ({"*"}, {"from_email": "a@harbour.example, b@harbour.example"}, SERVICE, None),
     ],
 )  # fmt: skip
-def test_the_sender_is_an_allowed_address(
+def test_sender_is_an_allowed_address(
     settings: Any, domains: set[str], given: dict[str, str], address: str, reply_to: str | None
 ) -> None:
     settings.SENDER_DOMAINS = frozenset(domains)

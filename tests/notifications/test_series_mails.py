@@ -19,7 +19,7 @@ WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3"}
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -74,7 +74,7 @@ def series(tenant: Tenant, sent: Any) -> list[str]:
     return made
 
 
-def test_one_confirmation_for_each_person(tenant: Tenant, sent: Any) -> None:
+def test_one_confirmation_per_person(tenant: Tenant, sent: Any) -> None:
     start = soon()
     booking = book(tenant, start, event_notifications=[reminder()], **WEEKLY)
 
@@ -90,7 +90,7 @@ def test_one_confirmation_for_each_person(tenant: Tenant, sent: Any) -> None:
     assert delivery_faults() == []
 
 
-def test_webhooks_hear_of_each_booking(tenant: Tenant, sent: Any) -> None:
+def test_webhooks_get_each_occurrence(tenant: Tenant, sent: Any) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
 
     booking = book(tenant, **WEEKLY)
@@ -100,7 +100,7 @@ def test_webhooks_hear_of_each_booking(tenant: Tenant, sent: Any) -> None:
     assert calls == [("confirmed", "scheduled")] * 3 + [("cancelled", "scheduled")] * 3
 
 
-def test_one_cancellation_takes_back_what_is_left(
+def test_cancellation_entry_of_remaining_occurrences(
     tenant: Tenant, sent: Any, series: list[str]
 ) -> None:
     first, second, third = series
@@ -117,7 +117,7 @@ def test_one_cancellation_takes_back_what_is_left(
     assert entries == ["CANCEL", [(one, "1", "CANCELLED") for one in (first, third)], 2]
 
 
-def test_one_mail_tells_of_a_move(tenant: Tenant, sent: Any, series: list[str]) -> None:
+def test_reschedule_sends_one_mail(tenant: Tenant, sent: Any, series: list[str]) -> None:
     start = soon() + hours(7 * 24 + 2)
     times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
 
@@ -130,7 +130,7 @@ def test_one_mail_tells_of_a_move(tenant: Tenant, sent: Any, series: list[str]) 
     )
 
 
-def test_requests_are_confirmed_together(tenant: Tenant, sent: Any) -> None:
+def test_confirmation_of_a_series_sends_one_mail(tenant: Tenant, sent: Any) -> None:
     booking = book(tenant, graph="confirm_decline", **WEEKLY)
     asked = sent()
     first, second, third = occurrences(tenant, booking)
@@ -148,7 +148,7 @@ def test_requests_are_confirmed_together(tenant: Tenant, sent: Any) -> None:
     ] * 2
 
 
-def test_only_what_was_agreed_on_is_taken_back(tenant: Tenant, sent: Any) -> None:
+def test_cancellation_entry_only_of_confirmed_occurrences(tenant: Tenant, sent: Any) -> None:
     booking = book(tenant, graph="confirm_decline", **WEEKLY)
     sent()
     second = occurrences(tenant, booking)[1]
@@ -164,7 +164,7 @@ def test_only_what_was_agreed_on_is_taken_back(tenant: Tenant, sent: Any) -> Non
     }
 
 
-def test_a_series_of_one_is_told_like_any_booking(tenant: Tenant, sent: Any) -> None:
+def test_series_of_one_has_an_ordinary_mail(tenant: Tenant, sent: Any) -> None:
     booking = book(tenant, recurrence="FREQ=WEEKLY;COUNT=1")
 
     assert sent()["marty@example.com"] == (
@@ -172,7 +172,7 @@ def test_a_series_of_one_is_told_like_any_booking(tenant: Tenant, sent: Any) -> 
     )
 
 
-def test_the_one_mail_can_be_switched_off(tenant: Tenant, sent: Any) -> None:
+def test_series_mail_can_be_disabled(tenant: Tenant, sent: Any) -> None:
     book(tenant, notify_customer_by_email={"enabled": False}, **WEEKLY)
 
     assert set(sent()) == {"ada@example.com"}

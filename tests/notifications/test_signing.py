@@ -60,7 +60,7 @@ def test_headers_of_the_standards_example():
     }
 
 
-def test_old_and_new_secret_verify_while_they_change():
+def test_old_and_new_secret_verify_during_rotation():
     old, new, other = new_secret(), new_secret(), new_secret()
 
     headers = signature_headers(
@@ -73,7 +73,7 @@ def test_old_and_new_secret_verify_while_they_change():
         Webhook(other).verify(b"{}", headers)
 
 
-def test_a_changed_body_does_not_verify():
+def test_tampered_body_does_not_verify():
     secret = new_secret()
     headers = signature_headers(
         message_id="ntf_1", timestamp=int(time.time()), body=b'{"a":1}', secrets=[secret]
@@ -90,7 +90,7 @@ def test_secrets_are_32_random_bytes():
     assert len(set(secrets)) == 20
 
 
-def test_without_a_secret_nothing_is_signed():
+def test_no_signature_without_a_secret():
     headers = signature_headers(message_id="m", timestamp=1, body=b"{}", secrets=[])
 
     assert headers == {"webhook-id": "m", "webhook-timestamp": "1"}

@@ -26,7 +26,7 @@ LATER = {"start": "2040-01-02T09:00:00Z", "end": "2040-01-02T10:00:00Z"}
 
 
 @pytest.fixture(autouse=True)
-def _ends_when_dry(monkeypatch: pytest.MonkeyPatch) -> None:
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
@@ -92,7 +92,7 @@ def test_one_click_stops_the_reminders_of_the_app(
     assert send_reminder(make_tenant(), mails)
 
 
-def test_looking_changes_nothing_and_the_button_does(tenant: Tenant, mails: MailSink) -> None:
+def test_get_changes_nothing_and_post_unsubscribes(tenant: Tenant, mails: MailSink) -> None:
     mail = send_reminder(tenant, mails)
     assert mail
     link, client = link_of(mail), Client()
@@ -112,9 +112,7 @@ def test_looking_changes_nothing_and_the_button_does(tenant: Tenant, mails: Mail
     "change",
     [("signature=", "signature=1"), ("signature", "other"), ("/customers/", "/customers/0")],
 )
-def test_a_changed_link_is_refused(
-    tenant: Tenant, mails: MailSink, change: tuple[str, str]
-) -> None:
+def test_tampered_link_is_refused(tenant: Tenant, mails: MailSink, change: tuple[str, str]) -> None:
     mail = send_reminder(tenant, mails)
     assert mail
 
@@ -125,7 +123,7 @@ def test_a_changed_link_is_refused(
     assert suppressed() == []
 
 
-def test_the_link_is_of_no_use_for_another_address(tenant: Tenant, mails: MailSink) -> None:
+def test_link_is_scoped_to_its_address(tenant: Tenant, mails: MailSink) -> None:
     mail = send_reminder(tenant, mails)
     assert mail
     Customer.objects.update(email="doc@example.com", address="doc@example.com")
@@ -214,7 +212,7 @@ def test_a_permanent_failure_stops_all_mails(
 
 
 @pytest.mark.parametrize("failed", ["u@xn--strae-oqa.de", "U@XN--STRAE-OQA.DE"])
-def test_a_bounce_counts_for_all_spellings_of_the_domain(
+def test_bounce_applies_to_every_spelling_of_the_domain(
     tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch, failed: str
 ) -> None:
     """IDNA 2003 would send the e-mail to strasse.de, which is somebody else's."""
@@ -274,7 +272,7 @@ def test_other_reports_are_ignored(
     assert suppressed() == []
 
 
-def test_a_bounce_of_a_mail_that_was_never_sent(
+def test_bounce_of_an_unsent_mail_is_ignored(
     tenant: Tenant, mails: MailSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     book(tenant)
@@ -298,7 +296,9 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("content", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_messages(db: None, monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
+def test_malformed_reports_are_ignored(
+    db: None, monkeypatch: pytest.MonkeyPatch, content: bytes
+) -> None:
     assert give(content, monkeypatch).startswith("Ignored: ")
 
 

@@ -296,12 +296,12 @@ def with_links(text: str, letter: Letter) -> str:
     )
 
 
-def test_every_kind_is_told() -> None:
+def test_every_kind_has_a_test_case() -> None:
     assert tuple(SAID) == SLUGS
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_subject_and_text(slug: str) -> None:
+def test_subject_and_text_of_each_kind(slug: str) -> None:
     facts, subject, paragraphs = SAID[slug]
     letter = make_letter(slug, **facts)
 
@@ -312,7 +312,7 @@ def test_subject_and_text(slug: str) -> None:
 
 
 @pytest.mark.parametrize("slug", SLUGS)
-def test_html_says_the_same(slug: str) -> None:
+def test_html_equals_the_text(slug: str) -> None:
     facts, _, paragraphs = SAID[slug]
     letter = make_letter(slug, **facts)
 
@@ -345,7 +345,7 @@ def test_html_says_the_same(slug: str) -> None:
         ),
     ],
 )
-def test_a_move_to_another_time_and_resource_says_both(
+def test_reschedule_mail_names_new_time_and_resource(
     recipient: str, subject: str, heading: str, sentence: str
 ) -> None:
     message = compose_mail(make_letter(f"rescheduled_{recipient}", **MOVED, **REASSIGNED))
@@ -390,9 +390,7 @@ def test_a_move_to_another_time_and_resource_says_both(
         ("cancelled_customer", "instant", "confirmed", []),
     ],
 )
-def test_offers_what_the_graph_allows(
-    slug: str, graph: str, state: str, actions: list[str]
-) -> None:
+def test_mails_offer_allowed_actions(slug: str, graph: str, state: str, actions: list[str]) -> None:
     html = html_of(compose_mail(make_letter(slug, graph=graph, state=state)))
 
     prefix = f"/v2/bookings/{BOOKING_ID}/external_action/"
@@ -415,7 +413,7 @@ def test_offers_what_the_graph_allows(
         ("confirmed_owner", {}, False),
     ],
 )
-def test_offers_another_time_where_a_project_has_rules_for_it(
+def test_mails_offer_reschedule_for_project_bookings(
     slug: str, given: dict[str, Any], offered: bool
 ) -> None:
     letter = make_letter(slug, **{"project": "Check-up", **given})
@@ -428,7 +426,7 @@ def test_offers_another_time_where_a_project_has_rules_for_it(
     assert (f"/book/bookings/{BOOKING_ID}/reschedule" in html_of(message)) is offered
 
 
-def test_offers_nothing_once_the_event_is_over(clock: Any) -> None:
+def test_mails_offer_no_actions_after_the_end(clock: Any) -> None:
     letter = make_letter("reminder_customer")
     clock.move_to(letter.ends_at)
 
@@ -441,7 +439,7 @@ def test_offers_nothing_once_the_event_is_over(clock: Any) -> None:
 
 
 # --- Facts ----------------------------------------------------------------------------------------
-def test_facts_of_the_change_go_before_the_bookings_own() -> None:
+def test_values_of_the_change_override_the_booking() -> None:
     message = compose_mail(
         make_letter(
             "cancelled_customer",
@@ -461,7 +459,7 @@ def test_facts_of_the_change_go_before_the_bookings_own() -> None:
     ]
 
 
-def test_several_customers_are_all_told_to_the_owner() -> None:
+def test_owner_mail_names_all_customers() -> None:
     letter = make_letter("confirmed_owner")
     second = type(letter.customers[0])(name="Doc Brown", email="doc@example.com")
     letter = Letter(

@@ -30,12 +30,12 @@ WORDS = {
 CUSTOM = {"slug": "confirmed_customer", **WORDS, "custom": True, "updated_at": STAMP}
 
 
-def kept() -> list[dict[str, Any]]:
+def stored_templates() -> list[dict[str, Any]]:
     return list(EmailTemplate.objects.values("slug", "subject", "text", "html"))
 
 
 # --- Reading --------------------------------------------------------------------------------------
-def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
+def test_list_has_every_kind_with_default_texts(tenant: Tenant) -> None:
     answer = tenant.get("/templates")
 
     assert (answer.status, list(answer.json)) == (200, ["data"])
@@ -57,11 +57,11 @@ def test_list_has_every_kind_with_the_services_words(tenant: Tenant) -> None:
     )
 
 
-def test_one_is_as_in_the_list(tenant: Tenant) -> None:
+def test_record_equals_the_list_entry(tenant: Tenant) -> None:
     assert tenant.get(PATH).json == {"data": tenant.get("/templates").data[2]}
 
 
-def test_list_asks_as_much_with_own_words(
+def test_query_count_is_constant_with_custom_templates(
     tenant: Tenant, django_assert_max_num_queries: Any
 ) -> None:
     for slug in SLUGS:
@@ -84,7 +84,7 @@ def test_unknown_kind_is_not_found(tenant: Tenant, method: str, path: str) -> No
 
 
 # --- Writing --------------------------------------------------------------------------------------
-def test_own_words_are_kept_for_the_app_alone(tenant: Tenant, make_tenant: Any) -> None:
+def test_template_is_scoped_to_the_app(tenant: Tenant, make_tenant: Any) -> None:
     other = make_tenant()
 
     answer = tenant.put(PATH, WORDS)
@@ -95,7 +95,7 @@ def test_own_words_are_kept_for_the_app_alone(tenant: Tenant, make_tenant: Any) 
     assert other.get(PATH).data["custom"] is False
 
 
-def test_parts_are_written_one_by_one(tenant: Tenant, clock: Any) -> None:
+def test_template_parts_are_updated_separately(tenant: Tenant, clock: Any) -> None:
     default = tenant.get(PATH).data
 
     first = tenant.put(PATH, {"subject": "One"}).data
@@ -106,23 +106,25 @@ def test_parts_are_written_one_by_one(tenant: Tenant, clock: Any) -> None:
     assert first == {**default, "subject": "One", "custom": True, "updated_at": STAMP}
     assert second == {**first, "text": "Two", "updated_at": "2026-11-20T09:31:00+0000"}
     assert third == second
-    assert kept() == [{"slug": "confirmed_customer", "subject": "One", "text": "Two", "html": ""}]
+    assert stored_templates() == [
+        {"slug": "confirmed_customer", "subject": "One", "text": "Two", "html": ""}
+    ]
 
 
-def test_nothing_written_is_nothing_kept(tenant: Tenant) -> None:
+def test_empty_update_stores_nothing(tenant: Tenant) -> None:
     answer = tenant.put(PATH, {})
 
-    assert (answer.data["custom"], kept()) == (False, [])
+    assert (answer.data["custom"], stored_templates()) == (False, [])
 
 
-def test_null_for_all_goes_back(tenant: Tenant) -> None:
+def test_null_for_all_parts_restores_the_default(tenant: Tenant) -> None:
     default = tenant.get(PATH).data
     tenant.put(PATH, WORDS)
 
     answers = [tenant.put(PATH, dict.fromkeys(WORDS)) for _ in range(2)]
 
     assert [answer.data for answer in answers] == [default] * 2
-    assert kept() == []
+    assert stored_templates() == []
 
 
 RESETS = "To reset the template, send null for all three parts."
@@ -167,13 +169,13 @@ ONE_LINE = "May not contain control characters or line breaks."
         ([1], {"body": ["Must be an object."]}),
     ],
 )
-def test_what_can_not_be_sent_is_refused(
+def test_unusable_templates_are_refused(
     tenant: Tenant, path: str, body: Any, errors: dict[str, list[str]]
 ) -> None:
     answer = tenant.call("POST" if path.endswith("preview") else "PUT", path, body)
 
     assert (answer.status, answer.json["errors"]) == (422, errors)
-    assert kept() == []
+    assert stored_templates() == []
 
 
 @pytest.mark.parametrize(
@@ -184,7 +186,7 @@ def test_what_can_not_be_sent_is_refused(
         ({"subject": None, "text": None, "html": "x"}, {"subject": [RESETS], "text": [RESETS]}),
     ],
 )
-def test_null_for_some_is_refused(tenant: Tenant, body: Any, errors: Any) -> None:
+def test_null_for_one_part_is_refused(tenant: Tenant, body: Any, errors: Any) -> None:
     tenant.put(PATH, WORDS)
 
     answer = tenant.put(PATH, body)
@@ -207,7 +209,7 @@ def test_lengths_up_to_the_limit_are_kept(tenant: Tenant) -> None:
 
 
 # --- Rights ---------------------------------------------------------------------------------------
-def test_who_may(tenant: Tenant) -> None:
+def test_permissions_of_each_role(tenant: Tenant) -> None:
     resource = tenant.make_resource("Ada", email="ada@example.com")
     callers = {
         "server": tenant,
@@ -240,7 +242,7 @@ def test_who_may(tenant: Tenant) -> None:
 
 
 # --- Previews -------------------------------------------------------------------------------------
-def test_preview_is_of_a_made_up_booking(tenant: Tenant) -> None:
+def test_preview_of_an_example_booking(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"default_timezone": "Europe/Berlin"}})
 
     answer = tenant.post("/templates/tentative_owner/preview")
@@ -278,7 +280,7 @@ def test_preview_of_every_kind(tenant: Tenant, slug: str) -> None:
     assert "{{" not in answer.data["html"]
 
 
-def test_preview_of_a_booking_in_words_to_be_tried(tenant: Tenant) -> None:
+def test_preview_of_unsaved_texts(tenant: Tenant) -> None:
     resource = tenant.make_resource("<Ada>", timezone="Europe/Berlin")
     booking = tenant.book(resource_id=resource["id"], **NINE).data
     tenant.put(PATH, WORDS)
@@ -296,7 +298,7 @@ def test_preview_of_a_booking_in_words_to_be_tried(tenant: Tenant) -> None:
     assert tenant.get(PATH).data == CUSTOM
 
 
-def test_links_of_a_preview_lead_nowhere(tenant: Tenant) -> None:
+def test_preview_links_are_inactive(tenant: Tenant) -> None:
     """Who may look at templates may not therefore act for the customer."""
     booking = tenant.book(resource_id=tenant.make_resource()["id"], **NINE).data
     viewer = tenant.member("viewer@example.com", "viewer")
@@ -312,7 +314,7 @@ def test_links_of_a_preview_lead_nowhere(tenant: Tenant) -> None:
     assert tenant.client.get(file).status_code == 403
 
 
-def test_preview_of_anothers_booking_is_refused(tenant: Tenant, make_tenant: Any) -> None:
+def test_preview_of_a_foreign_booking_is_refused(tenant: Tenant, make_tenant: Any) -> None:
     other = make_tenant()
     booking = other.book(resource_id=other.make_resource()["id"], **NINE).data
 

@@ -30,7 +30,7 @@ def _loopback_allowed(settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterato
         yield
 
 
-def hear_interrupts() -> None:
+def restore_sigint() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -47,7 +47,7 @@ class Echo:
             stderr=subprocess.PIPE,
             text=True,
             # Where the tests run in the background, Ctrl-C is ignored, and children inherit that.
-            preexec_fn=hear_interrupts,
+            preexec_fn=restore_sigint,
         )
         self.first_line = self.process.stdout.readline()
 
@@ -68,7 +68,7 @@ def signed(secret: str, **changed: str) -> dict[str, str]:
     return {"Service-Event": "booking.confirmed", **headers, **changed}
 
 
-def test_each_call_is_a_block():
+def test_output_of_each_call():
     secret = new_secret()
     echo = Echo("--secret", secret, "--status", "202")
 
@@ -120,7 +120,7 @@ def test_without_a_secret_signatures_are_not_checked():
     assert "signature  not checked (no --secret)\n" in out
 
 
-def test_a_busy_port_is_one_clear_line():
+def test_busy_port_is_a_clear_error():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(CommandError) as refused:
@@ -132,7 +132,7 @@ def test_a_busy_port_is_one_clear_line():
 
 
 @pytest.mark.parametrize("secret", ["nonsense", "whsec_", "whsec_not base64!", "whsec_abc"])
-def test_what_is_no_secret_is_refused(secret):
+def test_malformed_secret_is_refused(secret):
     with pytest.raises(CommandError) as refused:
         call_command("webhook_echo", port=free_port(), secret=secret)
 

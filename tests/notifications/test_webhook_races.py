@@ -12,7 +12,7 @@ from tests.services import Service
 pytestmark = pytest.mark.both_databases
 
 
-def test_of_several_last_webhooks_one_is_made(live_service: Service) -> None:
+def test_concurrent_creations_respect_the_limit(live_service: Service) -> None:
     app = LiveApp(live_service)
     for _ in range(MAX_WEBHOOKS - 1):
         assert app.post("/v2/webhooks", WEBHOOK).status == 201
@@ -24,7 +24,7 @@ def test_of_several_last_webhooks_one_is_made(live_service: Service) -> None:
     assert len(app.get("/v2/webhooks").data) == MAX_WEBHOOKS
 
 
-def test_changes_and_removals_at_once_leave_nothing_half_done(live_service: Service) -> None:
+def test_concurrent_updates_and_deletions_are_consistent(live_service: Service) -> None:
     app = LiveApp(live_service)
     webhook = app.post("/v2/webhooks", WEBHOOK).data
     path = f"/v2/webhooks/{webhook['id']}"

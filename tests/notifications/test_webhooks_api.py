@@ -42,7 +42,7 @@ def webhook(tenant: Tenant) -> Any:
 
 
 # --- Making, reading, changing, removing ----------------------------------------------------------
-def test_a_new_webhook_has_defaults_and_shows_its_secret_once(tenant: Tenant) -> None:
+def test_create_with_defaults_shows_the_secret_once(tenant: Tenant) -> None:
     made = tenant.post("/webhooks", {"url": URL})
 
     row = Webhook.objects.get()
@@ -53,7 +53,7 @@ def test_a_new_webhook_has_defaults_and_shows_its_secret_once(tenant: Tenant) ->
     assert tenant.get("/webhooks").json == {"data": [{"id": str(row.id), **PLAIN}]}
 
 
-def test_a_webhook_is_kept_as_it_was_sent(tenant: Tenant) -> None:
+def test_create_with_every_field(tenant: Tenant) -> None:
     given = {
         "url": "https://example.com:8443/a?b=c",
         "method": "PATCH",
@@ -80,9 +80,7 @@ def test_a_webhook_is_kept_as_it_was_sent(tenant: Tenant) -> None:
     }
 
 
-def test_all_webhooks_are_listed_the_newest_first(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_list_is_newest_first(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     make_tenant().post("/webhooks", {"url": URL})
     ids = [tenant.post("/webhooks", {"url": f"{URL}/{n}"}).data["id"] for n in range(60)]
 
@@ -109,14 +107,14 @@ def test_all_webhooks_are_listed_the_newest_first(
         ({"description": None}, {}),
     ],
 )
-def test_a_change_is_partial(tenant: Tenant, webhook: Any, given: Any, changed: Any) -> None:
+def test_update_is_partial(tenant: Tenant, webhook: Any, given: Any, changed: Any) -> None:
     answer = tenant.put(f"/webhooks/{webhook['id']}", given)
 
     assert (answer.status, answer.data) == (200, webhook | changed)
     assert tenant.get(f"/webhooks/{webhook['id']}").data == webhook | changed
 
 
-def test_null_and_empty_lists_clear(tenant: Tenant) -> None:
+def test_null_and_empty_lists_clear_fields(tenant: Tenant) -> None:
     whole = {
         "url": URL,
         "graph": "instant",
@@ -132,9 +130,7 @@ def test_null_and_empty_lists_clear(tenant: Tenant) -> None:
     assert answer.data == {"id": made["id"], **PLAIN}
 
 
-def test_a_removed_webhook_is_gone_and_what_waited_for_it_is_skipped(
-    tenant: Tenant, webhook: Any
-) -> None:
+def test_delete_skips_open_calls(tenant: Tenant, webhook: Any) -> None:
     resource = tenant.make_resource()
     tenant.book(resource_id=resource["id"], **NINE)
     path = f"/webhooks/{webhook['id']}"
@@ -160,7 +156,7 @@ def test_a_removed_webhook_is_gone_and_what_waited_for_it_is_skipped(
     ]
 
 
-def test_switched_on_again_it_starts_with_a_clean_slate(tenant: Tenant, webhook: Any) -> None:
+def test_enabling_resets_failures(tenant: Tenant, webhook: Any) -> None:
     row = Webhook.objects.get()
     Webhook.objects.update(failures=25, failing_since=NOW)
     disable_webhook(row, "The receiver returned 410 Gone.", now=NOW)
@@ -177,7 +173,7 @@ def test_switched_on_again_it_starts_with_a_clean_slate(tenant: Tenant, webhook:
     assert (row.failures, row.failing_since, row.disabled_reason) == (0, None, "")
 
 
-def test_another_address_takes_over_what_is_waiting(tenant: Tenant, webhook: Any) -> None:
+def test_new_url_applies_to_open_calls(tenant: Tenant, webhook: Any) -> None:
     row = Webhook.objects.get()
     tenant.post(f"/webhooks/{row.id}/test")
     tenant.post(f"/webhooks/{row.id}/test")
@@ -245,9 +241,7 @@ REFUSED = [
 @pytest.mark.parametrize(
     ("given", "errors"), REFUSED, ids=[json.dumps(one)[:80] for one, _ in REFUSED]
 )
-def test_a_wrong_value_is_refused_and_changes_nothing(
-    tenant: Tenant, webhook: Any, given: Any, errors: Any
-) -> None:
+def test_wrong_values_are_refused(tenant: Tenant, webhook: Any, given: Any, errors: Any) -> None:
     made = tenant.post("/webhooks", {"url": URL, **given})
     changed = tenant.put(f"/webhooks/{webhook['id']}", given)
 
@@ -257,13 +251,13 @@ def test_a_wrong_value_is_refused_and_changes_nothing(
     assert tenant.get("/webhooks").data == [webhook]
 
 
-def test_a_new_webhook_needs_an_address(tenant: Tenant) -> None:
+def test_url_is_required(tenant: Tenant) -> None:
     answer = tenant.post("/webhooks", {"method": "post"})
 
     assert (answer.status, answer.json["errors"]) == (422, {"url": ["This field is required."]})
 
 
-def test_an_app_has_room_for_so_many(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+def test_number_of_webhooks_is_limited(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     Webhook.objects.bulk_create(
         Webhook(app=tenant.app, url=URL, secret="x") for _ in range(MAX_WEBHOOKS)
     )
@@ -281,7 +275,7 @@ def test_an_app_has_room_for_so_many(tenant: Tenant, make_tenant: Callable[..., 
     assert (elsewhere.status, again.status) == (201, 201)
 
 
-def test_another_apps_webhook_looks_like_none(
+def test_foreign_webhook_is_not_found(
     tenant: Tenant, webhook: Any, make_tenant: Callable[..., Tenant]
 ) -> None:
     stranger = make_tenant()
@@ -302,7 +296,7 @@ def test_another_apps_webhook_looks_like_none(
 
 
 # --- Who may --------------------------------------------------------------------------------------
-def test_who_may_do_what(tenant: Tenant, webhook: Any) -> None:
+def test_permissions_of_each_role(tenant: Tenant, webhook: Any) -> None:
     resource = tenant.make_resource(email="room@example.com")
     callers: dict[str, Caller] = {
         "viewer": tenant.member("viewer@example.com", Membership.VIEWER),
@@ -352,7 +346,7 @@ def test_who_may_do_what(tenant: Tenant, webhook: Any) -> None:
 
 
 # --- The secret -----------------------------------------------------------------------------------
-def test_rotation_shows_a_new_secret_and_both_sign_for_a_day(tenant: Tenant, clock: Any) -> None:
+def test_rotated_and_old_secret_sign_for_a_day(tenant: Tenant, clock: Any) -> None:
     made = tenant.post("/webhooks", {"url": URL}).data
     row = Webhook.objects.get()
     clock.shift(60)
@@ -370,7 +364,7 @@ def test_rotation_shows_a_new_secret_and_both_sign_for_a_day(tenant: Tenant, clo
     assert signing_secrets(row, now=day) == [second]
 
 
-def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: Any) -> None:
+def test_idempotency_key_is_refused_for_secrets(tenant: Tenant, webhook: Any) -> None:
     key = {"Idempotency-Key": "k"}
     path = f"/webhooks/{webhook['id']}"
 
@@ -388,7 +382,7 @@ def test_answers_with_a_secret_take_no_idempotency_key(tenant: Tenant, webhook: 
     assert Delivery.objects.count() == 1
 
 
-def test_the_secret_is_in_no_other_answer_and_in_no_log(
+def test_secret_is_in_no_other_response_or_log(
     tenant: Tenant, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
@@ -420,7 +414,7 @@ def test_the_secret_is_in_no_other_answer_and_in_no_log(
 
 
 # --- The test call --------------------------------------------------------------------------------
-def test_a_test_call_tells_of_the_newest_booking(tenant: Tenant, webhook: Any) -> None:
+def test_test_call_has_the_newest_booking(tenant: Tenant, webhook: Any) -> None:
     resource = tenant.make_resource()
     tenant.book(resource_id=resource["id"], **NINE)
     newest = tenant.book(
@@ -451,7 +445,7 @@ def test_a_test_call_tells_of_the_newest_booking(tenant: Tenant, webhook: Any) -
     assert (row.next_at, row.endpoint) == (NOW, "https://example.com:443")
 
 
-def test_a_test_call_without_any_booking_tells_of_a_made_up_one(
+def test_test_call_without_bookings_has_an_example(
     tenant: Tenant, webhook: Any, make_tenant: Callable[..., Tenant]
 ) -> None:
     other = make_tenant()

@@ -37,7 +37,7 @@ def book(tenant: Tenant, resource_id: str, start: datetime, **given: Any) -> Boo
     return Booking.objects.get(id=tenant.book(resource_id=resource_id, **times, **given).data["id"])
 
 
-def test_what_is_due_at_once_is_due_at_once(tenant: Tenant, wrong_clock: Any) -> None:
+def test_new_deliveries_are_due_by_the_database_clock(tenant: Tenant, wrong_clock: Any) -> None:
     webhook = create_webhook(app=tenant.app, given={"url": "https://example.com/hook"})[0]
     resource = tenant.make_resource(email="ada@example.com")["id"]
     start = (database_now() + timedelta(days=2)).replace(microsecond=0)
@@ -58,7 +58,7 @@ def test_what_is_due_at_once_is_due_at_once(tenant: Tenant, wrong_clock: Any) ->
     assert [row.next_at for row in Delivery.objects.filter(kind="reminder")] == [start - HOUR]
 
 
-def test_what_is_sent_again_is_due_at_once(tenant: Tenant, wrong_clock: Any) -> None:
+def test_redelivery_is_due_by_the_database_clock(tenant: Tenant, wrong_clock: Any) -> None:
     resource = tenant.make_resource(email="ada@example.com")["id"]
     book(tenant, resource, database_now() + timedelta(days=2))
     row = Delivery.objects.filter(type="email").first()
@@ -70,7 +70,7 @@ def test_what_is_sent_again_is_due_at_once(tenant: Tenant, wrong_clock: Any) -> 
     assert [one.id for one in claim_due("email", 10)] == [row.id]
 
 
-def test_a_payment_has_its_time(tenant: Tenant, wrong_clock: Any) -> None:
+def test_payment_deadline_is_by_the_database_clock(tenant: Tenant, wrong_clock: Any) -> None:
     resource = tenant.make_resource()["id"]
     start = database_now() + timedelta(days=2)
     before = database_now()

@@ -94,13 +94,13 @@ def visit(
         each_visit.check()
 
 
-def keep(visit: Visit, name: str) -> None:
+def keep_screenshot(visit: Visit, name: str) -> None:
     """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
     if os.environ.get("SCREENSHOTS"):
         visit.page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
 
 
-def keep_whole(visit: Visit, name: str) -> None:
+def keep_whole_screenshot(visit: Visit, name: str) -> None:
     """The same, of the whole page."""
     if os.environ.get("SCREENSHOTS"):
         path = Path(os.environ["SCREENSHOTS"]) / f"{name}.png"

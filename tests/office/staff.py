@@ -111,7 +111,7 @@ def form_of(client: Client, path: str) -> dict[str, Any]:
     }
 
 
-def told(answer: Any) -> list[str]:
+def messages_of(answer: Any) -> list[str]:
     """What the messages of a page that was followed to say."""
     return [str(message) for message in answer.context["messages"]]
 

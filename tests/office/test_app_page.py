@@ -7,7 +7,7 @@ import pytest
 from django.urls import reverse
 
 from apps_config.models import App
-from tests.office.staff import faults, form_of, member, superuser, told
+from tests.office.staff import faults, form_of, member, messages_of, superuser
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -48,7 +48,7 @@ def test_settings_are_saved_and_read_through_the_api(tenant: Tenant) -> None:
 
     answer = editor.post(page_of(tenant.app), form | CHOSEN | {"name": "Harbour"}, follow=True)
 
-    assert len(told(answer)) == 1
+    assert len(messages_of(answer)) == 1
     found = tenant.get("/app").data
     assert (found["name"], found["settings"]) == (
         "Harbour",
@@ -56,7 +56,7 @@ def test_settings_are_saved_and_read_through_the_api(tenant: Tenant) -> None:
     )
 
 
-def test_what_a_client_changed_meanwhile_stays(tenant: Tenant) -> None:
+def test_concurrent_api_changes_are_kept(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"from_name": "Old", "contact_name": "A"}})
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
@@ -74,7 +74,7 @@ def test_what_a_client_changed_meanwhile_stays(tenant: Tenant) -> None:
     )
 
 
-def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
+def test_emptied_field_removes_the_setting(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": KEPT})
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
@@ -84,7 +84,7 @@ def test_an_emptied_field_takes_the_setting_away(tenant: Tenant) -> None:
     assert tenant.get("/app").data["settings"] == {"disable_emails": False}
 
 
-def test_faults_stand_at_their_field(tenant: Tenant) -> None:
+def test_errors_are_at_their_fields(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     given = {
@@ -131,7 +131,7 @@ def test_a_time_zone_is_found_by_city_or_offset(
 
 
 @pytest.mark.usefixtures("clock")
-def test_an_offset_of_several_zones_names_some(tenant: Tenant) -> None:
+def test_ambiguous_offset_suggests_zones(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
 
@@ -144,7 +144,7 @@ def test_an_offset_of_several_zones_names_some(tenant: Tenant) -> None:
     assert faults(answer) == {"default_timezone": [words]}
 
 
-def test_a_new_app_is_made_through_the_service(tenant: Tenant) -> None:
+def test_new_app_is_created_by_the_service(tenant: Tenant) -> None:
     staff = superuser()
     path = reverse("admin:apps_config_app_add")
     form = form_of(staff, path) | {"name": "Spa", "slug": "spa", "mode": "test"}
@@ -158,7 +158,7 @@ def test_a_new_app_is_made_through_the_service(tenant: Tenant) -> None:
     assert app.history.count() == 1
 
 
-def test_a_viewer_sees_the_settings_and_changes_nothing(tenant: Tenant) -> None:
+def test_viewer_reads_but_cannot_change_settings(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": KEPT})
     viewer = member(tenant.app, "viewer")
 
@@ -171,9 +171,7 @@ def test_a_viewer_sees_the_settings_and_changes_nothing(tenant: Tenant) -> None:
     assert tenant.get("/app").data["settings"] == KEPT
 
 
-def test_another_apps_page_is_as_good_as_none(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_page_of_another_app_is_404(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other = make_tenant()
     owner = member(tenant.app, "owner")
 
@@ -208,7 +206,7 @@ CALL = {
 }
 
 
-def test_reminders_are_rows_that_keep_what_fits_their_type(tenant: Tenant) -> None:
+def test_reminder_rows_store_fields_of_their_type(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     rows = reminder(0, **MAIL, position="1", url="https://example.com/not-kept")
@@ -253,7 +251,7 @@ WRONG_REMINDERS: list[tuple[dict[str, str], str, str | None]] = [
 ]
 
 
-def test_wrong_reminders_are_refused_at_their_fields(tenant: Tenant) -> None:
+def test_errors_of_reminders_are_at_their_fields(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     form |= {"event_notifications-TOTAL_FORMS": str(len(WRONG_REMINDERS))}
@@ -271,7 +269,7 @@ def test_wrong_reminders_are_refused_at_their_fields(tenant: Tenant) -> None:
     assert tenant.get("/app").data["event_notifications"] == []
 
 
-def test_a_projects_reminders_are_rows_too(tenant: Tenant) -> None:
+def test_reminder_rows_of_a_project(tenant: Tenant) -> None:
     project = tenant.make_project(
         tenant.make_resource()["id"],
         event_notifications=[
@@ -293,7 +291,7 @@ def archive_of(app: App) -> str:
     return reverse("admin:apps_config_app_archive", args=[app.pk])
 
 
-def test_archiving_asks_and_then_does_it(tenant: Tenant) -> None:
+def test_archive_after_confirmation(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
 
     asked = owner.get(archive_of(tenant.app))
@@ -325,7 +323,7 @@ def test_only_owners_archive(tenant: Tenant, role: str) -> None:
 
 
 # --- Booking on the web ---------------------------------------------------------------------------
-def test_what_the_public_may_is_switched(tenant: Tenant) -> None:
+def test_switches_of_public_access(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     is_published = form.pop("publish_projects")

@@ -18,7 +18,7 @@ from notifications.outbox.expansion import expand_changes
 from office.bookings.admin import search_bookings_by_term
 from tests.external_calendars.mirrored import connect
 from tests.office.conftest import Enter
-from tests.office.staff import told
+from tests.office.staff import messages_of
 from tests.world import Tenant
 
 DAY = "2030-03-05"
@@ -45,7 +45,7 @@ def refuse_move(client: Client, booking: Any, **given: str) -> str:
     return answer.content.decode()
 
 
-def say(client: Client, booking: Any, name: str, **given: str) -> str:
+def post_form(client: Client, booking: Any, name: str, **given: str) -> str:
     """The page after a form of the booking's was sent, its tags left out."""
     answer = client.post(page_of(booking, name), given, follow=True)
     [(address, status)] = answer.redirect_chain
@@ -64,7 +64,7 @@ def test_an_action_goes_through_the_service_with_its_message(
     booking = book(tenant, ada, graph="confirm_decline")
 
     given = {"action": "decline", "message": " We are closed. ", "confirmed": "yes"}
-    shown = say(enter(tenant), booking, "act", **given)
+    shown = post_form(enter(tenant), booking, "act", **given)
 
     actor = f"editor@{tenant.app.slug}.example.com"
     assert "The booking is declined." in shown
@@ -105,7 +105,7 @@ OWNER = "ada@example.com"
         ),
     ],
 )
-def test_what_calls_a_booking_off_asks_first(
+def test_cancelling_actions_ask_for_confirmation(
     tenant: Tenant, enter: Enter, graph: str, action: str, title: str, lines: list[str]
 ) -> None:
     resource = tenant.make_resource("Ada", timezone="Europe/Berlin", email=OWNER)
@@ -116,7 +116,7 @@ def test_what_calls_a_booking_off_asks_first(
     asked = client.post(page_of(booking, "act"), {"action": action, "message": "We are closed."})
     unchanged = steps(booking)
     fields = dict(asked.context["fields"])
-    say(client, booking, "act", **fields)
+    post_form(client, booking, "act", **fields)
 
     words = ("title", "sentence", "lines", "back")
     assert {word: asked.context[word] for word in words} == {
@@ -132,7 +132,7 @@ def test_what_calls_a_booking_off_asks_first(
     assert len(told) == len(lines)
 
 
-def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_confirmation_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     App.objects.update(settings={"disable_emails": True})
 
@@ -141,7 +141,7 @@ def test_the_question_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter:
     assert asked.context["lines"] == ["No e-mail is sent. The app's e-mails are off."]
 
 
-def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_confirmation_names_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
     group = book(tenant, ada, graph="group_owner", settings={"max_seats": 3})
     ann = {"name": "Ann", "email": "ann@example.com"}
     related = {"owner_booking_id": group["id"]}
@@ -155,9 +155,7 @@ def test_the_question_names_the_customers_of_seats(tenant: Tenant, ada: Any, ent
     assert asked.context["lines"] == ["Ann, ann@example.com: Cancellation e-mail"]
 
 
-def test_several_bookings_are_called_off_after_a_question(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_bulk_cancel_after_confirmation(tenant: Tenant, ada: Any, enter: Enter) -> None:
     bookings = [book(tenant, ada, 9 + number) for number in range(2)]
     client, path = enter(tenant), reverse("admin:bookings_booking_changelist")
     given = {"action": "apply_cancel", "_selected_action": [booking["id"] for booking in bookings]}
@@ -178,18 +176,16 @@ def test_several_bookings_are_called_off_after_a_question(
     assert [steps(booking)[-1][0] for booking in bookings] == ["cancel"] * 2
 
 
-def test_an_action_that_the_graph_does_not_allow_is_said(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_disallowed_action_is_reported(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
 
-    shown = say(enter(tenant), booking, "act", action="complete")
+    shown = post_form(enter(tenant), booking, "act", action="complete")
 
     assert "Mark as completed: not possible, the booking is pending." in shown
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
-def test_the_buttons_are_what_the_graph_allows(
+def test_buttons_are_those_of_the_graph(
     tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
 ) -> None:
     tentative, confirmed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 11)
@@ -211,21 +207,23 @@ def outcome_buttons(client: Client, booking: Any) -> list[str]:
     return re.findall(r'name="outcome" value="(\w*)"', shown)
 
 
-def test_the_outcome_is_noted_once_the_booking_has_begun(
+def test_outcome_can_be_set_after_the_start(
     tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
 ) -> None:
     first, second = book(tenant, ada), book(tenant, ada, 11)
     draft = book(tenant, ada, 8, action="create")
     owner = enter(tenant, Membership.OWNER)
     before = outcome_buttons(owner, first)
-    early = say(owner, first, "outcome", outcome="attended")
+    early = post_form(owner, first, "outcome", outcome="attended")
     time_machine.move_to(f"{DAY} 08:01Z")
     client = enter(tenant)
 
-    shown = [say(client, first, "outcome", outcome=given) for given in ("no_show", "attended")]
+    shown = [
+        post_form(client, first, "outcome", outcome=given) for given in ("no_show", "attended")
+    ]
     offered = [outcome_buttons(client, one) for one in (first, second, draft)]
     listed = client.get(reverse("admin:bookings_booking_changelist"), {"outcome": "attended"})
-    cleared = say(client, first, "outcome", outcome="")
+    cleared = post_form(client, first, "outcome", outcome="")
     wrong = client.post(page_of(first, "outcome"), {"outcome": "late"})
 
     actor = f"editor@{tenant.app.slug}.example.com"
@@ -240,7 +238,7 @@ def test_the_outcome_is_noted_once_the_booking_has_begun(
     assert Booking.objects.get(id=first["id"]).outcome is None
 
 
-def test_all_links_end_after_a_question(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_end_links_after_confirmation(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     client, page = enter(tenant), page_of(booking, "end_links")
     mails = Delivery.objects.count()
@@ -248,7 +246,7 @@ def test_all_links_end_after_a_question(tenant: Tenant, ada: Any, enter: Enter) 
     offered = client.get(page_of(booking)).content.decode()
     question = client.get(page).content.decode()
     asked = Booking.objects.get(id=booking["id"]).link_version
-    shown = say(client, booking, "end_links")
+    shown = post_form(client, booking, "end_links")
 
     row = Booking.objects.get(id=booking["id"])
     actor = f"editor@{tenant.app.slug}.example.com"
@@ -264,7 +262,7 @@ def test_all_links_end_after_a_question(tenant: Tenant, ada: Any, enter: Enter) 
     )
 
 
-def test_links_of_a_past_booking_have_ended_by_themselves(
+def test_past_booking_has_no_end_links_button(
     tenant: Tenant, ada: Any, enter: Enter, time_machine: Any
 ) -> None:
     booking = book(tenant, ada)
@@ -275,10 +273,12 @@ def test_links_of_a_past_booking_have_ended_by_themselves(
     assert page_of(booking, "end_links") not in shown
 
 
-def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_reschedule_times_are_in_the_zone_of_the_resource(
+    tenant: Tenant, ada: Any, enter: Enter
+) -> None:
     booking = book(tenant, ada)
 
-    shown = say(enter(tenant), booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
+    shown = post_form(enter(tenant), booking, "move", start=f"{DAY}T14:00", end=f"{DAY}T14:30")
 
     event = Booking.objects.get(id=booking["id"]).event
     assert "Rescheduled to Tuesday, 5 March 2030, 14:00 – 14:30 (Europe/Berlin)." in shown
@@ -288,7 +288,7 @@ def test_a_move_is_read_on_the_resources_clock(tenant: Tenant, ada: Any, enter: 
     )
 
 
-def test_a_move_onto_another_booking_offers_other_times(
+def test_reschedule_to_a_taken_time_offers_other_times(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:
     booking, other = book(tenant, ada), book(tenant, ada, 14)
@@ -296,7 +296,7 @@ def test_a_move_onto_another_booking_offers_other_times(
 
     shown = refuse_move(client, booking, start=f"{DAY}T14:00", end=f"{DAY}T14:30")
     value = f"{DAY}T13:30:00+00:00/{DAY}T14:00:00+00:00"
-    after = say(client, booking, "move", alternative=value)
+    after = post_form(client, booking, "move", alternative=value)
 
     assert "The time is taken." in shown
     assert f'name="alternative" value="{value}"' in shown
@@ -305,7 +305,7 @@ def test_a_move_onto_another_booking_offers_other_times(
     assert [step[0] for step in steps(other)] == ["confirm"]
 
 
-def test_a_booking_goes_to_another_resource_with_its_free_times(
+def test_reschedule_to_another_resource_with_its_free_times(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:
     bob = tenant.make_resource("Bob", timezone="America/New_York")
@@ -316,8 +316,8 @@ def test_a_booking_goes_to_another_resource_with_its_free_times(
     offered = times.json()["data"]["times"]
 
     refused = client.get(page_of(booking, "free_times"), {"resource_id": foreign["id"]})
-    shown = say(client, booking, "move", alternative=offered[0]["value"])
-    same = say(
+    shown = post_form(client, booking, "move", alternative=offered[0]["value"])
+    same = post_form(
         client, booking, "move", start=f"{DAY}T10:00", end=f"{DAY}T10:30", resource_id=ada["id"]
     )
 
@@ -344,7 +344,7 @@ def test_a_booking_goes_to_another_resource_with_its_free_times(
         ("\0", "9" * 400, "Invalid time"),
     ],
 )
-def test_a_move_to_no_time_is_refused(
+def test_reschedule_without_times_is_refused(
     tenant: Tenant, ada: Any, enter: Enter, start: str, end: str, words: str
 ) -> None:
     booking = book(tenant, ada)
@@ -355,7 +355,7 @@ def test_a_move_to_no_time_is_refused(
     assert [step[0] for step in steps(booking)] == ["confirm"]
 
 
-def test_a_refused_move_keeps_what_was_entered(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_refused_reschedule_keeps_the_input(tenant: Tenant, ada: Any, enter: Enter) -> None:
     bob = tenant.make_resource("Bob", timezone="Europe/Berlin")
     booking, _ = book(tenant, ada), book(tenant, bob, 14)
     client = enter(tenant)
@@ -376,11 +376,11 @@ def test_a_refused_move_keeps_what_was_entered(tenant: Tenant, ada: Any, enter: 
     assert fields(fresh) == [f"{DAY}T09:00", f"{DAY}T09:30", ada["id"]]
 
 
-def test_a_move_sends_its_message(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_reschedule_sends_its_message(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     given = {"start": f"{DAY}T14:00", "end": f"{DAY}T14:30", "message": "We close early."}
 
-    say(enter(tenant), booking, "move", **given)
+    post_form(enter(tenant), booking, "move", **given)
 
     assert steps(booking)[-1][-1] == "We close early."
 
@@ -388,7 +388,7 @@ def test_a_move_sends_its_message(tenant: Tenant, ada: Any, enter: Enter) -> Non
 @pytest.mark.parametrize(
     ("start", "status"), [("9999-12-31T23:59", 422), ("0001-01-01T00:00", 422)]
 )
-def test_free_times_of_the_ends_of_time(
+def test_free_times_at_the_first_and_last_date(
     tenant: Tenant, ada: Any, enter: Enter, start: str, status: int
 ) -> None:
     booking, client = book(tenant, ada), enter(tenant)
@@ -421,7 +421,7 @@ def end(delivery: Delivery) -> Delivery:
     return delivery
 
 
-def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_redeliver_mail_after_confirmation(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
     client = enter(tenant)
@@ -440,15 +440,13 @@ def test_a_mail_is_sent_again_after_a_question(tenant: Tenant, ada: Any, enter: 
         ["One e-mail is sent now."],
     )
     assert before == "failed"
-    assert told(done) == [
+    assert messages_of(done) == [
         "Confirmation e-mail to the customer, marty@example.com will be sent again."
     ]
     assert (mail.state, mail.reason, mail.tries) == ("scheduled", "", 0)
 
 
-def test_a_mail_that_no_longer_holds_is_not_offered_again(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_outdated_mail_has_no_redeliver_button(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
     tenant.put(f"/bookings/{booking['id']}/cancel")
@@ -462,16 +460,14 @@ def test_a_mail_that_no_longer_holds_is_not_offered_again(
     mail.refresh_from_db()
     assert delivery_page(mail, "again") not in page + own_page
     assert "It can't be sent again. The booking is cancelled." in own_page
-    assert told(asked) == ["It can't be sent again. The booking is cancelled."]
-    assert told(done) == [
+    assert messages_of(asked) == ["It can't be sent again. The booking is cancelled."]
+    assert messages_of(done) == [
         "Confirmation e-mail to the customer, marty@example.com: The booking is cancelled."
     ]
     assert mail.state == "failed"
 
 
-def test_no_mail_is_sent_again_while_the_app_s_mails_are_off(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_no_redelivery_while_emails_are_disabled(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada)
     mail = end(Delivery.objects.get(booking_id=booking["id"], recipient="customer"))
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"disable_emails": True}})
@@ -484,16 +480,14 @@ def test_no_mail_is_sent_again_while_the_app_s_mails_are_off(
     mail.refresh_from_db()
     assert delivery_page(mail, "again") not in page + own_page
     assert "The app's e-mails are off: nobody gets an e-mail." in page
-    assert told(done) == [
+    assert messages_of(done) == [
         "Confirmation e-mail to the customer, marty@example.com: The app's e-mails are off."
     ]
     assert mail.state == "failed"
 
 
 @pytest.mark.usefixtures("expanded_calls")
-def test_a_call_is_sent_again_with_the_body_that_is_logged(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_redeliver_call_with_its_logged_body(tenant: Tenant, ada: Any, enter: Enter) -> None:
     tenant.post("/webhooks", {"url": "https://hooks.example.com/in"})
     booking = book(tenant, ada)
     call = end(Delivery.objects.get(booking_id=booking["id"], type="webhook"))
@@ -507,7 +501,7 @@ def test_a_call_is_sent_again_with_the_body_that_is_logged(
     )
 
 
-def test_the_timeline_has_changes_mails_and_calls_in_their_order(
+def test_timeline_has_changes_mails_and_calls_in_order(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:
     tenant.post("/webhooks", {"url": "https://hooks.example.com/in", "states": ["confirmed"]})
@@ -519,7 +513,7 @@ def test_the_timeline_has_changes_mails_and_calls_in_their_order(
     }
     booking = book(tenant, ada, graph="confirm_decline", event_notifications=[reminder])
     client = enter(tenant)
-    say(client, booking, "act", action="confirm", message="Welcome")
+    post_form(client, booking, "act", action="confirm", message="Welcome")
     expand_changes()
 
     entries = client.get(page_of(booking)).context["entries"]
@@ -582,7 +576,7 @@ def test_the_timeline_has_writes_to_calendars(tenant: Tenant, ada: Any, enter: E
     ],
 )
 @pytest.mark.matrix
-def test_bookings_are_found_by_what_the_customer_says(
+def test_search_by_details_of_the_customer(
     tenant: Tenant, ada: Any, enter: Enter, term: str, names: list[str]
 ) -> None:
     people = [
@@ -602,7 +596,7 @@ def test_bookings_are_found_by_what_the_customer_says(
     assert [str(booking.id) for booking in by_id] == [made[1]["id"]]
 
 
-def test_the_list_is_narrowed(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_filters_of_the_list(tenant: Tenant, ada: Any, enter: Enter) -> None:
     bob = tenant.make_resource("Bob")
     project = tenant.make_project(bob["id"])
     first = book(tenant, ada, graph="confirm_decline")
@@ -650,7 +644,7 @@ def test_tabs_of_the_list(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert found(o="-1", tab="upcoming") == [late["id"], asked["id"], soon["id"]]
 
 
-def test_a_new_booking_begins_in_the_calendar(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_new_booking_opens_the_calendar(tenant: Tenant, ada: Any, enter: Enter) -> None:
     path = reverse("admin:bookings_booking_changelist")
 
     pages = {role: enter(tenant, role).get(path) for role in (Membership.EDITOR, "viewer")}
@@ -661,7 +655,7 @@ def test_a_new_booking_begins_in_the_calendar(tenant: Tenant, ada: Any, enter: E
     assert (opened.status_code, opened.headers["Location"]) == (302, "/admin/calendar/?new=1")
 
 
-def test_many_are_led_on_each_for_itself(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_bulk_actions_are_applied_independently(tenant: Tenant, ada: Any, enter: Enter) -> None:
     asked, agreed = book(tenant, ada, graph="confirm_decline"), book(tenant, ada, 14)
 
     answer = enter(tenant).post(
@@ -679,7 +673,7 @@ def test_many_are_led_on_each_for_itself(tenant: Tenant, ada: Any, enter: Enter)
     assert [step[0] for step in steps(asked)] == ["create", "confirm"]
 
 
-def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_viewer_cannot_change_bookings(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
     mail = Delivery.objects.filter(booking_id=booking["id"]).first()
     client = enter(tenant, Membership.VIEWER)
@@ -703,7 +697,7 @@ def test_a_viewer_looks_only(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert [step[0] for step in steps(booking)] == ["create"]
 
 
-def test_looking_changes_nothing(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_get_of_actions_is_refused(tenant: Tenant, ada: Any, enter: Enter) -> None:
     booking = book(tenant, ada, graph="confirm_decline")
     client = enter(tenant)
 
@@ -737,7 +731,7 @@ def rows_of(client: Client, **query: str) -> tuple[list[dict[str, str]], list[in
         ({"event__start_from": "2026-10-01"}, ""),
     ],
 )
-def test_export_file_is_named_by_the_days_of_the_list(
+def test_export_file_is_named_by_its_dates(
     tenant: Tenant, enter: Enter, query: dict[str, str], expected: str | None
 ) -> None:
     days = "-".join(query.values()) if expected is None else expected
@@ -748,7 +742,7 @@ def test_export_file_is_named_by_the_days_of_the_list(
     assert page.context["filters"] == [("start", " – ".join(query.values()))]
 
 
-def test_buttons_above_a_list_carry_its_filters(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_buttons_above_the_list_keep_filters(tenant: Tenant, ada: Any, enter: Enter) -> None:
     client = enter(tenant)
 
     page = client.get(reverse("admin:bookings_booking_changelist"), {"state": "confirmed"})
@@ -757,7 +751,7 @@ def test_buttons_above_a_list_carry_its_filters(tenant: Tenant, ada: Any, enter:
     assert [path.partition("?")[2] for path in paths] == ["state=confirmed"] * 2
 
 
-def test_the_filtered_list_is_exported_whole(
+def test_export_has_all_rows_of_the_filtered_list(
     tenant: Tenant, ada: Any, enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("office.bookings.export.BATCH", 2)
@@ -795,7 +789,7 @@ def test_the_filtered_list_is_exported_whole(
 
 
 @pytest.mark.parametrize("count", [1, 3, pytest.param(300, marks=pytest.mark.deep)])
-def test_the_list_takes_as_many_queries_for_many_rows(
+def test_query_count_of_the_list_is_constant(
     tenant: Tenant, ada: Any, enter: Enter, count: int, django_assert_num_queries: Any
 ) -> None:
     start = [f"2030-{1 + n // 28:02}-{1 + n % 28:02}" for n in range(count)]

@@ -11,11 +11,11 @@ from apps_config.models import Account
 from bookings.models import Booking
 from notifications.models import Delivery
 from tests.accessibility import find_faults, load_axe
-from tests.browser import looks
-from tests.office.conftest import Visit, keep
+from tests.browser import viewports
+from tests.office.conftest import Visit, keep_screenshot
 from tests.world import Tenant
 
-LOOKS = looks(only="wide")
+LOOKS = viewports(only="wide")
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
 
 
@@ -37,7 +37,7 @@ def day(office: Tenant) -> Any:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_pages_are_drawn_and_nothing_serious_is_found(
+def test_pages_are_accessible(
     visit: Callable[..., Visit], office: Tenant, day: Any, editor: Account, width: int, scheme: str
 ) -> None:
     axe = load_axe()
@@ -53,7 +53,7 @@ def test_pages_are_drawn_and_nothing_serious_is_found(
     for name, (path, sign) in pages.items():
         shown.go(path)
         shown.page.wait_for(f"!!document.querySelector({sign!r})")
-        keep(shown, f"{name}-{width}-{scheme}")
+        keep_screenshot(shown, f"{name}-{width}-{scheme}")
         found[name] = find_faults(shown.page, axe)
         shown.check()
 
@@ -94,7 +94,7 @@ def test_an_outcome_is_noted_with_one_click(
 
     shown.page.click("[name=outcome][value=no_show]")
     shown.page.wait_for("document.body?.innerText.includes('Outcome noted: no show.')")
-    keep(shown, f"outcome-{width}")
+    keep_screenshot(shown, f"outcome-{width}")
     offered = "[...document.querySelectorAll('[name=outcome]')].map(one => one.innerText)"
 
     assert shown.page.evaluate(offered) == ["Attended", "Clear"]
@@ -102,7 +102,7 @@ def test_an_outcome_is_noted_with_one_click(
     assert Booking.objects.get(id=begun.id).outcome == "no_show"
 
 
-def test_another_start_moves_the_end_and_the_free_times(
+def test_changed_start_updates_end_and_free_times(
     visit: Callable[..., Visit], day: Any, editor: Account
 ) -> None:
     page = visit(editor, f"/admin/bookings/booking/{day['id']}/change/").page
@@ -118,9 +118,7 @@ def test_another_start_moves_the_end_and_the_free_times(
     assert page.evaluate(f"{chips}[0]") == "Sunday, 31 March 2030, 00:00 – 00:30 (UTC)"
 
 
-def test_a_form_is_sent_by_keyboard_alone(
-    visit: Callable[..., Visit], day: Any, editor: Account
-) -> None:
+def test_form_is_sent_by_keyboard(visit: Callable[..., Visit], day: Any, editor: Account) -> None:
     page = visit(editor, f"/admin/bookings/booking/{day['id']}/change/").page
     page.wait_for("!!document.querySelector('[name=action][value=decline]')")
 
@@ -139,7 +137,7 @@ def test_a_form_is_sent_by_keyboard_alone(
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_questions_are_drawn_and_nothing_serious_is_found(
+def test_confirmation_pages_are_accessible(
     visit: Callable[..., Visit], office: Tenant, day: Any, editor: Account, width: int, scheme: str
 ) -> None:
     axe = load_axe()
@@ -150,12 +148,12 @@ def test_the_questions_are_drawn_and_nothing_serious_is_found(
     )
     shown.page.click("[name=action][value=decline]")
     shown.page.wait_for("!!document.querySelector('#ask')")
-    keep(shown, f"ask-decline-{width}-{scheme}")
+    keep_screenshot(shown, f"ask-decline-{width}-{scheme}")
     faults = [find_faults(shown.page, axe)]
     shown = visit(
         editor, f"/admin/notifications/delivery/{mail.pk}/again/", width=width, scheme=scheme
     )
-    keep(shown, f"ask-again-{width}-{scheme}")
+    keep_screenshot(shown, f"ask-again-{width}-{scheme}")
     faults.append(find_faults(shown.page, axe))
 
     assert faults == [[], []]
@@ -183,7 +181,7 @@ def test_export_opened_from_a_filtered_list_has_its_filters(
     assert [" ".join(each.split()) for each in filters] == ["Search marty", "State pending"]
 
 
-def test_the_export_shows_how_far_it_is_and_gives_a_file(
+def test_export_shows_progress_and_downloads_a_file(
     visit: Callable[..., Visit], day: Any, editor: Account
 ) -> None:
     page = visit(editor, "/admin/bookings/booking/export/?state=confirmed").page

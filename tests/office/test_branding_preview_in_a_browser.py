@@ -8,9 +8,9 @@ import pytest
 
 from apps_config.models import Account
 from apps_config.services import store_logo
-from tests.browser import Page, looks
+from tests.browser import Page, viewports
 from tests.images import LOGO, image_file
-from tests.office.conftest import Visit, keep, member_of
+from tests.office.conftest import Visit, keep_screenshot, member_of
 from tests.office.test_set_up_in_a_browser import admin_page, set_value
 from tests.world import Tenant
 
@@ -49,8 +49,8 @@ def wait_for_color(seen: Visit, color: str) -> None:
     seen.page.wait_for(f"{COLOR} === {color!r}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_the_preview_shows_what_is_typed(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_preview_shows_unsaved_input(
     office: Tenant,
     ada: Any,
     owner: Account,
@@ -66,7 +66,7 @@ def test_the_preview_shows_what_is_typed(
         set_value(seen.page, f"#id_{name}", value)
     colors = {"light": "#ad5100", "dark": "#ff7700"}
     wait_for_color(seen, colors[scheme])
-    keep(seen, f"branding-preview-{width}-{scheme}")
+    keep_screenshot(seen, f"branding-preview-{width}-{scheme}")
     typed = shown(seen)
     set_value(seen.page, "#id_accent_color", "#ff77")
     unfinished = shown(seen)
@@ -84,7 +84,7 @@ def test_the_preview_shows_what_is_typed(
     assert "cover_text" not in office.app.settings  # nothing is saved
 
 
-def test_the_preview_begins_with_what_is_saved(
+def test_preview_starts_with_saved_values(
     office: Tenant, ada: Any, owner: Account, visit: Callable[..., Visit]
 ) -> None:
     publish(office, ada)
@@ -131,7 +131,7 @@ def choose_file(page: Page, selector: str, file: Path) -> None:
     page.send("DOM.setFileInputFiles", nodeId=found["nodeId"], files=[str(file)])
 
 
-def test_without_a_published_project_there_is_no_preview(
+def test_no_preview_without_a_published_project(
     office: Tenant, owner: Account, visit: Callable[..., Visit]
 ) -> None:
     seen = visit(owner, admin_page("apps_config_app_change", office.app.pk))

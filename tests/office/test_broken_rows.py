@@ -94,7 +94,7 @@ def answers(
 
 @pytest.mark.parametrize(("model", "values"), BROKEN)
 @pytest.mark.matrix
-def test_no_page_fails_on_a_broken_row(
+def test_invalid_rows_cause_no_server_errors(
     tenant: Tenant, enter: Enter, model: Any, values: dict[str, Any]
 ) -> None:
     resource = tenant.make_resource(timezone=BERLIN, availability_constraints=WORKDAYS)

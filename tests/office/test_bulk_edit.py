@@ -10,7 +10,7 @@ from apps_config.models import Membership
 from availability.models import Resource
 from office.resources.bulk_edit import hours_words
 from tests.office.conftest import WORKDAYS, Enter
-from tests.office.staff import told
+from tests.office.staff import messages_of
 from tests.queries import Queries
 from tests.world import Tenant
 
@@ -41,9 +41,7 @@ def stored(row: Any) -> tuple[str, list[str], list[str]]:
     return resource.timezone, resource.tags, names
 
 
-def test_changes_are_shown_before_they_are_saved(
-    tenant: Tenant, pair: list[Any], enter: Enter
-) -> None:
+def test_changes_are_previewed_before_saving(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     ada, bob = pair
     client = enter(tenant)
     given = form(ada, bob, **HOURS, zone="tokyo", added_tags="late", removed_tags="x-ray")
@@ -63,13 +61,13 @@ def test_changes_are_shown_before_they_are_saved(
         f"Bob\nHours: {old[1]} → {NEW}\n{others}",
     ]
     assert asked == before
-    assert told(answer) == ["Changed resources: 2."]
+    assert messages_of(answer) == ["Changed resources: 2."]
     weekly = ["allow_day_and_time"] * 10
     assert stored(ada) == ("Asia/Tokyo", ["late"], [*weekly, "block_period"])
     assert stored(bob) == ("Asia/Tokyo", ["late"], weekly)
 
 
-def test_what_is_not_given_stays(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_omitted_fields_are_kept(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     ada, bob = pair
     client = enter(tenant)
     before = stored(bob)
@@ -87,7 +85,7 @@ def test_what_is_not_given_stays(tenant: Tenant, pair: list[Any], enter: Enter) 
     assert nothing.context["title"] == "Change 0 resources?"
 
 
-def test_an_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     question = enter(tenant).post(PAGE, form(*pair, hours_4="9 to 12", hours_5="Closed"))
 
     assert question.context["lines"] == [
@@ -97,7 +95,7 @@ def test_an_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: En
     ]
 
 
-def test_the_same_hours_change_nothing(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_unchanged_hours_are_no_change(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     question = enter(tenant).post(PAGE, form(pair[0], hours_0="9-17", hours_6="closed"))
 
     assert question.context["lines"] == ["Ada\nNo change."]
@@ -131,7 +129,7 @@ def test_bookings_outside_the_new_hours_are_named(
 
 
 @pytest.mark.usefixtures("clock")
-def test_a_preview_that_did_not_read_all_bookings_says_so(
+def test_preview_names_its_limit_of_bookings(
     tenant: Tenant, pair: list[Any], enter: Enter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for hour in (9, 10):
@@ -144,7 +142,7 @@ def test_a_preview_that_did_not_read_all_bookings_says_so(
     assert question.context["lines"][-1] == "Only the next 5,000 bookings were checked."
 
 
-def test_no_returns_to_the_form_as_it_was(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_back_button_restores_the_form(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     client = enter(tenant)
     question = client.post(PAGE, form(pair[1], hours_4="9 to 12", added_tags="late"))
     fields = question.context["fields"]
@@ -186,7 +184,7 @@ def test_wrong_values_are_refused(
     assert stored(pair[1]) == ("Europe/Berlin", ["x-ray"], [])
 
 
-def test_one_that_is_refused_does_not_affect_the_others(
+def test_refused_resource_does_not_affect_others(
     tenant: Tenant, pair: list[Any], enter: Enter
 ) -> None:
     ada, bob = pair
@@ -199,10 +197,10 @@ def test_one_that_is_refused_does_not_affect_the_others(
     assert stored(ada)[1] == ["y" * 201]
     assert stored(bob)[1] == ["x-ray", "late"]
     refusal = "Ada: Ensure this field has no more than 200 characters."
-    assert told(answer) == [refusal, "Changed resources: 1."]
+    assert messages_of(answer) == [refusal, "Changed resources: 1."]
 
 
-def test_who_may_change_what(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_permissions_of_each_role(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     foreign = Tenant("other")
     theirs = foreign.make_resource("Zoe")
     editor = enter(tenant)
@@ -219,7 +217,7 @@ def test_who_may_change_what(tenant: Tenant, pair: list[Any], enter: Enter) -> N
     assert codes == [403, 403]
 
 
-def test_the_action_takes_the_selected_ones(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_action_uses_the_selected_resources(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     given = {"action": "change_selected", "_selected_action": [pair[1]["id"]]}
 
     page = enter(tenant).post(reverse("admin:availability_resource_changelist"), given, follow=True)
@@ -227,7 +225,7 @@ def test_the_action_takes_the_selected_ones(tenant: Tenant, pair: list[Any], ent
     assert page.context["chosen"] == {pair[1]["id"]}
 
 
-def test_form_opened_from_a_filtered_list_has_its_resources_chosen(
+def test_form_from_a_filtered_list_selects_its_resources(
     tenant: Tenant, pair: list[Any], enter: Enter
 ) -> None:
     client, chosen = enter(tenant), pair[0]
@@ -240,7 +238,7 @@ def test_form_opened_from_a_filtered_list_has_its_resources_chosen(
     assert (from_all.url, filtered.url) == (form, f"{form}?ids={chosen['id']}")
 
 
-def test_as_many_queries_for_many_resources(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
+def test_query_count_is_constant(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     client, counts = enter(tenant), []
     client.get(PAGE)
     for number in (0, 5):

@@ -68,7 +68,7 @@ def error_of(answer: Any) -> Any:
 
 
 # --- What is shown --------------------------------------------------------------------------------
-def test_a_booking_whole(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_whole_booking_event(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
     event_id = Booking.objects.get().event_id
 
@@ -107,9 +107,7 @@ def shown(answer: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def test_bookings_of_a_resource_with_capacity_say_how_many_places_are_taken(
-    tenant: Tenant, editor: Client
-) -> None:
+def test_bookings_show_taken_places_of_the_capacity(tenant: Tenant, editor: Client) -> None:
     """Touching, nested, cancelled ones, a hold; one of a resource without capacity."""
     pool = tenant.make_resource("Pool", timezone=BERLIN, capacity=12)
     room = tenant.make_resource("Room", timezone=BERLIN)
@@ -136,7 +134,7 @@ def test_bookings_of_a_resource_with_capacity_say_how_many_places_are_taken(
     ]
 
 
-def test_everything_that_stands_in_a_calendar(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_events_of_every_kind(tenant: Tenant, ada: Any, editor: Client) -> None:
     """Bookings in every state, groups with their seats, events made by hand, holds; not what lies
     outside the range."""
     calendar = ada["calendars"][0]["id"]
@@ -169,9 +167,7 @@ def test_everything_that_stands_in_a_calendar(tenant: Tenant, ada: Any, editor: 
     ]
 
 
-def test_a_hold_that_has_lapsed_is_gone(
-    tenant: Tenant, ada: Any, editor: Client, clock: Any
-) -> None:
+def test_expired_hold_is_not_shown(tenant: Tenant, ada: Any, editor: Client, clock: Any) -> None:
     hold = {"start": "2026-11-25 13:00:00", "end": "2026-11-25 14:00:00", "reservation_time": 60}
     tenant.post("/bookings/reserve", {**hold, "resource_id": ada["id"]})
     before = shown(read(editor, ada))
@@ -181,7 +177,7 @@ def test_a_hold_that_has_lapsed_is_gone(
     assert (len(before), shown(read(editor, ada))) == (1, [])
 
 
-def test_a_mutual_booking_stands_with_both_and_is_moved_by_its_first(
+def test_mutual_booking_is_shown_for_both_resources(
     tenant: Tenant, ada: Any, editor: Client
 ) -> None:
     bob = tenant.make_resource("Bob", timezone=BERLIN)
@@ -208,7 +204,7 @@ def shades(answer: Any) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_closed_time_is_what_the_rules_close(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_closed_time_follows_the_rules(tenant: Tenant, ada: Any, editor: Client) -> None:
     book(tenant, ada, "2026-11-23 10:00:00", "2026-11-23 11:00:00")  # taken is not closed
 
     assert shades(read(editor, ada, start="2026-11-23", end="2026-11-25")) == [
@@ -228,7 +224,7 @@ def test_closed_time_in_another_zone(tenant: Tenant, ada: Any, editor: Client) -
 
 
 @pytest.mark.parametrize("zone", [{}, {"zone": "America/New_York"}])
-def test_a_calendar_out_of_step_closes_where_the_app_wants_it(
+def test_stale_calendar_closes_time_if_set(
     tenant: Tenant, ada: Any, editor: Client, zone: dict[str, str]
 ) -> None:
     """As /availability/explain and "Why not?" have it; what is booked is drawn all the same."""
@@ -291,7 +287,7 @@ def test_a_day_of_23_hours_and_one_of_25(tenant: Tenant, ada: Any, editor: Clien
     ]
 
 
-def test_each_resource_by_its_own_clock(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_times_are_in_the_zone_of_each_resource(tenant: Tenant, ada: Any, editor: Client) -> None:
     eve = tenant.make_resource("Eve", timezone="America/New_York")
     instant = {"start": "2026-11-24T12:00:00Z", "end": "2026-11-24T13:00:00Z"}
     for one in (ada, eve):
@@ -305,9 +301,7 @@ def test_each_resource_by_its_own_clock(tenant: Tenant, ada: Any, editor: Client
 
 
 @pytest.mark.parametrize("count", [1, 3, pytest.param(30, marks=pytest.mark.deep)])
-def test_the_number_of_queries_is_constant(
-    tenant: Tenant, ada: Any, editor: Client, count: int
-) -> None:
+def test_query_count_is_constant(tenant: Tenant, ada: Any, editor: Client, count: int) -> None:
     others = [tenant.make_resource(f"Bob {number}", timezone=BERLIN) for number in range(4)]
     chosen = [ada, *others][: min(count, 5)]
     for number in range(count):
@@ -335,7 +329,9 @@ PAGE_QUERIES = 10
         ({"zone": "Mars/Olympus"}, "zone"),
     ],
 )
-def test_a_wrong_question(ada: Any, editor: Client, given: dict[str, str], path: str) -> None:
+def test_wrong_query_parameters_are_refused(
+    ada: Any, editor: Client, given: dict[str, str], path: str
+) -> None:
     answer = read(editor, ada, **given)
 
     assert (answer.status_code, list(answer.json()["errors"])) == (422, [path])
@@ -343,11 +339,11 @@ def test_a_wrong_question(ada: Any, editor: Client, given: dict[str, str], path:
 
 # --- Whose ----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("ids", ["", "x", str(uuid.UUID(int=7)), ",".join(["0" * 32] * 11)])
-def test_no_such_resource(editor: Client, ids: str) -> None:
+def test_unknown_resource_is_404(editor: Client, ids: str) -> None:
     assert editor.get(EVENTS, {**WEEK, "resources": ids}).status_code == 404
 
 
-def test_strangers_find_nothing(tenant: Tenant, ada: Any, stranger: Client) -> None:
+def test_members_of_other_apps_get_404(tenant: Tenant, ada: Any, stranger: Client) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
     times = {"start": "2026-11-24T11:00", "end": "2026-11-24T12:00"}
 
@@ -365,9 +361,7 @@ def test_strangers_find_nothing(tenant: Tenant, ada: Any, stranger: Client) -> N
     assert Booking.objects.get().event.start.isoformat() == "2026-11-24T09:00:00+00:00"
 
 
-def test_resources_of_two_apps_do_not_stand_side_by_side(
-    tenant: Tenant, make_tenant: Any, ada: Any
-) -> None:
+def test_resources_of_two_apps_are_404(tenant: Tenant, make_tenant: Any, ada: Any) -> None:
     other = make_tenant().make_resource("Eve")
     staff = logged_in(Account.objects.create_superuser("staff@example.com", "x" * 12))
 
@@ -376,13 +370,13 @@ def test_resources_of_two_apps_do_not_stand_side_by_side(
     assert [answer.status_code for answer in answers] == [200, 200, 404]
 
 
-def test_staff_without_the_permission_see_nothing(tenant: Tenant, ada: Any) -> None:
+def test_staff_without_permission_get_403(tenant: Tenant, ada: Any) -> None:
     account = Account.objects.create_user("clerk@example.com", "x" * 12, is_staff=True)
 
     assert read(logged_in(account), ada).status_code == 403
 
 
-def test_viewers_see_and_do_not_change(tenant: Tenant, ada: Any, viewer: Client) -> None:
+def test_viewer_reads_but_cannot_change(tenant: Tenant, ada: Any, viewer: Client) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:30:00")
     times = {"start": "2026-11-24T11:00", "end": "2026-11-24T12:00"}
 
@@ -397,7 +391,7 @@ def test_viewers_see_and_do_not_change(tenant: Tenant, ada: Any, viewer: Client)
 
 
 @pytest.mark.parametrize("path", [NEW, f"{NEW}/{uuid.UUID(int=1)}/move"])
-def test_a_change_is_a_post_with_its_token(tenant: Tenant, editor: Client, path: str) -> None:
+def test_changes_need_a_csrf_token(tenant: Tenant, editor: Client, path: str) -> None:
     checked = Client(enforce_csrf_checks=True)
     checked.cookies = editor.cookies
 
@@ -405,12 +399,12 @@ def test_a_change_is_a_post_with_its_token(tenant: Tenant, editor: Client, path:
     assert post(checked, path, {}).status_code == 403
 
 
-def test_nobody_is_led_to_the_log_in(client: Client, ada: Any) -> None:
+def test_anonymous_request_is_redirected_to_log_in(client: Client, ada: Any) -> None:
     assert read(client, ada).status_code == 302
 
 
 # --- Moving ---------------------------------------------------------------------------------------
-def test_a_move_keeps_the_length_and_is_written_down(
+def test_reschedule_keeps_the_length_and_is_logged(
     tenant: Tenant, ada: Any, editor: Client
 ) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
@@ -437,7 +431,7 @@ def test_a_move_keeps_the_length_and_is_written_down(
     )
 
 
-def test_a_move_back_by_what_was(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_undo_of_a_reschedule(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
     was = move(editor, booking["id"], start="2026-11-25T14:00:00").json()["data"]["was"]
 
@@ -445,7 +439,9 @@ def test_a_move_back_by_what_was(tenant: Tenant, ada: Any, editor: Client) -> No
     assert Booking.objects.get().event.start.isoformat() == "2026-11-24T09:00:00+00:00"
 
 
-def test_a_move_to_another_resource_by_its_clock(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_reschedule_to_another_resource_in_its_zone(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
     eve = tenant.make_resource("Eve", timezone="America/New_York")
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 10:45:00")
 
@@ -455,7 +451,7 @@ def test_a_move_to_another_resource_by_its_clock(tenant: Tenant, ada: Any, edito
     assert str(Booking.objects.get().resource_id) == eve["id"]
 
 
-def test_a_move_to_another_apps_resource(
+def test_reschedule_to_a_foreign_resource_is_refused(
     tenant: Tenant, make_tenant: Any, ada: Any, editor: Client
 ) -> None:
     other = make_tenant().make_resource("Eve")
@@ -473,7 +469,7 @@ def test_a_move_to_another_apps_resource(
     )
 
 
-def test_a_taken_time_names_what_is_free(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_taken_time_offers_alternatives(tenant: Tenant, ada: Any, editor: Client) -> None:
     book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00", what="Other")
     booking = book(tenant, ada, "2026-11-24 13:00:00", "2026-11-24 14:00:00")
 
@@ -504,7 +500,7 @@ def test_a_taken_time_names_what_is_free(tenant: Tenant, ada: Any, editor: Clien
     assert Booking.objects.get(id=booking["id"]).event.start.isoformat()[11:16] == "10:30"
 
 
-def test_what_a_rule_excludes_is_said(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_rule_of_a_refused_time_is_named(tenant: Tenant, ada: Any, editor: Client) -> None:
     project = tenant.make_project(ada["id"])
     booking = book(
         tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00", project_id=project["id"]
@@ -519,7 +515,7 @@ def test_what_a_rule_excludes_is_said(tenant: Tenant, ada: Any, editor: Client) 
     assert body["alternatives"][0]["text"] == "Wed 25 Nov 2026, 09:00 to 10:00"
 
 
-def test_a_time_that_does_not_exist(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_skipped_time_is_refused(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2030-03-30 10:00:00", "2030-03-30 11:00:00")
 
     answer = move(editor, booking["id"], start="2030-03-31T02:30:00")
@@ -527,7 +523,7 @@ def test_a_time_that_does_not_exist(tenant: Tenant, ada: Any, editor: Client) ->
     assert (answer.status_code, list(answer.json()["errors"])) == (422, ["start"])
 
 
-def test_an_end_in_the_hour_that_comes_twice(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_end_in_the_repeated_hour(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2030-10-27T02:45:00+02:00", "2030-10-27T02:50:00+02:00")
 
     answer = move(editor, booking["id"], start="2030-10-27T02:45:00", end="2030-10-27T02:30:00")
@@ -539,9 +535,7 @@ def test_an_end_in_the_hour_that_comes_twice(tenant: Tenant, ada: Any, editor: C
     )
 
 
-def test_the_second_of_two_hours_stays_where_only_the_end_moves(
-    tenant: Tenant, ada: Any, editor: Client
-) -> None:
+def test_start_in_the_repeated_hour_is_kept(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2030-10-27T02:30:00+01:00", "2030-10-27T03:00:00+01:00")
 
     answer = move(editor, booking["id"], start="2030-10-27T02:30:00", end="2030-10-27T03:30:00")
@@ -553,7 +547,7 @@ def test_the_second_of_two_hours_stays_where_only_the_end_moves(
     )
 
 
-def test_what_is_completed_stays(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_completed_booking_cannot_be_moved(tenant: Tenant, ada: Any, editor: Client) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00")
     tenant.put(f"/bookings/{booking['id']}/cancel")
 
@@ -563,7 +557,7 @@ def test_what_is_completed_stays(tenant: Tenant, ada: Any, editor: Client) -> No
 
 
 @pytest.mark.parametrize("body", [b"[]", b"{", b'{"start": 1, "start": 2}'])
-def test_a_body_that_is_none(tenant: Tenant, ada: Any, editor: Client, body: bytes) -> None:
+def test_malformed_body_is_refused(tenant: Tenant, ada: Any, editor: Client, body: bytes) -> None:
     booking = book(tenant, ada, "2026-11-24 10:00:00", "2026-11-24 11:00:00")
     path = f"{NEW}/{booking['id']}/move"
 
@@ -576,7 +570,7 @@ def test_a_body_that_is_none(tenant: Tenant, ada: Any, editor: Client, body: byt
 MARTY = {"name": "Marty McFly", "email": "marty@example.com", "phone": "555"}
 
 
-def test_a_booking_is_made_as_the_admins(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_new_booking_is_created_by_the_account(tenant: Tenant, ada: Any, editor: Client) -> None:
     body = {
         "resource_id": ada["id"],
         "start": "2026-11-24T10:00",
@@ -604,9 +598,7 @@ def test_a_booking_is_made_as_the_admins(tenant: Tenant, ada: Any, editor: Clien
     ]
 
 
-def test_through_a_project_its_rules_hold_unless_waived(
-    tenant: Tenant, ada: Any, editor: Client
-) -> None:
+def test_project_rules_apply_unless_waived(tenant: Tenant, ada: Any, editor: Client) -> None:
     project = tenant.make_project(ada["id"], booking={"what": "Check-up"})
     body = {
         "resource_id": ada["id"],
@@ -625,7 +617,7 @@ def test_through_a_project_its_rules_hold_unless_waived(
     assert Booking.objects.get().event.what == "Check-up"
 
 
-def test_what_is_wrong_stands_at_its_field(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_errors_are_at_their_fields(tenant: Tenant, ada: Any, editor: Client) -> None:
     wrong = {
         "resource_id": ada["id"],
         "start": "2026-11-24T10:00",
@@ -645,7 +637,7 @@ def test_what_is_wrong_stands_at_its_field(tenant: Tenant, ada: Any, editor: Cli
     assert not Booking.objects.exists()
 
 
-def test_a_zone_of_the_viewer_reads_the_times(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_times_in_the_zone_of_the_viewer(tenant: Tenant, ada: Any, editor: Client) -> None:
     body = {
         "resource_id": ada["id"],
         "start": "2026-11-24T10:00",
@@ -661,7 +653,7 @@ def test_a_zone_of_the_viewer_reads_the_times(tenant: Tenant, ada: Any, editor: 
 
 # --- The page -------------------------------------------------------------------------------------
 @pytest.mark.parametrize("count", [1, 3, 60])
-def test_the_page_asks_the_same_of_any_number(tenant: Tenant, editor: Client, count: int) -> None:
+def test_query_count_of_the_page_is_constant(tenant: Tenant, editor: Client, count: int) -> None:
     resources = [tenant.make_resource(f"Room {number:02}") for number in range(count)]
     for resource in resources[:3]:
         tenant.make_project(resource["id"], name=resource["name"])
@@ -675,7 +667,7 @@ def test_the_page_asks_the_same_of_any_number(tenant: Tenant, editor: Client, co
     assert ("find them by name" in page) is (count > 51)
 
 
-def test_the_next_visit_begins_where_the_last_ended(tenant: Tenant, editor: Client) -> None:
+def test_page_remembers_the_chosen_resources(tenant: Tenant, editor: Client) -> None:
     ada, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
 
     first = editor.get("/admin/calendar/").context["chosen"]
@@ -715,7 +707,7 @@ SUNDAY, COMING = "2026-11-29 13:00:00+00:00", "2026-11-30"
         ("2026-11-29 23:00:00+00:00", None, "", ""),
     ],
 )
-def test_a_sunday_without_further_bookings_opens_on_the_coming_week(
+def test_sunday_without_bookings_opens_the_next_week(
     tenant: Tenant,
     ada: Any,
     clock: Any,
@@ -746,9 +738,7 @@ def free(client: Client, resource: Any, **given: str) -> Any:
     return found["length"], [span["text"] for span in found["times"]]
 
 
-def test_free_times_begin_on_the_day_and_have_the_project_length(
-    tenant: Tenant, ada: Any, editor: Client
-) -> None:
+def test_free_times_of_a_day_and_project(tenant: Tenant, ada: Any, editor: Client) -> None:
     project = tenant.make_project(ada["id"], availability={"length": "30 minutes"})
     book(tenant, ada, "2026-11-24 09:00:00", "2026-11-24 16:00:00")
 
@@ -790,7 +780,7 @@ def test_free_times_begin_on_the_day_and_have_the_project_length(
         ({"resource_id": "x"}, "resource_id"),
     ],
 )
-def test_a_wrong_question_for_free_times(
+def test_wrong_query_of_free_times_is_refused(
     ada: Any, editor: Client, given: dict[str, str], path: str
 ) -> None:
     asked = {"resource_id": ada["id"], "start": "2026-11-24", **given}
@@ -800,7 +790,7 @@ def test_a_wrong_question_for_free_times(
     assert (answer.status_code, list(answer.json()["errors"])) == (422, [path])
 
 
-def test_free_times_of_others_and_to_viewers(
+def test_permissions_of_free_times(
     tenant: Tenant, make_tenant: Any, ada: Any, editor: Client, viewer: Client, stranger: Client
 ) -> None:
     other = make_tenant()
@@ -840,7 +830,9 @@ def test_free_times_of_a_project_with_requirements(
 
 
 # --- Days of a month ------------------------------------------------------------------------------
-def test_a_day_is_closed_if_no_resource_is_open(tenant: Tenant, ada: Any, editor: Client) -> None:
+def test_day_is_closed_if_all_resources_are_closed(
+    tenant: Tenant, ada: Any, editor: Client
+) -> None:
     always: list[Any] = []
     eve = tenant.make_resource("Eve", timezone="America/New_York", availability_constraints=always)
     month = {"start": "2026-10-26", "end": "2026-12-07"}

@@ -15,8 +15,8 @@ from availability.models import Calendar
 from bookings.models import Booking
 from office.base.local_time import local_text
 from tests.accessibility import find_faults, load_axe
-from tests.browser import looks
-from tests.office.conftest import Visit, keep
+from tests.browser import viewports
+from tests.office.conftest import Visit, keep_screenshot
 from tests.world import Tenant
 
 Open = Callable[..., Visit]
@@ -100,7 +100,7 @@ WEEK_NAMES = [
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.deep)])
-def test_a_week(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: str) -> None:
+def test_week_view(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: str) -> None:
     fill_week(office, ada)
 
     found = open_calendar(visit, editor, ada, scheme=scheme)
@@ -111,11 +111,11 @@ def test_a_week(visit: Open, office: Tenant, ada: Any, editor: Account, scheme: 
         scheme == "dark"
     )
     assert found.page.texts("#cal-zones") == ["Times in the time zone Europe/Berlin."]
-    keep(found, f"calendar-1280-{scheme}")
+    keep_screenshot(found, f"calendar-1280-{scheme}")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_why_all_of_it_is_closed(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_reason_of_a_closed_week(
     visit: Open, office: Tenant, ada: Any, editor: Account, width: int, scheme: str
 ) -> None:
     fill_week(office, ada)
@@ -131,14 +131,14 @@ def test_why_all_of_it_is_closed(
     assert found.page.evaluate("document.querySelector('#cal-late a').getAttribute('href')") == (
         f"/admin/availability/calendar/{calendar.pk}/change/"
     )
-    keep(found, f"calendar-closed-{width}-{scheme}")
+    keep_screenshot(found, f"calendar-closed-{width}-{scheme}")
     Calendar.objects.filter(id=calendar.id).update(synced_at=timezone.now())
     found.page.click(".ec-next")
     found.page.wait_for("document.getElementById('cal-late').hidden")
 
 
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.deep), "dark"])
-def test_a_phone_shows_a_day(
+def test_phone_shows_the_day_view(
     visit: Open, office: Tenant, ada: Any, editor: Account, scheme: str
 ) -> None:
     fill_week(office, ada)
@@ -149,10 +149,10 @@ def test_a_phone_shows_a_day(
     found.page.click(".ec-next")
     found.page.wait_for("document.querySelector('.ec-event[aria-label*=Advice]')")
     assert names(found.page) == WEEK_NAMES[1:2]
-    keep(found, f"calendar-390-{scheme}")
+    keep_screenshot(found, f"calendar-390-{scheme}")
 
 
-def test_several_side_by_side(
+def test_several_resources_side_by_side(
     visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
 ) -> None:
     fill_week(office, ada)
@@ -164,10 +164,10 @@ def test_several_side_by_side(
         "09:00 Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
         "09:15–10:15 Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
     ]
-    keep(found, "calendar-side-by-side")
+    keep_screenshot(found, "calendar-side-by-side")
 
 
-def test_several_open_on_a_day_side_by_side_and_the_next_week_on_monday(
+def test_several_resources_open_on_the_day_view(
     visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
 ) -> None:
     cleo = office.make_resource("Cleo", timezone="Europe/Berlin", availability_constraints=[])
@@ -185,8 +185,8 @@ def test_several_open_on_a_day_side_by_side_and_the_next_week_on_monday(
     assert week.page.evaluate("new URLSearchParams(location.search).get('date')") == "2030-01-14"
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_a_month_leads_to_a_day(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_month_view_links_to_days(
     visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account, width: int, scheme: str
 ) -> None:
     fill_week(office, ada)
@@ -195,7 +195,7 @@ def test_a_month_leads_to_a_day(
     page = found.page
     page.wait_for(DRAWN + " && document.querySelectorAll('.ec-event.is-confirmed').length === 2")
 
-    keep(found, f"calendar-month-{width}-{scheme}")
+    keep_screenshot(found, f"calendar-month-{width}-{scheme}")
     title, shown = page.texts(".ec-title"), names(page)
     weekends = page.evaluate("document.querySelectorAll('.ec-bg-event.is-closed').length")
     faults = find_faults(page, load_axe(), "document.querySelector('.cal')")
@@ -227,7 +227,7 @@ def middle_of(page: Any, selector: str) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_the_line_of_the_present_stands_at_the_resources_time(
+def test_now_line_is_in_the_zone_of_the_resource(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     path = f"/admin/calendar/?resources={ada['id']}&view=day&date=2026-11-24"
@@ -240,8 +240,8 @@ def test_the_line_of_the_present_stands_at_the_resources_time(
     assert abs(line - place(page, 0, 12)[1]) < 8
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_a_day_fits_on_one_sheet(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_day_view_prints_on_one_page(
     visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account, width: int, scheme: str
 ) -> None:
     fill_week(office, ada)
@@ -255,7 +255,7 @@ def test_a_day_fits_on_one_sheet(
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for("document.querySelectorAll('.ec-slot').length < 48")
     printed = page.evaluate("document.body.innerText")
-    keep(found, f"calendar-print-{width}-{scheme}")
+    keep_screenshot(found, f"calendar-print-{width}-{scheme}")
     page.send("Emulation.setEmulatedMedia", media="")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
 
@@ -266,7 +266,7 @@ def test_a_day_fits_on_one_sheet(
     assert "06:00" not in printed
 
 
-def test_what_is_cancelled_is_shown_when_asked_for(
+def test_cancelled_bookings_are_shown_on_request(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     fill_week(office, ada)
@@ -278,7 +278,7 @@ def test_what_is_cancelled_is_shown_when_asked_for(
     assert len(names(found.page)) == len(WEEK_NAMES) + 1
 
 
-def test_a_click_and_a_key_open_the_booking(
+def test_click_and_key_open_the_booking(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     booking = fill_week(office, ada)
@@ -297,9 +297,7 @@ def test_a_click_and_a_key_open_the_booking(
         one.page.wait_for("document.readyState === 'complete'")
 
 
-def test_the_list_below_says_the_same(
-    visit: Open, office: Tenant, ada: Any, editor: Account
-) -> None:
+def test_list_below_equals_the_grid(visit: Open, office: Tenant, ada: Any, editor: Account) -> None:
     fill_week(office, ada)
     found = open_calendar(visit, editor, ada)
 
@@ -332,7 +330,7 @@ def test_a_booking_is_dragged_to_another_time_and_back(
     assert times(booking) == ("2030-01-07T08:00", "2030-01-07T08:30")
 
 
-def test_a_taken_time_brings_it_back_and_offers_others(
+def test_drag_to_a_taken_time_offers_other_times(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 10:00:00", what="Check-up")
@@ -357,7 +355,7 @@ def test_a_taken_time_brings_it_back_and_offers_others(
         "Wed 9 Jan 2030, 13:00 to 14:00",
         "Wed 9 Jan 2030, 14:00 to 15:00",
     ]
-    keep(found, "calendar-refused")
+    keep_screenshot(found, "calendar-refused")
     page.click("#cal-refused .cal-choices button:nth-child(2)")
     page.wait_for("!document.querySelector('#cal-refused').open")
     page.wait_for("document.querySelector('.ec-event[aria-label*=\"9 Jan 2030, 13:00 to 14:00\"]')")
@@ -380,7 +378,7 @@ def test_a_drag_to_another_resource(
     assert str(Booking.objects.get().resource_id) == bob["id"]
 
 
-def test_its_end_is_dragged(visit: Open, office: Tenant, ada: Any, editor: Account) -> None:
+def test_end_is_dragged(visit: Open, office: Tenant, ada: Any, editor: Account) -> None:
     booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 10:00:00", what="Check-up")
     found = open_calendar(visit, editor, ada)
     page = found.page
@@ -393,7 +391,7 @@ def test_its_end_is_dragged(visit: Open, office: Tenant, ada: Any, editor: Accou
     assert times(booking) == ("2030-01-07T08:00", "2030-01-07T10:00")
 
 
-def test_a_viewer_drags_nothing(visit: Open, office: Tenant, ada: Any, viewer: Account) -> None:
+def test_viewer_cannot_drag(visit: Open, office: Tenant, ada: Any, viewer: Account) -> None:
     booking = book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
     found = open_calendar(visit, viewer, ada)
     page = found.page
@@ -406,7 +404,7 @@ def test_a_viewer_drags_nothing(visit: Open, office: Tenant, ada: Any, viewer: A
     assert times(booking) == ("2030-01-07T08:00", "2030-01-07T08:30")
 
 
-def test_a_drag_over_free_time_books(
+def test_drag_over_free_time_opens_a_booking(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     office.make_project(ada["id"], name="Check-ups")
@@ -421,7 +419,7 @@ def test_a_drag_over_free_time_books(
     )
     assert filled == ["2030-01-08T10:00", "2030-01-08T11:00"]
     assert page.evaluate("document.activeElement.name") == "what"
-    keep(found, "calendar-book")
+    keep_screenshot(found, "calendar-book")
     page.type("Check-up")
     page.click("#cal-book [type=submit]")
     page.wait_for("!document.querySelector('[data-error*=\"customer.name\"]').hidden")
@@ -442,7 +440,7 @@ def test_a_drag_over_free_time_books(
     assert page.texts("#cal-said") == ["Booked: Tue 8 Jan 2030, 10:00 to 11:00. Open"]
 
 
-def test_a_resource_that_is_not_shown_is_booked(
+def test_booking_of_a_resource_that_is_not_shown(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     bob = office.make_resource("Bob", timezone="Europe/Berlin")
@@ -479,7 +477,7 @@ def test_a_new_booking_shows_free_times(
     page.click("#cal-new")
     page.wait_for(f"document.querySelectorAll('{choices}').length === 8")
     first = (page.texts(choices)[:2], page.evaluate(values))
-    keep(found, "calendar-free-times")
+    keep_screenshot(found, "calendar-free-times")
     page.click(f"{choices}:nth-child(2)")
     fill(page, what="Check-up", name="Doc", email="doc@example.com")
     page.click("#cal-book [type=submit]")
@@ -495,7 +493,7 @@ def test_a_new_booking_shows_free_times(
     assert spans == [f"{monday}T10:00:00", f"{monday}T10:30:00"]
 
 
-def test_a_new_booking_begins_with_a_project_of_the_resource(
+def test_new_booking_preselects_a_project(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     bob = office.make_resource("Bob", timezone="Europe/Berlin")
@@ -528,7 +526,7 @@ def fill(page: Any, **values: str) -> None:
     )
 
 
-def test_from_the_log_in_to_a_confirmed_booking_in_three_clicks(
+def test_confirmed_booking_takes_three_clicks(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     found = visit(editor, "/admin/")
@@ -547,7 +545,7 @@ def test_from_the_log_in_to_a_confirmed_booking_in_three_clicks(
     ]
 
 
-def test_a_taken_time_is_offered_elsewhere_while_booking(
+def test_taken_time_offers_other_resources(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     book(office, ada, "2030-01-08 10:00:00", "2030-01-08 11:00:00", what="Other")
@@ -581,7 +579,7 @@ HELD_FETCH = """(() => {
 
 
 @pytest.mark.parametrize("width", [390, pytest.param(1280, marks=pytest.mark.deep)])
-def test_the_button_keeps_its_place_while_free_times_load(
+def test_layout_is_stable_while_free_times_load(
     visit: Open, office: Tenant, ada: Any, editor: Account, width: int
 ) -> None:
     page = open_calendar(visit, editor, ada, width=width).page
@@ -609,7 +607,7 @@ AUTUMN = "2030-10-27"
         "2026-11-30T02:30Z",  # Monday in Berlin, Sunday in New York; and the last day of a month
     ],
 )
-def test_the_device_has_another_clock(
+def test_device_in_another_zone(
     visit: Open, office: Tenant, ada: Any, editor: Account, now: str
 ) -> None:
     """On the day on which Berlin sets its clock back, New York has not done so yet. The page stays
@@ -644,7 +642,7 @@ def test_the_device_has_another_clock(
         pytest.param("Asia/Kolkata", marks=pytest.mark.deep),
     ],
 )
-def test_readings_are_the_resources_on_whatever_device(
+def test_times_are_in_the_zone_of_the_resource_on_any_device(
     visit: Open, office: Tenant, ada: Any, editor: Account, zone: str
 ) -> None:
     """On a day of 25 hours a drag over the change keeps the length in real time."""
@@ -662,7 +660,7 @@ def test_readings_are_the_resources_on_whatever_device(
     assert page.texts("#cal-said") == [f"Check-up · Marty McFly is now {said}. Undo"]
 
 
-def test_an_hour_that_is_skipped_takes_nothing(
+def test_drag_into_a_skipped_hour_is_refused(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:
     booking = book(office, ada, "2030-03-31 04:00:00", "2030-03-31 04:30:00", what="Check-up")

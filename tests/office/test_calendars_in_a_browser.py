@@ -13,24 +13,24 @@ from availability.models import Calendar
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from tests.accessibility import find_faults, load_axe
-from tests.browser import Page, looks
-from tests.external_calendars.fake_provider import Shelf, feeds, shelf
-from tests.office.conftest import Visit, keep
+from tests.browser import Page, viewports
+from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav, feeds
+from tests.office.conftest import Visit, keep_screenshot
 from tests.office.test_calendars_page import leave_unread
 from tests.office.test_set_up_in_a_browser import (
     OURS,
-    _threads_end_in_peace,
+    _tolerate_closed_threads,
     low_contrast,
     set_value,
     submit,
 )
 from tests.world import Tenant
 
-__all__ = ["_threads_end_in_peace", "feeds", "shelf"]
+__all__ = ["_tolerate_closed_threads", "fake_caldav", "feeds"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LOOKS = looks(only="narrow")
+LOOKS = viewports(only="narrow")
 # What the docs show.
 SHOWN = [(1280, "light"), (390, "dark")]
 PICTURES = ("calendars", "calendar-stopped", "calendar-unread")
@@ -39,12 +39,14 @@ CONNECT = reverse("admin:availability_calendar_connect")
 
 
 @pytest.fixture
-def calendars(office: Tenant, ada: Any, shelf: Shelf, feeds: Shelf) -> dict[str, Calendar]:
+def calendars(
+    office: Tenant, ada: Any, fake_caldav: FakeCalendarServer, feeds: FakeCalendarServer
+) -> dict[str, Calendar]:
     """By name: one at work, stopped; one at home, whose first look is running; a feed."""
-    shelf.label, feeds.label = "CalDAV", "ICS feed"
+    fake_caldav.label, feeds.label = "CalDAV", "ICS feed"
     now = timezone.now()
-    shelf.put(f"{AT}work/")
-    shelf.put(f"{AT}home/", "Home")
+    fake_caldav.put(f"{AT}work/")
+    fake_caldav.put(f"{AT}home/", "Home")
     feeds.put("https://feeds.example.com/5ecret.ics", "School holidays")
     given = {"resource_id": ada["id"], "username": "ada@example.com", "password": "x"}
     for name in ("work", "home"):
@@ -92,7 +94,7 @@ def pages(ada: Any, calendars: dict[str, Calendar]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_every_page_looks_right(
+def test_pages_are_accessible(
     ada: Any,
     calendars: dict[str, Calendar],
     editor: Account,
@@ -109,7 +111,7 @@ def test_every_page_looks_right(
         if scheme == "dark":
             seen.page.wait_for("document.documentElement.classList.contains('dark')")
         if (width, scheme) in SHOWN and name in PICTURES:
-            keep(seen, f"setup-{name}-{width}-{scheme}")
+            keep_screenshot(seen, f"setup-{name}-{width}-{scheme}")
         found[name] = (low_contrast(seen.page), find_faults(seen.page, axe, OURS))
         seen.check()
 
@@ -121,19 +123,19 @@ def fill_in(page: Page, **fields: str) -> None:
         set_value(page, f"#id_{name}", value)
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
 def test_a_calendar_is_connected(
     ada: Any,
-    shelf: Shelf,
-    feeds: Shelf,
+    fake_caldav: FakeCalendarServer,
+    feeds: FakeCalendarServer,
     editor: Account,
     visit: Callable[..., Visit],
     width: int,
     scheme: str,
 ) -> None:
     """From the resource's page, with a wrong password first."""
-    shelf.label, feeds.label = "CalDAV", "ICS feed"
-    shelf.calendars["https://dav.example.com/"] = ProviderError("unauthorized")
+    fake_caldav.label, feeds.label = "CalDAV", "ICS feed"
+    fake_caldav.calendars["https://dav.example.com/"] = ProviderError("unauthorized")
     resource = reverse("admin:availability_resource_change", args=[ada["id"]])
     seen = visit(editor, resource, width=width, scheme=scheme)
     page = seen.page
@@ -150,11 +152,11 @@ def test_a_calendar_is_connected(
         "document.getElementById('id_password').getAttribute('aria-describedby')"
     )
     typed = page.evaluate("[...document.querySelectorAll('.office-form input')].map(o => o.value)")
-    keep(seen, f"setup-calendar-refused-{width}-{scheme}")
-    shelf.put("https://dav.example.com/", at=f"{AT}work/")
+    keep_screenshot(seen, f"setup-calendar-refused-{width}-{scheme}")
+    fake_caldav.put("https://dav.example.com/", at=f"{AT}work/")
     fill_in(page, password="right")
     submit(page, ".office-form .office-primary")
-    keep(seen, f"setup-calendar-connected-{width}-{scheme}")
+    keep_screenshot(seen, f"setup-calendar-connected-{width}-{scheme}")
 
     assert fault == [PROVIDER_ERRORS["unauthorized"]]
     assert "id_password_error" in described.split()
@@ -165,7 +167,7 @@ def test_a_calendar_is_connected(
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
-def test_its_buttons_work_by_keyboard(
+def test_buttons_work_by_keyboard(
     calendars: dict[str, Calendar], editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
     seen = visit(editor, page_of(calendars["Home"]), width=width)
@@ -184,7 +186,7 @@ def test_its_buttons_work_by_keyboard(
 
 
 @pytest.mark.deep
-def test_a_look_is_followed(
+def test_progress_of_a_sync_is_shown(
     calendars: dict[str, Calendar], editor: Account, visit: Callable[..., Visit]
 ) -> None:
     page = visit(editor, page_of(calendars["Home"])).page
@@ -202,7 +204,7 @@ def test_a_look_is_followed(
     assert [text.lower() for text in page.texts("#standing .office-state")] == ["synced"]
 
 
-def test_today_and_a_booking_say_it(
+def test_dashboard_and_booking_show_the_calendar(
     office: Tenant,
     ada: Any,
     calendars: dict[str, Calendar],
@@ -215,14 +217,14 @@ def test_today_and_a_booking_say_it(
     WrittenEvent.objects.update(state="written", written_at="2030-01-01T12:00:00Z")
     for width, scheme in SHOWN:
         today = visit(editor, "/admin/", width=width, scheme=scheme)
-        keep(today, f"setup-calendars-today-{width}-{scheme}")
+        keep_screenshot(today, f"setup-calendars-today-{width}-{scheme}")
         booking = visit(
             editor,
             reverse("admin:bookings_booking_change", args=[booked["id"]]),
             width=width,
             scheme=scheme,
         )
-        keep(booking, f"setup-calendar-booking-{width}-{scheme}")
+        keep_screenshot(booking, f"setup-calendar-booking-{width}-{scheme}")
 
         [line] = today.page.texts("#calendars + ul li")
         assert ("Work" in line, PROVIDER_ERRORS["unauthorized"] in line) == (True, True)

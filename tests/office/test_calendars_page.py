@@ -29,13 +29,13 @@ from notifications.models import Delivery
 from office.calendars import admin
 from office.calendars.sync_status import STATES
 from office.calendars.unreadable_objects import name_in_collection, printable_line
-from tests.external_calendars.fake_provider import Shelf, feeds, shelf
+from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav, feeds
 from tests.office.conftest import Enter
-from tests.office.staff import form_of, member, secret_on, superuser, told
+from tests.office.staff import form_of, member, messages_of, secret_on, superuser
 from tests.queries import Queries
 from tests.world import Tenant
 
-__all__ = ["feeds", "shelf"]
+__all__ = ["fake_caldav", "feeds"]
 
 pytestmark = pytest.mark.django_db
 
@@ -64,12 +64,16 @@ def connect_page(resource: Any) -> str:
 
 
 def connected(
-    tenant: Tenant, shelf: Shelf, resource: Any = None, address: str = WORK, **given: Any
+    tenant: Tenant,
+    fake_caldav: FakeCalendarServer,
+    resource: Any = None,
+    address: str = WORK,
+    **given: Any,
 ) -> Calendar:
     """One that was connected through the API."""
     resource = resource or tenant.make_resource()
-    if address not in shelf.calendars:
-        shelf.put(address)
+    if address not in fake_caldav.calendars:
+        fake_caldav.put(address)
     body = {"resource_id": resource["id"], "provider": "caldav", "address": address}
     answer = tenant.post("/calendars", body | {"username": "ada", "password": "correct horse"})
     assert answer.status == 201, answer.json
@@ -91,9 +95,9 @@ def history(client: Any, calendar: Calendar) -> list[str]:
 
 
 # --- Connect --------------------------------------------------------------------------------------
-def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
+def test_a_calendar_is_connected(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource("Ada")
-    shelf.put("https://dav.example.com/", at=WORK)
+    fake_caldav.put("https://dav.example.com/", at=WORK)
     editor = member(tenant.app, "editor")
 
     form = form_of(editor, connect_page(resource))
@@ -102,9 +106,9 @@ def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
     assert set(form) == set(FORM)
     calendar = Calendar.objects.get(provider="caldav")
     assert answer.redirect_chain == [(page_of(calendar), 302)]
-    assert told(answer) == ["“Work” is connected. The first sync is running."]
-    assert shelf.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
-    assert shelf.deadlines == [FIND_SECONDS]
+    assert messages_of(answer) == ["“Work” is connected. The first sync is running."]
+    assert fake_caldav.asked == [CalendarAccess("https://dav.example.com/", "ada", "correct horse")]
+    assert fake_caldav.deadlines == [FIND_SECONDS]
     assert credentials_of(calendar.connection) == CalendarAccess(WORK, "ada", "correct horse")
     assert (calendar.resource.name, calendar.provider_primary) == ("Ada", True)
     pages = answer.content + editor.get(LIST).content + editor.get(page_of(calendar)).content
@@ -116,11 +120,11 @@ def test_a_calendar_is_connected(tenant: Tenant, shelf: Shelf) -> None:
     ("primary", "found", "is_primary"),
     [("", True, True), ("no", True, False), ("yes", True, True), ("", False, False)],
 )
-def test_whether_bookings_are_written_to_it(
-    tenant: Tenant, shelf: Shelf, primary: str, found: bool, is_primary: bool
+def test_primary_option_at_connection(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, primary: str, found: bool, is_primary: bool
 ) -> None:
     resource = tenant.make_resource()
-    shelf.put(WORK, may_write=found)
+    fake_caldav.put(WORK, may_write=found)
     editor = member(tenant.app, "editor")
 
     editor.post(connect_page(resource), FORM | {"primary": primary, "name": "My own"})
@@ -130,11 +134,11 @@ def test_whether_bookings_are_written_to_it(
 
 
 @pytest.mark.parametrize("trouble", PROVIDER_ERRORS)
-def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
-    tenant: Tenant, shelf: Shelf, trouble: str
+def test_connect_error_is_at_its_field(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, trouble: str
 ) -> None:
     resource = tenant.make_resource()
-    shelf.calendars[WORK] = ProviderError(trouble)
+    fake_caldav.calendars[WORK] = ProviderError(trouble)
     editor = member(tenant.app, "editor")
 
     answer = editor.post(connect_page(resource), FORM)
@@ -161,12 +165,12 @@ def test_what_is_wrong_is_said_in_one_sentence_at_its_field(
         ({"primary": "yes", "address": HOME}, "primary", PROVIDER_ERRORS["no_write_access"]),
     ],
 )
-def test_what_the_api_refuses_is_refused(
-    tenant: Tenant, shelf: Shelf, given: dict[str, str], field: str, words: str
+def test_wrong_values_are_refused_as_in_the_api(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, given: dict[str, str], field: str, words: str
 ) -> None:
     resource = tenant.make_resource()
-    shelf.put(WORK)
-    shelf.put(HOME, may_write=False)
+    fake_caldav.put(WORK)
+    fake_caldav.put(HOME, may_write=False)
     editor = member(tenant.app, "editor")
 
     answer = editor.post(connect_page(resource), FORM | given)
@@ -176,7 +180,9 @@ def test_what_the_api_refuses_is_refused(
     assert not Connection.objects.exists()
 
 
-def test_a_feed_keeps_its_address_to_itself(tenant: Tenant, feeds: Shelf, shelf: Shelf) -> None:
+def test_address_of_a_feed_is_hidden(
+    tenant: Tenant, feeds: FakeCalendarServer, fake_caldav: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
     feeds.put(FEED, "Holidays")
     editor = member(tenant.app, "editor")
@@ -193,9 +199,11 @@ def test_a_feed_keeps_its_address_to_itself(tenant: Tenant, feeds: Shelf, shelf:
     assert history(editor, calendar) == ["Connected to https://feeds.example.com."]
 
 
-def test_one_that_is_connected_already(tenant: Tenant, shelf: Shelf) -> None:
+def test_already_connected_calendar_is_refused(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     resource = tenant.make_resource()
-    connected(tenant, shelf, resource)
+    connected(tenant, fake_caldav, resource)
     editor = member(tenant.app, "editor")
 
     answer = editor.post(connect_page(resource), FORM)
@@ -204,7 +212,7 @@ def test_one_that_is_connected_already(tenant: Tenant, shelf: Shelf) -> None:
     assert Connection.objects.count() == 1
 
 
-def test_whose_calendar_it_is_can_be_chosen(tenant: Tenant, shelf: Shelf) -> None:
+def test_resource_can_be_chosen(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     tenant.make_resource("Ada")
     tenant.make_resource("Bob")
     Tenant("other").make_resource("Ada of another")
@@ -221,16 +229,16 @@ def test_whose_calendar_it_is_can_be_chosen(tenant: Tenant, shelf: Shelf) -> Non
 
 
 @pytest.mark.django_db(transaction=True)
-def test_no_server_is_asked_inside_a_transaction(
-    tenant: Tenant, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+def test_server_is_called_outside_transactions(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     resource = tenant.make_resource()
-    shelf.put(WORK)
+    fake_caldav.put(WORK)
     editor = member(tenant.app, "editor")
     inside = []
-    find = shelf.find_calendar
+    find = fake_caldav.find_calendar
     monkeypatch.setattr(
-        shelf,
+        fake_caldav,
         "find_calendar",
         lambda *args, **kinds: inside.append(connection.in_atomic_block) or find(*args, **kinds),
     )
@@ -244,10 +252,12 @@ def test_no_server_is_asked_inside_a_transaction(
 
 
 # --- Reconnect --------------------------------------------------------------------------------
-def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
+def test_reconnect_without_changes_keeps_credentials(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
     now = timezone.now()
     calendar = connected(
-        tenant, shelf, problem="unauthorized", problem_since=now, next_at=None, failures=3
+        tenant, fake_caldav, problem="unauthorized", problem_since=now, next_at=None, failures=3
     )
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
@@ -256,7 +266,7 @@ def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
     answer = editor.post(path, form | {"password": "battery"}, follow=True)
 
     assert form == {"address": WORK, "username": "ada", "password": ""}
-    assert told(answer) == ["“Work” is reconnected."]
+    assert messages_of(answer) == ["“Work” is reconnected."]
     kept = Connection.objects.get()
     assert credentials_of(kept) == CalendarAccess(WORK, "ada", "battery")
     assert (kept.problem, kept.failures, kept.is_stopped) == ("", 0, False)
@@ -273,24 +283,29 @@ def test_what_is_left_as_it_was_stays(tenant: Tenant, shelf: Shelf) -> None:
         ({"address": "https://other.example.com/", "password": "new"}, None),
     ],
 )
-def test_what_is_changed_is_tried_first(
-    tenant: Tenant, shelf: Shelf, given: dict[str, str], access: CalendarAccess | None
+def test_reconnect_tests_changed_credentials(
+    tenant: Tenant,
+    fake_caldav: FakeCalendarServer,
+    given: dict[str, str],
+    access: CalendarAccess | None,
 ) -> None:
-    calendar = connected(tenant, shelf)
-    shelf.put(HOME)
-    shelf.put("https://other.example.com/")
+    calendar = connected(tenant, fake_caldav)
+    fake_caldav.put(HOME)
+    fake_caldav.put("https://other.example.com/")
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
 
     editor.post(path, form_of(editor, path) | given)
 
     wanted = access or CalendarAccess("https://other.example.com/", "ada", "new")
-    assert (shelf.asked[-1], credentials_of(Connection.objects.get())) == (wanted, wanted)
+    assert (fake_caldav.asked[-1], credentials_of(Connection.objects.get())) == (wanted, wanted)
 
 
-def test_a_kept_password_is_not_told_to_another_server(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf)
-    shelf.put("https://evil.example.com/")
+def test_stored_password_is_not_sent_to_another_server(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    calendar = connected(tenant, fake_caldav)
+    fake_caldav.put("https://evil.example.com/")
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
 
@@ -299,13 +314,13 @@ def test_a_kept_password_is_not_told_to_another_server(tenant: Tenant, shelf: Sh
     assert form_faults(answer) == {
         "password": ["Enter the password again: the address is on another server."]
     }
-    assert len(shelf.asked) == 1
+    assert len(fake_caldav.asked) == 1
     assert credentials_of(Connection.objects.get()) == CalendarAccess(WORK, "ada", "correct horse")
 
 
-def test_a_refusal_leaves_it_as_it_was(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf)
-    shelf.calendars[WORK] = ProviderError("unauthorized")
+def test_refused_reconnect_changes_nothing(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connected(tenant, fake_caldav)
+    fake_caldav.calendars[WORK] = ProviderError("unauthorized")
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
 
@@ -317,37 +332,39 @@ def test_a_refusal_leaves_it_as_it_was(tenant: Tenant, shelf: Shelf) -> None:
 
 
 # --- Its page -------------------------------------------------------------------------------------
-def test_trying_says_how_it_went(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf)
+def test_test_button_shows_the_result(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connected(tenant, fake_caldav)
     editor = member(tenant.app, "editor")
 
     good = editor.post(page_of(calendar, "try"), follow=True)
-    shelf.calendars[WORK] = ProviderError("address_refused")
+    fake_caldav.calendars[WORK] = ProviderError("address_refused")
     bad = editor.post(page_of(calendar, "try"), follow=True)
 
-    [words] = told(good)
+    [words] = messages_of(good)
     assert re.fullmatch(
         r"The calendar can be used\. Access: read and write\. Response time: \d\.\d s\.",
         words,
     )
-    assert told(bad) == [PROVIDER_ERRORS["address_refused"]]
+    assert messages_of(bad) == [PROVIDER_ERRORS["address_refused"]]
     assert Connection.objects.get().problem == ""
 
 
-def test_a_sync_now_starts_a_stopped_one(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf, next_at=None, problem="unauthorized")
+def test_sync_now_restarts_a_stopped_calendar(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    calendar = connected(tenant, fake_caldav, next_at=None, problem="unauthorized")
     editor = member(tenant.app, "editor")
 
     answer = editor.post(page_of(calendar, "sync"), follow=True)
 
-    assert told(answer) == ["A sync was requested. This page shows its progress."]
+    assert messages_of(answer) == ["A sync was requested. This page shows its progress."]
     assert Connection.objects.get().next_at is not None
 
 
-def test_the_primary_is_chosen(tenant: Tenant, shelf: Shelf) -> None:
+def test_primary_calendar_is_chosen(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource("Ada")
-    work = connected(tenant, shelf, resource)
-    home = connected(tenant, shelf, resource, HOME)
+    work = connected(tenant, fake_caldav, resource)
+    home = connected(tenant, fake_caldav, resource, HOME)
     editor = member(tenant.app, "editor")
 
     first = editor.post(page_of(home, "primary"), {"primary": "yes"}, follow=True)
@@ -358,25 +375,29 @@ def test_the_primary_is_chosen(tenant: Tenant, shelf: Shelf) -> None:
     second = editor.post(page_of(home, "primary"), {"primary": "no"}, follow=True)
 
     assert chosen == {work.pk: False, home.pk: True}
-    assert told(first) == ["Bookings of Ada are now written to this calendar."]
-    assert told(second) == ["Bookings of Ada are no longer written to this calendar."]
+    assert messages_of(first) == ["Bookings of Ada are now written to this calendar."]
+    assert messages_of(second) == ["Bookings of Ada are no longer written to this calendar."]
     assert not Calendar.objects.filter(provider_primary=True).exists()
     assert history(editor, home) == ["Made primary.", "Not primary."]
 
 
-def test_one_that_can_only_be_read_is_no_primary(tenant: Tenant, shelf: Shelf) -> None:
-    shelf.put(WORK, may_write=False)
-    calendar = connected(tenant, shelf)
+def test_read_only_calendar_cannot_be_primary(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    fake_caldav.put(WORK, may_write=False)
+    calendar = connected(tenant, fake_caldav)
     editor = member(tenant.app, "editor")
 
     answer = editor.post(page_of(calendar, "primary"), {"primary": "yes"}, follow=True)
 
-    assert told(answer) == [PROVIDER_ERRORS["no_write_access"]]
+    assert messages_of(answer) == [PROVIDER_ERRORS["no_write_access"]]
     assert not Calendar.objects.filter(provider_primary=True).exists()
 
 
-def test_disconnecting_asks_and_keeps_the_calendar(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf)
+def test_disconnect_after_confirmation_keeps_the_calendar(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    calendar = connected(tenant, fake_caldav)
     Event.objects.create(
         app_id=calendar.app_id,
         calendar=calendar,
@@ -393,18 +414,18 @@ def test_disconnecting_asks_and_keeps_the_calendar(tenant: Tenant, shelf: Shelf)
 
     assert "Disconnect “Work”?" in asked.content.decode()
     assert before == 1
-    assert told(answer) == ["“Work” is disconnected."]
+    assert messages_of(answer) == ["“Work” is disconnected."]
     assert (Connection.objects.count(), Event.objects.count()) == (0, 0)
     assert Calendar.objects.get(id=calendar.id).provider == "service"
     assert history(editor, calendar) == [f"Disconnected from {WORK}."]
     assert editor.post(page_of(calendar, "disconnect")).status_code == 404
 
 
-def test_who_comes_second_finds_nothing(
-    tenant: Tenant, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
+def test_concurrent_disconnect_is_404(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is let go of between the look at the page's row and the service's own."""
-    calendar = connected(tenant, shelf)
+    calendar = connected(tenant, fake_caldav)
     editor = member(tenant.app, "editor")
     find = admin.CalendarAdmin.find_to_change
 
@@ -420,7 +441,7 @@ def test_who_comes_second_finds_nothing(
     assert answer.status_code == 404
 
 
-def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
+def test_feed_is_created_shown_once_and_revoked(tenant: Tenant) -> None:
     tenant.make_resource()
     calendar = Calendar.objects.get()
     editor = member(tenant.app, "editor")
@@ -440,7 +461,7 @@ def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
     assert second.partition("token=")[2].encode() not in pages
     assert read == [404, 200]
     assert (kept, Feed.objects.count()) == (1, 0)
-    assert told(revoked) == ["The feed is revoked."]
+    assert messages_of(revoked) == ["The feed is revoked."]
     assert history(editor, calendar) == [
         "Feed created.",
         "Feed URL replaced.",
@@ -449,10 +470,10 @@ def test_a_feed_is_made_shown_once_and_revoked(tenant: Tenant) -> None:
     assert editor.post(page_of(calendar, "revoke_feed")).status_code == 404
 
 
-def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
+def test_page_shows_the_state_of_the_sync(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     calendar = connected(
         tenant,
-        shelf,
+        fake_caldav,
         synced_at=None,
         problem="rate_limited",
         problem_since=timezone.now(),
@@ -492,10 +513,10 @@ def test_its_page_says_how_it_stands(tenant: Tenant, shelf: Shelf) -> None:
     ],
 )
 def test_time_of_the_next_sync(
-    tenant: Tenant, shelf: Shelf, given: dict[str, Any], words: str
+    tenant: Tenant, fake_caldav: FakeCalendarServer, given: dict[str, Any], words: str
 ) -> None:
     resource = tenant.make_resource(timezone="Europe/Berlin")
-    calendar = connected(tenant, shelf, resource, **given)
+    calendar = connected(tenant, fake_caldav, resource, **given)
 
     page = member(tenant.app, "viewer").get(page_of(calendar)).content.decode()
 
@@ -530,7 +551,7 @@ class _Unread(HTMLParser):
             self.texts.append(data.strip())
 
 
-def unread_on(client: Any, calendar: Calendar) -> tuple[list[str], set[str]]:
+def unreadable_objects_on(client: Any, calendar: Calendar) -> tuple[list[str], set[str]]:
     answer = client.get(page_of(calendar))
     assert answer.status_code == 200
     parser = _Unread()
@@ -560,18 +581,18 @@ STOP_NO_OTHER = (
 )
 
 
-def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf, tenant.make_resource(timezone="Europe/Berlin"))
+def test_unreadable_objects_are_listed(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
+    calendar = connected(tenant, fake_caldav, tenant.make_resource(timezone="Europe/Berlin"))
     viewer = member(tenant.app, "viewer")
     ExternalObject.objects.create(connection=calendar.connection, href="/good.ics", uid="good")
 
-    none = unread_on(viewer, calendar)
+    none = unreadable_objects_on(viewer, calendar)
     leave_unread(calendar, "/ada/work/B%C3%BCro%2Feins.ics")
-    one = unread_on(viewer, calendar)
+    one = unreadable_objects_on(viewer, calendar)
     cell = viewer.get(LIST, {"provider": "caldav"}).context["cl"]
     ExternalObject.objects.exclude(problem="").delete()
     leave_unread(calendar, *(f"/ada/work/{number}.ics" for number in range(12)))
-    many, _ = unread_on(viewer, calendar)
+    many, _ = unreadable_objects_on(viewer, calendar)
 
     words = "The text is not a calendar."
     assert none == ([], set())
@@ -613,19 +634,19 @@ def test_objects_that_can_not_be_read_are_named(tenant: Tenant, shelf: Shelf) ->
     ],
 )
 @pytest.mark.matrix
-def test_hostile_names_are_one_harmless_line(
-    tenant: Tenant, shelf: Shelf, href: str, name: str
+def test_hostile_names_are_escaped_on_one_line(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, href: str, name: str
 ) -> None:
-    calendar = connected(tenant, shelf)
+    calendar = connected(tenant, fake_caldav)
     leave_unread(calendar, href, problem="RRULE can't be <b>\x1b\u202e</b>.")
 
-    texts, elements = unread_on(member(tenant.app, "viewer"), calendar)
+    texts, elements = unreadable_objects_on(member(tenant.app, "viewer"), calendar)
 
     assert texts[2:] == [name, "RRULE can't be <b>��</b>.", "since Tue 1 Jan 2030, 12:00 UTC"]
     assert elements == {"li", "span", "strong"}
 
 
-def test_names_of_any_length_are_cut() -> None:
+def test_long_names_are_truncated() -> None:
     """More than the column takes: SQLite would keep it."""
     assert name_in_collection("/" + "%41" * 10_000) == "A" * 10_000
     assert printable_line("x" * 10_000, 80) == "x" * 79 + "…"
@@ -633,19 +654,21 @@ def test_names_of_any_length_are_cut() -> None:
     assert printable_line("x" * 80, 80) == "x" * 80
 
 
-def test_of_a_feed_the_whole_uid_is_the_name(tenant: Tenant, feeds: Shelf) -> None:
+def test_unreadable_feed_object_is_named_by_uid(tenant: Tenant, feeds: FakeCalendarServer) -> None:
     feeds.put(FEED)
     body = {"resource_id": tenant.make_resource()["id"], "provider": "ics", "address": FEED}
     calendar = Calendar.objects.get(id=tenant.post("/calendars", body).data["id"])
     leave_unread(calendar, "holidays/2030%41@example.com", problem_since=None)
 
-    texts, _ = unread_on(member(tenant.app, "viewer"), calendar)
+    texts, _ = unreadable_objects_on(member(tenant.app, "viewer"), calendar)
 
     assert texts[2:] == ["holidays/2030%41@example.com", "The text is not a calendar."]
 
 
-def test_its_texts_are_saved_and_nothing_else(tenant: Tenant, shelf: Shelf) -> None:
-    calendar = connected(tenant, shelf)
+def test_form_saves_only_name_and_description(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    calendar = connected(tenant, fake_caldav)
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(calendar))
     # What a worker and a client do meanwhile.
@@ -663,7 +686,7 @@ def test_its_texts_are_saved_and_nothing_else(tenant: Tenant, shelf: Shelf) -> N
     )
 
 
-def test_an_own_calendar_is_added(tenant: Tenant) -> None:
+def test_service_calendar_is_added(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     editor = member(tenant.app, "editor")
     path = reverse("admin:availability_calendar_add")
@@ -674,14 +697,14 @@ def test_an_own_calendar_is_added(tenant: Tenant) -> None:
     assert (str(found.resource_id), found.provider) == (resource["id"], "service")
 
 
-def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
+def test_writes_are_in_the_delivery_log(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     resource = tenant.make_resource()
-    work = connected(tenant, shelf, resource)
+    work = connected(tenant, fake_caldav, resource)
     booked = tenant.book(
         resource_id=resource["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00"
     ).data
     bob = tenant.make_resource("Bob")
-    other = connected(tenant, shelf, bob, HOME)
+    other = connected(tenant, fake_caldav, bob, HOME)
     tenant.book(resource_id=bob["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00")
     editor = member(tenant.app, "editor")
     stranger = member(Tenant("other").app, "owner")
@@ -711,11 +734,11 @@ def test_its_writes_are_found_in_the_log(tenant: Tenant, shelf: Shelf) -> None:
         ("refused", "Moved there, which can't be followed: No.", None),
     ],
 )
-def test_a_booking_says_where_it_stands(
-    tenant: Tenant, shelf: Shelf, state: str, reason: str, words: str | None
+def test_booking_page_shows_the_written_event(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, state: str, reason: str, words: str | None
 ) -> None:
     resource = tenant.make_resource(timezone="Europe/Berlin")
-    connected(tenant, shelf, resource)
+    connected(tenant, fake_caldav, resource)
     tenant.book(resource_id=resource["id"], start="2030-01-02 10:00:00", end="2030-01-02 11:00:00")
     WrittenEvent.objects.update(state=state, reason=reason, written_at="2030-01-01T12:00:00Z")
     viewer = member(tenant.app, "viewer")
@@ -729,14 +752,14 @@ def test_a_booking_says_where_it_stands(
 
 # --- The list, and today's page -------------------------------------------------------------------
 @pytest.fixture
-def every(tenant: Tenant, shelf: Shelf) -> dict[str, Calendar]:
+def every(tenant: Tenant, fake_caldav: FakeCalendarServer) -> dict[str, Calendar]:
     """A calendar in each state."""
     now = timezone.now()
     long_ago = now - timedelta(days=2)
     resource = tenant.make_resource("Ada", timezone="Europe/Berlin")
 
     def one(number: int, **given: Any) -> Calendar:
-        return connected(tenant, shelf, resource, f"{WORK}{number}/", **given)
+        return connected(tenant, fake_caldav, resource, f"{WORK}{number}/", **given)
 
     found = {
         "here": Calendar.objects.get(provider="service"),
@@ -751,7 +774,7 @@ def every(tenant: Tenant, shelf: Shelf) -> dict[str, Calendar]:
     return found
 
 
-def test_the_list_says_how_they_stand(
+def test_list_shows_the_state_of_each_calendar(
     tenant: Tenant, every: dict[str, Calendar], enter: Enter
 ) -> None:
     viewer = enter(tenant, Membership.VIEWER)
@@ -775,11 +798,11 @@ def test_the_list_says_how_they_stand(
 
 
 @pytest.mark.parametrize("problem", PROVIDER_ERRORS)
-def test_what_a_person_mends_needs_somebody_at_once(
-    tenant: Tenant, shelf: Shelf, enter: Enter, problem: str
+def test_permanent_problem_needs_attention_at_once(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, enter: Enter, problem: str
 ) -> None:
     """Though the last sync but one was a minute ago, and others will follow."""
-    calendar = connected(tenant, shelf, problem=problem, problem_since=timezone.now())
+    calendar = connected(tenant, fake_caldav, problem=problem, problem_since=timezone.now())
 
     page = enter(tenant, Membership.VIEWER).get(LIST, {"state": "trouble"}).context["cl"]
 
@@ -787,7 +810,7 @@ def test_what_a_person_mends_needs_somebody_at_once(
     assert found == ({calendar.pk} if problem in FINAL_ERRORS else set())
 
 
-def test_today_says_which_are_out_of_step(
+def test_dashboard_lists_stale_calendars(
     tenant: Tenant, every: dict[str, Calendar], enter: Enter
 ) -> None:
     Tenant("other")
@@ -834,13 +857,13 @@ AN_HOUR = timedelta(hours=1)
         ({"synced_at": AN_HOUR - timedelta(minutes=1), "problem": "unreachable"}, "failing"),
     ],
 )
-def test_what_availability_warns_of_is_a_fault_or_a_first_sync(
-    tenant: Tenant, shelf: Shelf, given: dict[str, Any], state: str
+def test_staleness_agrees_with_availability(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, given: dict[str, Any], state: str
 ) -> None:
     """One rule: no page says that a calendar is in sync of which availability warns."""
     now = timezone.now()
     values = {name: now - one if isinstance(one, timedelta) else one for name, one in given.items()}
-    calendar = connected(tenant, shelf, **values)
+    calendar = connected(tenant, fake_caldav, **values)
     resource_id = str(calendar.resource_id)
     editor = member(tenant.app, "editor")
 
@@ -860,15 +883,20 @@ def test_what_availability_warns_of_is_a_fault_or_a_first_sync(
 
 
 @pytest.mark.parametrize("given", [{}, {"address": HOME}])
-def test_connected_again_it_is_being_read_for_the_first_time(
-    tenant: Tenant, shelf: Shelf, given: dict[str, str]
+def test_reconnected_calendar_is_in_its_first_sync(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, given: dict[str, str]
 ) -> None:
     """One that could never be read, days ago."""
     days_ago = timezone.now() - timedelta(days=3)
     calendar = connected(
-        tenant, shelf, synced_at=None, problem="unauthorized", next_at=None, created_at=days_ago
+        tenant,
+        fake_caldav,
+        synced_at=None,
+        problem="unauthorized",
+        next_at=None,
+        created_at=days_ago,
     )
-    shelf.put(HOME)
+    fake_caldav.put(HOME)
     editor = member(tenant.app, "editor")
     path = page_of(calendar, "reconnect")
 
@@ -884,12 +912,12 @@ def test_connected_again_it_is_being_read_for_the_first_time(
 
 @pytest.mark.parametrize("who", ["staff", "viewer"])
 @pytest.mark.parametrize("counts", [(1, 3), pytest.param((1, 3, 60), marks=pytest.mark.deep)])
-def test_pages_take_as_many_queries_for_many_rows(
-    tenant: Tenant, shelf: Shelf, who: str, counts: tuple[int, ...]
+def test_query_count_of_pages_is_constant(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, who: str, counts: tuple[int, ...]
 ) -> None:
     client = superuser() if who == "staff" else member(tenant.app, "viewer")
     resource = tenant.make_resource()
-    calendar = connected(tenant, shelf, resource)
+    calendar = connected(tenant, fake_caldav, resource)
     paths = [LIST, f"{LIST}?state=trouble", "/admin/", page_of(calendar)]
     long_ago = timezone.now() - timedelta(days=2)
     asked = []
@@ -935,9 +963,11 @@ def statuses(client: Any, calendar: Calendar, resource: Any) -> dict[str, tuple[
 
 
 @pytest.mark.parametrize("who", ["viewer", "stranger", "staff without permissions"])
-def test_who_may_not_lead_changes_nothing(tenant: Tenant, shelf: Shelf, who: str) -> None:
+def test_viewers_and_members_of_other_apps_cannot_change(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, who: str
+) -> None:
     resource = tenant.make_resource()
-    calendar = connected(tenant, shelf, resource)
+    calendar = connected(tenant, fake_caldav, resource)
     tenant.post(f"/calendars/{calendar.pk}/feed")
     client = {
         "viewer": lambda: member(tenant.app, "viewer"),
@@ -952,7 +982,7 @@ def test_who_may_not_lead_changes_nothing(tenant: Tenant, shelf: Shelf, who: str
     posts = ("try", "sync", "primary") if who == "stranger" else ()
     looks = {part: 405 if part in posts else refused for part in found}
     assert found == {part: (looks[part], refused) for part in found}
-    assert (Connection.objects.count(), Feed.objects.count(), len(shelf.asked)) == (1, 1, 1)
+    assert (Connection.objects.count(), Feed.objects.count(), len(fake_caldav.asked)) == (1, 1, 1)
 
 
 def _plain_staff() -> Any:
@@ -963,9 +993,11 @@ def _plain_staff() -> Any:
 
 
 @pytest.mark.parametrize("role", ["editor", "owner"])
-def test_editors_and_owners_lead(tenant: Tenant, shelf: Shelf, role: str) -> None:
+def test_editors_and_owners_may_change(
+    tenant: Tenant, fake_caldav: FakeCalendarServer, role: str
+) -> None:
     resource = tenant.make_resource()
-    calendar = connected(tenant, shelf, resource)
+    calendar = connected(tenant, fake_caldav, resource)
     tenant.post(f"/calendars/{calendar.pk}/feed")
     client = member(tenant.app, role)
 
@@ -983,14 +1015,14 @@ def test_editors_and_owners_lead(tenant: Tenant, shelf: Shelf, role: str) -> Non
     }
 
 
-def test_an_editor_here_is_a_viewer_there(tenant: Tenant, shelf: Shelf) -> None:
+def test_role_is_per_app(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
     """Somebody with two apps does in each what the role there allows."""
     client = member(tenant.app, "editor")
     other = Tenant("other")
     Membership.objects.create(app=other.app, account=client.account, role="viewer")
     resource = other.make_resource("Zoe")
     tenant.make_resource("Ada")
-    shelf.put(WORK)
+    fake_caldav.put(WORK)
 
     chosen = client.get(CONNECT).context["resources"]
     answers = [client.get(connect_page(resource)), client.post(connect_page(resource), FORM)]

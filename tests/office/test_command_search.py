@@ -14,7 +14,7 @@ from apps_config.models import Account, Membership
 from availability.models import Event
 from bookings.models import AppCustomer
 from tests.accessibility import find_faults, load_axe
-from tests.office.conftest import Enter, Visit, keep
+from tests.office.conftest import Enter, Visit, keep_screenshot
 from tests.queries import Queries
 from tests.world import Tenant
 
@@ -69,7 +69,7 @@ PERSON = ("Marty McFly", "Customer, marty@example.com")
     ],
 )
 @pytest.mark.matrix
-def test_what_is_found(
+def test_results_of_each_term(
     tenant: Tenant, booking: Any, enter: Enter, term: str, found: list[tuple[str, str]]
 ) -> None:
     shown = results(enter(tenant, Membership.VIEWER), term)
@@ -78,7 +78,7 @@ def test_what_is_found(
     assert [result for result in own if result[1] != "Setting" or result in found] == found
 
 
-def test_the_next_booking_comes_first(tenant: Tenant, booking: Any, enter: Enter) -> None:
+def test_upcoming_booking_comes_first(tenant: Tenant, booking: Any, enter: Enter) -> None:
     """Also before a later one that was made afterwards, and before past and cancelled ones."""
     person = {"name": "Marty McFly", "email": "marty@example.com"}
     resource = str(tenant.app.resources.get().pk)
@@ -116,9 +116,7 @@ def test_another_app_is_not_searched(tenant: Tenant, booking: Any, enter: Enter)
     assert [results(client, term) for term in terms] == [[]] * 4
 
 
-def test_a_right_that_was_taken_away_counts_at_once(
-    tenant: Tenant, booking: Any, enter: Enter
-) -> None:
+def test_removed_membership_applies_at_once(tenant: Tenant, booking: Any, enter: Enter) -> None:
     second = Tenant("second")
     client = enter(tenant, Membership.VIEWER)
     account = Account.objects.get(memberships__app=tenant.app)
@@ -130,7 +128,7 @@ def test_a_right_that_was_taken_away_counts_at_once(
     assert (len(before), results(client, "mcfly")) == (2, [])
 
 
-def test_as_many_queries_for_many_rows(tenant: Tenant, booking: Any, enter: Enter) -> None:
+def test_query_count_is_constant(tenant: Tenant, booking: Any, enter: Enter) -> None:
     client, counts = enter(tenant, Membership.VIEWER), []
     results(client, "mcfly")
     for number in (0, 3):
@@ -147,7 +145,7 @@ def test_as_many_queries_for_many_rows(tenant: Tenant, booking: Any, enter: Ente
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
-def test_the_dialog_leads_to_a_customer_by_keyboard(
+def test_dialog_opens_a_customer_by_keyboard(
     visit: Callable[..., Visit], office: Tenant, ada: Any, viewer: Account, width: int
 ) -> None:
     start = timezone.now() + timedelta(days=1)
@@ -169,7 +167,7 @@ def test_the_dialog_leads_to_a_customer_by_keyboard(
     page.press("ArrowDown")
     page.wait_for("!!document.querySelector('#command-results-list a')")
     found = page.texts("#command-results-list a")
-    keep(shown, f"search-{width}")
+    keep_screenshot(shown, f"search-{width}")
     faults = find_faults(page, load_axe())
     page.press("Enter")
     page.wait_for(f"location.pathname === '/admin/bookings/appcustomer/{person.pk}/change/'")

@@ -27,10 +27,10 @@ from notifications.models import Attempt
 from notifications.planning import KINDS
 from office.base.labels import RULE_WORDS
 from tests.office.conftest import Enter
-from tests.office.test_rights import zebra
+from tests.office.test_rights import foreign_tenant
 from tests.world import Tenant
 
-__all__ = ["zebra"]
+__all__ = ["foreign_tenant"]
 
 MAX_OF_ROUTE = 2  # pages with the same view
 SUPERUSER = "superuser"
@@ -187,28 +187,28 @@ def route_of(path: str) -> str:
 
 
 @pytest.fixture
-def clinic(zebra: Tenant) -> Tenant:
+def clinic(foreign_tenant: Tenant) -> Tenant:
     """An app with a row of every kind, whose zone has a former name, and with custom data."""
-    ada = zebra.app.resources.get()
+    ada = foreign_tenant.app.resources.get()
     Resource.objects.filter(pk=ada.pk).update(meta={"room": {"floor": 2}}, timezone="Asia/Calcutta")
-    settings = zebra.app.settings | {"default_timezone": "Europe/Kiev", "own": {"a": [1]}}
-    App.objects.filter(pk=zebra.app.pk).update(settings=settings)
+    settings = foreign_tenant.app.settings | {"default_timezone": "Europe/Kiev", "own": {"a": [1]}}
+    App.objects.filter(pk=foreign_tenant.app.pk).update(settings=settings)
     day = datetime.now(UTC).date() + timedelta(days=2)
     for graph in ("instant", "confirm_decline"):
         times = {"start": f"{day} 10:00:00", "end": f"{day} 10:20:00"}
         given = {"graph": graph, "meta": {"answers": {"a": [1]}}, "allow_double_bookings": True}
         person = {"name": "Ann", "email": "ann@example.com", "timezone": "Asia/Calcutta"}
-        booked = zebra.book(resource_id=str(ada.pk), customer=person, **given, **times)
+        booked = foreign_tenant.book(resource_id=str(ada.pk), customer=person, **given, **times)
         assert booked.status == 201, booked.json
-    project = zebra.app.projects.get()
+    project = foreign_tenant.app.projects.get()
     given = {"meta": {"colour": "red"}, "ui": {"own": {"b": 1}}, "availability": {"mode": "mutual"}}
-    zebra.put(f"/projects/{project.pk}", given)
+    foreign_tenant.put(f"/projects/{project.pk}", given)
     hook = {"url": "https://example.com/states", "states": ["cancelled_by_customer"]}
-    zebra.post("/webhooks", hook)
-    schedule = zebra.post("/schedules", {"name": "Shop hours"}).data["id"]
-    zebra.put(f"/resources/{ada.pk}", {"schedule_id": schedule})
-    add_attempts(zebra)
-    return zebra
+    foreign_tenant.post("/webhooks", hook)
+    schedule = foreign_tenant.post("/schedules", {"name": "Shop hours"}).data["id"]
+    foreign_tenant.put(f"/resources/{ada.pk}", {"schedule_id": schedule})
+    add_attempts(foreign_tenant)
+    return foreign_tenant
 
 
 def add_attempts(tenant: Tenant) -> None:
@@ -237,9 +237,7 @@ def add_attempts(tenant: Tenant) -> None:
         ),
     ],
 )
-def test_no_page_shows_what_only_programs_read(
-    clinic: Tenant, enter: Enter, role: str, most: int
-) -> None:
+def test_pages_show_no_technical_texts(clinic: Tenant, enter: Enter, role: str, most: int) -> None:
     names = enum_names()
     routes, found = set(), defaultdict(set)
     client = enter() if role == SUPERUSER else enter(clinic, role)
@@ -278,5 +276,5 @@ def test_no_page_shows_what_only_programs_read(
         ("<span>Europe/Kyiv, confirmed</span>", []),
     ],
 )
-def test_what_counts_as_a_fault(page: str, kinds: list[str]) -> None:
+def test_control_technical_texts_are_found(page: str, kinds: list[str]) -> None:
     assert [kind for kind, _ in faults_of(PageTexts(page), enum_names())] == kinds

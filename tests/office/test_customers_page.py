@@ -55,7 +55,7 @@ def shown(client: Client, **query: str) -> list[list[str]]:
         ]
 
 
-def test_a_person_is_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_person_is_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
     past = book(tenant, ada, "2026-11-02")
     book(tenant, ada, "2026-11-12", customer=ANN | {"name": "Ann", "email": "ann@EXAMPLE.com"})
     book(tenant, ada, "2026-12-01")
@@ -74,9 +74,7 @@ def test_a_person_is_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert sorted(rows) == [of_ann, of_bob]
 
 
-def test_people_whose_addresses_look_alike_are_two_rows(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_lookalike_addresses_are_two_rows(tenant: Tenant, ada: Any, enter: Enter) -> None:
     """PostgreSQL: UPPER('ı') = 'I'."""
     victim = {"name": "Victim", "email": "victim@gmail.com", "phone": "+49 40 777"}
     book(tenant, ada, "2026-12-01", customer=victim)
@@ -100,7 +98,7 @@ def test_people_whose_addresses_look_alike_are_two_rows(
     ]
 
 
-def test_the_spellings_of_a_domain_are_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_spellings_of_a_domain_are_one_row(tenant: Tenant, ada: Any, enter: Enter) -> None:
     for day, email in (("2026-12-01", "u@xn--mller-kva.de"), ("2026-12-02", "U@müller.de")):
         book(tenant, ada, day, customer={"name": "U", "email": email})
     suppress(tenant.app, "u@MÜLLER.de", "bounced", now=timezone.now())
@@ -128,7 +126,7 @@ def test_the_spellings_of_a_domain_are_one_row(tenant: Tenant, ada: Any, enter: 
         ("nobody", []),
     ],
 )
-def test_a_person_is_found(
+def test_search_for_a_person(
     tenant: Tenant, ada: Any, enter: Enter, term: str, found: list[str]
 ) -> None:
     book(tenant, ada, "2026-11-25")
@@ -203,9 +201,7 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert "Erase data" not in page.content.decode()
 
 
-def test_no_column_is_marked_as_sorted_without_a_click(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_no_column_is_marked_as_sorted_by_default(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-11-02")
     client = enter(tenant)
 
@@ -216,7 +212,7 @@ def test_no_column_is_marked_as_sorted_without_a_click(
     assert marked == [False, True]
 
 
-def test_a_no_show_has_the_colour_of_a_fault(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_no_show_has_the_danger_colour(tenant: Tenant, ada: Any, enter: Enter) -> None:
     for day, outcome in (("2026-11-02", "attended"), ("2026-11-03", "no_show")):
         past = book(tenant, ada, day)
         Booking.objects.filter(pk=past["id"]).update(outcome=outcome)
@@ -229,7 +225,7 @@ def test_a_no_show_has_the_colour_of_a_fault(tenant: Tenant, ada: Any, enter: En
     ]
 
 
-def test_export_is_that_of_the_api(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_export_equals_the_api(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-12-01")
 
     answer = enter(tenant, Membership.VIEWER).get(page_of(person(tenant), "export"))
@@ -241,7 +237,7 @@ def test_export_is_that_of_the_api(tenant: Tenant, ada: Any, enter: Enter) -> No
     assert len(own["data"]["bookings"]) == 1
 
 
-def test_erasing_asks_and_names_the_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_erase_after_confirmation_with_name(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-12-01")
     row = person(tenant)
     client = enter(tenant, Membership.EDITOR)
@@ -259,7 +255,7 @@ def test_erasing_asks_and_names_the_person(tenant: Tenant, ada: Any, enter: Ente
     assert list(AppCustomer.objects.filter(app=tenant.app)) == []
 
 
-def test_who_may_do_what(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_permissions_of_each_role(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-12-01")
     row = person(tenant)
     foreign = Tenant("other")
@@ -276,7 +272,7 @@ def test_who_may_do_what(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert Customer.objects.get().name == "Ann Lee"
 
 
-def test_as_many_queries_for_many_bookings(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_query_count_is_constant(tenant: Tenant, ada: Any, enter: Enter) -> None:
     client = enter(tenant)
     counts = []
     for number in (1, 3):

@@ -43,7 +43,7 @@ def day(tenant: Tenant) -> Any:
         yield {"late": late, "asked": asked}
 
 
-def test_numbers_are_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter: Enter) -> None:
+def test_numbers_equal_the_lengths_of_their_lists(tenant: Tenant, day: Any, enter: Enter) -> None:
     client = enter(tenant)
     with time_machine.travel(NOON.replace(hour=13), tick=False):
         figures = client.get("/admin/").context["figures"]

@@ -30,7 +30,7 @@ def page(kind: str, row: dict[str, Any], name: str = "delete") -> str:
     return reverse(f"admin:availability_{kind}_{name}", args=[row["id"]])
 
 
-def said(answer: Any) -> list[str]:
+def messages_of(answer: Any) -> list[str]:
     return [str(message) for message in get_messages(answer.wsgi_request)]
 
 
@@ -56,14 +56,14 @@ def test_an_editor_deletes_a_row(tenant: Tenant, rows: Any, kind: str) -> None:
     )
     listed = reverse(f"admin:availability_{kind}_changelist")
     assert (answer.status_code, answer.url) == (302, listed)
-    assert said(answer) == [f"{row['name']} was deleted."]
+    assert messages_of(answer) == [f"{row['name']} was deleted."]
     assert not is_there(tenant, kind, row)
     assert client.get(page(kind, row)).status_code == (404 if kind == "schedule" else 403)
 
 
 @pytest.mark.parametrize(("language", "words"), [("en", "Delete"), ("de", "Löschen")])
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_button_to_delete_is_one_word(
+def test_delete_button_is_one_word(
     tenant: Tenant, rows: Any, kind: str, language: str, words: str
 ) -> None:
     """Languages such as German put the name of the kind first."""
@@ -77,7 +77,7 @@ def test_the_button_to_delete_is_one_word(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_row_in_use_stays(tenant: Tenant, rows: Any, kind: str) -> None:
+def test_row_in_use_cannot_be_deleted(tenant: Tenant, rows: Any, kind: str) -> None:
     """The refusal of the API, on the page of the row."""
     resource = rows["resource"]["id"]
     tenant.put(f"/resources/{resource}", {"schedule_id": rows["schedule"]["id"]})
@@ -93,12 +93,14 @@ def test_a_row_in_use_stays(tenant: Tenant, rows: Any, kind: str) -> None:
         "project": "The project has bookings that are not completed.",
         "schedule": "Resources have this schedule. Change them first.",
     }
-    assert said(answer) == [reasons[kind]]
+    assert messages_of(answer) == [reasons[kind]]
     assert is_there(tenant, kind, rows[kind])
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_others_delete_nothing(tenant: Tenant, rows: Any, kind: str) -> None:
+def test_viewers_and_members_of_other_apps_cannot_delete(
+    tenant: Tenant, rows: Any, kind: str
+) -> None:
     """A viewer of the app, and an editor of another one."""
     viewer, stranger = member(tenant.app, "viewer"), member(Tenant("other").app, "editor")
     row = rows[kind]
@@ -111,7 +113,7 @@ def test_others_delete_nothing(tenant: Tenant, rows: Any, kind: str) -> None:
     assert is_there(tenant, kind, row)
 
 
-def test_an_account_leaves_its_teams_before_it_is_deleted(tenant: Tenant) -> None:
+def test_account_with_memberships_cannot_be_deleted(tenant: Tenant) -> None:
     staff, ann = superuser(), member(tenant.app, "viewer", "ann@example.com").account  # type: ignore[attr-defined]
     address = reverse("admin:apps_config_account_delete", args=[ann.pk])
 
@@ -121,16 +123,16 @@ def test_an_account_leaves_its_teams_before_it_is_deleted(tenant: Tenant) -> Non
     is_there = Account.objects.filter(pk=ann.pk).exists()
     answer = staff.post(address)
 
-    assert said(refused) == [
+    assert messages_of(refused) == [
         f"ann@example.com is a member of: {tenant.app.name}. Remove the account there first."
     ]
     assert (question, is_there) == ("Delete ann@example.com?", True)
-    assert said(answer) == ["ann@example.com was deleted."]
+    assert messages_of(answer) == ["ann@example.com was deleted."]
     assert not Account.objects.filter(pk=ann.pk).exists()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_list_deletes_no_selection(tenant: Tenant, rows: Any, kind: str) -> None:
+def test_bulk_deletion_is_disabled(tenant: Tenant, rows: Any, kind: str) -> None:
     client = superuser()
     listed = reverse(f"admin:availability_{kind}_changelist")
     body = {"action": "delete_selected", "_selected_action": rows[kind]["id"], "post": "yes"}

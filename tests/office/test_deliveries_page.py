@@ -20,9 +20,7 @@ def page_of(enter: Enter, tenant: Tenant, delivery: Delivery) -> Any:
     return client.get(reverse("admin:notifications_delivery_change", args=[delivery.pk]))
 
 
-def test_the_mail_of_a_series_tells_its_times_in_the_offices_format(
-    tenant: Tenant, enter: Enter
-) -> None:
+def test_series_mail_shows_formatted_times(tenant: Tenant, enter: Enter) -> None:
     resource = tenant.make_resource("Ada", timezone="Europe/Berlin")
     tenant.book(resource_id=resource["id"], recurrence="FREQ=WEEKLY;COUNT=3", what="Yoga", **SERIES)
     mail = Delivery.objects.get(type="email", recipient="customer")
@@ -42,7 +40,7 @@ def test_the_mail_of_a_series_tells_its_times_in_the_offices_format(
     assert "occurrences" in page.context["further"]
 
 
-def test_the_mail_of_a_move_tells_both_times(tenant: Tenant, enter: Enter) -> None:
+def test_reschedule_mail_shows_old_and_new_times(tenant: Tenant, enter: Enter) -> None:
     resource = tenant.make_resource("Ada", timezone="Europe/Berlin")
     booking = tenant.book(resource_id=resource["id"], graph="confirm_decline", **SERIES).data
     later = {"start": "2026-11-24 09:00:00", "end": "2026-11-24 10:00:00"}

@@ -13,7 +13,7 @@ from apps_config.models import App
 from notifications.mail import SLUGS
 from notifications.models import EmailTemplate
 from tests.bookings.booking_drafts import NINE
-from tests.office.staff import form_of, member, superuser, told
+from tests.office.staff import form_of, member, messages_of, superuser
 from tests.queries import Queries
 from tests.world import Tenant
 
@@ -49,7 +49,7 @@ def test_all_kinds_are_listed(tenant: Tenant) -> None:
     assert [page_of(tenant.app, slug) in page for slug in SLUGS] == [True] * len(SLUGS)
 
 
-def test_a_reminder_s_template_links_to_when_it_is_sent(tenant: Tenant) -> None:
+def test_reminder_template_links_to_its_setting(tenant: Tenant) -> None:
     viewer = member(tenant.app, "viewer")
     link = f"{reverse('admin:apps_config_app_change', args=[tenant.app.pk])}#part-reminders"
 
@@ -60,7 +60,7 @@ def test_a_reminder_s_template_links_to_when_it_is_sent(tenant: Tenant) -> None:
     assert slugs == ["reminder_customer", "reminder_owner"]
 
 
-def test_only_changed_parts_are_saved_and_the_way_back_is_there(tenant: Tenant) -> None:
+def test_only_changed_parts_are_saved_and_can_be_restored(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     tenant.put(f"/templates/{SLUG}", {"text": "By the API\n"})
@@ -71,15 +71,15 @@ def test_only_changed_parts_are_saved_and_the_way_back_is_there(tenant: Tenant) 
     found = tenant.get(f"/templates/{SLUG}").data
     back = editor.post(page_of(tenant.app), {"reset": "1"}, follow=True)
 
-    assert told(answer) == ["Saved."]
+    assert messages_of(answer) == ["Saved."]
     assert (found["subject"], found["text"]) == ("See you, {{ name }}", "By the API\n")
     assert found["html"].startswith("<!DOCTYPE html>")
-    assert told(back) == ["The default template is restored."]
+    assert messages_of(back) == ["The default template is restored."]
     assert not EmailTemplate.objects.exists()
     assert tenant.get(f"/templates/{SLUG}").data["custom"] is False
 
 
-def test_lines_stay_as_they_were_typed(tenant: Tenant) -> None:
+def test_line_breaks_are_kept(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
     as_sent = {name: value.replace("\n", "\r\n") for name, value in form.items()}
@@ -87,12 +87,12 @@ def test_lines_stay_as_they_were_typed(tenant: Tenant) -> None:
     nothing = editor.post(page_of(tenant.app), as_sent, follow=True)
     editor.post(page_of(tenant.app), as_sent | {"text": "One\r\n\r\nTwo\r\n"})
 
-    assert told(nothing) == ["Nothing was changed."]
+    assert messages_of(nothing) == ["Nothing was changed."]
     assert EmailTemplate.objects.get().text == "One\n\nTwo\n"
     assert form_of(editor, page_of(tenant.app))["text"] == "One\n\nTwo\n"
 
 
-def test_faults_stand_at_their_part_and_keep_what_was_typed(tenant: Tenant) -> None:
+def test_errors_are_at_their_part_and_keep_the_input(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, page_of(tenant.app))
 
@@ -124,7 +124,7 @@ def test_faults_stand_at_their_part_and_keep_what_was_typed(tenant: Tenant) -> N
         [],
     ],
 )
-def test_the_preview_is_the_apis(tenant: Tenant, body: Any) -> None:
+def test_preview_equals_the_api(tenant: Tenant, body: Any) -> None:
     tenant.put("/templates/rescheduled_owner", {"subject": "Moved: {{ what }}"})
     viewer = member(tenant.app, "viewer")
 
@@ -137,7 +137,7 @@ def test_the_preview_is_the_apis(tenant: Tenant, body: Any) -> None:
         assert shown.json() == {name: api.json[name] for name in kept}
 
 
-def test_the_preview_of_a_booking_is_the_apis(
+def test_preview_of_a_booking_equals_the_api(
     tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     ada = tenant.make_resource()
@@ -165,7 +165,7 @@ def test_a_preview_needs_a_post_and_json(tenant: Tenant) -> None:
     assert ask(strict, path, {}).status_code == 403
 
 
-def test_a_viewer_changes_nothing_and_strangers_find_nothing(
+def test_viewer_cannot_change_and_foreign_members_get_404(
     tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     tenant.put(f"/templates/{SLUG}", WORDS)
@@ -187,7 +187,7 @@ def test_a_viewer_changes_nothing_and_strangers_find_nothing(
     assert EmailTemplate.objects.count() == 1
 
 
-def test_pages_take_as_many_queries_for_many_apps(
+def test_query_count_of_pages_is_constant(
     tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     staff, counts = superuser(), []

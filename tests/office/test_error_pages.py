@@ -25,7 +25,7 @@ def texts(answer: Any, *sentences: str) -> tuple[int, list[bool]]:
     return answer.status_code, [sentence in page for sentence in sentences]
 
 
-def test_a_page_that_is_none(tenant: Tenant, enter: Enter) -> None:
+def test_not_found_page(tenant: Tenant, enter: Enter) -> None:
     client = enter(tenant, Membership.VIEWER)
 
     inside = client.get("/admin/bookings/booking/nowhere/change/")
@@ -38,9 +38,7 @@ def test_a_page_that_is_none(tenant: Tenant, enter: Enter) -> None:
 
 @pytest.mark.parametrize("row", ["nowhere", "0193a4c2-0000-7000-8000-0000000000ff"])
 @pytest.mark.parametrize("page", ["change", "delete", "history"])
-def test_an_unknown_row_is_an_unknown_page(
-    tenant: Tenant, enter: Enter, page: str, row: str
-) -> None:
+def test_unknown_row_is_404(tenant: Tenant, enter: Enter, page: str, row: str) -> None:
     client = enter(tenant, Membership.EDITOR)
 
     answers = [
@@ -54,7 +52,7 @@ def test_an_unknown_row_is_an_unknown_page(
     assert {answer.status_code for answer in answers} <= {403, 404}
 
 
-def test_a_page_without_access_names_the_account(tenant: Tenant, enter: Enter) -> None:
+def test_forbidden_page_names_the_account(tenant: Tenant, enter: Enter) -> None:
     answer = enter(tenant, Membership.VIEWER).get("/admin/apps_config/account/")
 
     account = f"viewer@{tenant.app.slug}.example.com"
@@ -62,7 +60,7 @@ def test_a_page_without_access_names_the_account(tenant: Tenant, enter: Enter) -
     assert texts(answer, *sentences) == (403, [True, True, True])
 
 
-def test_a_form_that_is_out_of_date(tenant: Tenant) -> None:
+def test_expired_csrf_token_page(tenant: Tenant) -> None:
     answer = Client(enforce_csrf_checks=True).post("/admin/login/", {"username": "a"})
 
     assert texts(answer, "This page is out of date. Please reload.") == (403, [True])
@@ -70,7 +68,7 @@ def test_a_form_that_is_out_of_date(tenant: Tenant) -> None:
 
 @pytest.mark.django_db
 @override_settings(ROOT_URLCONF="tests.office.test_error_pages")
-def test_a_bug_is_named_by_its_request() -> None:
+def test_server_error_page_names_the_request() -> None:
     client = Client(raise_request_exception=False)
 
     answer = client.get("/admin/bug/", headers={"Service-Request-Id": "abc-1"})

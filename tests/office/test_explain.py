@@ -13,8 +13,8 @@ from apps_config.models import Account
 from availability.core.constraints import DAY_NAMES
 from availability.models import Calendar, Hold
 from office.explain.data import kind_of
-from tests.browser import looks
-from tests.office.conftest import WORKDAYS, Visit, keep, logged_in, member_of
+from tests.browser import viewports
+from tests.office.conftest import WORKDAYS, Visit, keep_screenshot, logged_in, member_of
 from tests.office.test_row_choices import OPTION, SELECT2, search
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -52,7 +52,7 @@ DAYS = ("Outside the resource's days: Monday to Friday.", "resource Ada")
 class TestReasons:
     """On a Friday; the week after it."""
 
-    def test_a_day_whole(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
+    def test_whole_day(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
         times = {"start": "2026-11-24 10:00:00", "end": "2026-11-24 10:30:00"}
         booking = tenant.book(resource_id=ada["id"], **times).data
         event = tenant.make_event(
@@ -94,9 +94,7 @@ class TestReasons:
         ]
         assert Hold.objects.count() == 1
 
-    def test_opening_hours_of_several_rules_are_one_link(
-        self, tenant: Tenant, viewer: Client
-    ) -> None:
+    def test_several_opening_hours_have_one_link(self, tenant: Tenant, viewer: Client) -> None:
         weekly = [{"allow_day_and_time": {"day": day, "start": 8, "end": 12}} for day in DAY_NAMES]
         zoe = tenant.make_resource("Zoe", timezone=BERLIN, availability_constraints=weekly)
 
@@ -106,9 +104,7 @@ class TestReasons:
         links = [reason.links for stretch in stretches for reason in stretch.reasons]
         assert links == [[("Opening hours", address)]] * 2
 
-    def test_the_page_says_what_the_api_says(
-        self, tenant: Tenant, ada: Any, viewer: Client
-    ) -> None:
+    def test_page_agrees_with_the_api(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
         """Every segment of the same question, cut at midnights."""
         project = tenant.make_project(
             ada["id"],
@@ -142,7 +138,7 @@ class TestReasons:
         }
         assert kinds == {"open", "constraint", "event", "buffer", "notice", "limit"}
 
-    def test_a_calendar_that_is_out_of_step(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
+    def test_stale_calendar(self, tenant: Tenant, ada: Any, viewer: Client) -> None:
         """Where the app wants that no time is free then; a rule is more particular."""
         calendar = Calendar.objects.create(
             app=tenant.app, resource_id=UUID(ada["id"]), name="Work", provider="caldav"
@@ -168,7 +164,7 @@ class TestReasons:
             ("Calendar", reverse("admin:availability_calendar_change", args=[calendar.id]))
         ]
 
-    def test_what_is_past(self, ada: Any, viewer: Client) -> None:
+    def test_past_times(self, ada: Any, viewer: Client) -> None:
         friday = lines(ask(viewer, ada, date="2026-11-20"), 4)
 
         past = ("Is in the past.", "")
@@ -200,7 +196,7 @@ class TestReasons:
         assert day.stretches[0].lasts == (9 + hours - 24) * 60
         assert sum(stretch.lasts for stretch in day.stretches) == hours * 60
 
-    def test_a_stretch_is_pointed_out(self, ada: Any, viewer: Client) -> None:
+    def test_requested_time_is_highlighted(self, ada: Any, viewer: Client) -> None:
         answer = ask(viewer, ada, at="2026-11-24T08:30")
 
         chosen = [
@@ -213,7 +209,7 @@ class TestReasons:
         assert answer.content.decode().count("data-chosen") == 1
 
     @pytest.mark.parametrize("count", [1, 3, pytest.param(30, marks=pytest.mark.deep)])
-    def test_the_number_of_queries_is_constant(
+    def test_query_count_is_constant(
         self, tenant: Tenant, ada: Any, viewer: Client, count: int
     ) -> None:
         project = tenant.make_project(ada["id"])
@@ -234,9 +230,7 @@ class TestReasons:
 QUERIES = 16
 
 
-def test_the_side_bars_page_begins_with_what_was_looked_at_last(
-    tenant: Tenant, viewer: Client
-) -> None:
+def test_side_bar_page_opens_the_last_resource(tenant: Tenant, viewer: Client) -> None:
     nothing = viewer.get("/admin/why/").content.decode()
     _, bob = (tenant.make_resource(name) for name in ("Ada", "Bob"))
 
@@ -249,7 +243,9 @@ def test_the_side_bars_page_begins_with_what_was_looked_at_last(
     assert viewer.get("/admin/why/", {"resource": bob["id"]}).url == f"/admin/why/{bob['id']}/"
 
 
-def test_strangers_find_nothing(tenant: Tenant, make_tenant: Any, ada: Any, viewer: Client) -> None:
+def test_members_of_other_apps_get_404(
+    tenant: Tenant, make_tenant: Any, ada: Any, viewer: Client
+) -> None:
     other = make_tenant()
     stranger = logged_in(member_of(other, "owner"))
     own = other.make_resource("Own")
@@ -268,17 +264,17 @@ def test_strangers_find_nothing(tenant: Tenant, make_tenant: Any, ada: Any, view
 
 
 @pytest.mark.parametrize("given", [{"date": "soon"}, {"at": "soon"}, {"project": "x"}])
-def test_an_address_that_says_nothing(ada: Any, viewer: Client, given: dict[str, str]) -> None:
+def test_wrong_query_parameters_are_404(ada: Any, viewer: Client, given: dict[str, str]) -> None:
     assert ask(viewer, ada, **given).status_code == 404
 
 
-def test_staff_without_the_permission_see_nothing(ada: Any) -> None:
+def test_staff_without_permission_get_403(ada: Any) -> None:
     account = Account.objects.create_user("clerk@example.com", "x" * 12, is_staff=True)
 
     assert ask(logged_in(account), ada).status_code == 403
 
 
-def test_the_resources_page_leads_there(tenant: Tenant, ada: Any, viewer: Client) -> None:
+def test_resource_page_links_to_why(tenant: Tenant, ada: Any, viewer: Client) -> None:
     page = viewer.get(f"/admin/availability/resource/{ada['id']}/change/").content.decode()
 
     links = [
@@ -296,7 +292,7 @@ def test_the_resources_page_leads_there(tenant: Tenant, ada: Any, viewer: Client
     ]
 
 
-def test_the_first_kind_that_holds_names_a_stretch() -> None:
+def test_kind_of_a_stretch_precedence() -> None:
     class Reason:
         def __init__(self, type_: str) -> None:
             self.type = type_
@@ -323,12 +319,12 @@ def busy_week(office: Tenant) -> Any:
     return ada
 
 
-def said(page: Any) -> list[str]:
+def explanations(page: Any) -> list[str]:
     return page.texts(".why-said")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
-def test_a_week_as_it_is_seen(
+@pytest.mark.parametrize(("width", "scheme"), viewports())
+def test_week_in_the_browser(
     visit: Open, viewer_of: Any, busy_week: Any, width: int, scheme: str
 ) -> None:
     path = f"/admin/why/{busy_week['id']}/?at=2030-01-08T10:00"
@@ -341,8 +337,8 @@ def test_a_week_as_it_is_seen(
     if width == 390:
         assert page.texts(".why-stretch[open] .why-reasons") == [reasons]
     else:
-        assert said(page) == [f"Tue 8 Jan, 10:00 to 10:30\n{reasons}"]
-    keep(found, f"why-{width}-{scheme}")
+        assert explanations(page) == [f"Tue 8 Jan, 10:00 to 10:30\n{reasons}"]
+    keep_screenshot(found, f"why-{width}-{scheme}")
 
 
 @pytest.fixture
@@ -350,21 +346,21 @@ def viewer_of(office: Tenant) -> Account:
     return member_of(office, "viewer")
 
 
-def test_with_the_keyboard_alone(visit: Open, viewer_of: Account, busy_week: Any) -> None:
+def test_page_works_by_keyboard(visit: Open, viewer_of: Account, busy_week: Any) -> None:
     found = visit(viewer_of, f"/admin/why/{busy_week['id']}/?date=2030-01-07")
     page = found.page
     page.wait_for("!!document.querySelector('.is-laid')")
     page.evaluate("document.querySelector('.why-day:nth-child(2) summary').focus()")
 
     page.press("Tab")
-    assert said(page)[0].startswith("Tue 8 Jan, 09:00 to 10:00\n\nFree")
+    assert explanations(page)[0].startswith("Tue 8 Jan, 09:00 to 10:00\n\nFree")
     page.press("Tab")
-    assert said(page)[0].startswith("Tue 8 Jan, 10:00 to 10:30\nOverlaps an event.")
+    assert explanations(page)[0].startswith("Tue 8 Jan, 10:00 to 10:30\nOverlaps an event.")
     page.press("Enter")
     page.wait_for("!!document.querySelector('.why-day:nth-child(2) .why-stretch[open]')")
 
 
-def test_from_the_log_in_to_the_reason_in_three_clicks(
+def test_reason_takes_three_clicks(
     visit: Open, office: Tenant, viewer_of: Account, busy_week: Any
 ) -> None:
     bob = office.make_resource("Bob", availability_constraints=[{"block_day": {"day": "Tuesday"}}])
@@ -383,4 +379,4 @@ def test_from_the_log_in_to_the_reason_in_three_clicks(
     page.click(".why-day:nth-child(2) summary")  # third
 
     page.wait_for("document.querySelector('.why-said').innerText.includes('Blocked by')")
-    assert "Blocked by the resource's rule: Tuesdays. (resource Bob)" in said(page)[0]
+    assert "Blocked by the resource's rule: Tuesdays. (resource Bob)" in explanations(page)[0]

@@ -19,14 +19,14 @@ FIELDS = [
 
 
 @pytest.mark.parametrize("field", FIELDS)
-def test_a_field_says_its_default(field: forms.Field) -> None:
+def test_help_text_names_the_default(field: forms.Field) -> None:
     choices = [str(text) for _, text in getattr(field, "choices", ())]
 
     assert "default" in " ".join([str(field.help_text), *choices]).lower()
 
 
 @pytest.mark.parametrize("name", FLAGS)
-def test_a_switch_of_an_app_names_its_true_default(name: str) -> None:
+def test_help_text_of_a_switch_names_the_default(name: str) -> None:
     words = {True: "Default: on.", False: "Default: off."}
 
     assert AppForm.base_fields[name].help_text.endswith(words[FLAGS[name]])
@@ -36,5 +36,5 @@ def test_a_switch_of_an_app_names_its_true_default(name: str) -> None:
     ("form", "name"),
     [(ProjectForm, "name"), (ResourceForm, "name"), (ScheduleForm, "name"), (AppForm, "slug")],
 )
-def test_a_name_says_where_it_is_shown(form: type[forms.BaseForm], name: str) -> None:
+def test_help_text_of_names(form: type[forms.BaseForm], name: str) -> None:
     assert form.base_fields[name].help_text

@@ -36,7 +36,7 @@ def team(tenant: Tenant) -> str:
     return reverse("admin:apps_config_membership_of", args=[tenant.app.pk])
 
 
-def test_a_new_session_adds_keys_and_members(client: Client, tenant: Tenant) -> None:
+def test_new_session_adds_keys_and_members(client: Client, tenant: Tenant) -> None:
     page = client.get(ADD)
     client.post(team(tenant), {"invite": "1", "email": "bob@example.com", "role": "viewer"})
 
@@ -61,9 +61,7 @@ def test_an_older_session_confirms_before_it_adds_a_key(
     assert Credential.objects.filter(description="Job").count() == 1
 
 
-def test_a_form_that_is_sent_late_goes_on_after_the_confirmation(
-    client: Client, tenant: Tenant, clock: Any
-) -> None:
+def test_form_is_applied_after_the_confirmation(client: Client, tenant: Tenant, clock: Any) -> None:
     clock.shift(5 * MINUTES)
     form = {"invite": "1", "email": "bob@example.com", "role": "editor"}
 
@@ -75,9 +73,7 @@ def test_a_form_that_is_sent_late_goes_on_after_the_confirmation(
     assert list(Invitation.objects.values_list("email", "role")) == [("bob@example.com", "editor")]
 
 
-def test_what_takes_access_away_needs_no_confirmation(
-    client: Client, tenant: Tenant, clock: Any
-) -> None:
+def test_removing_access_needs_no_confirmation(client: Client, tenant: Tenant, clock: Any) -> None:
     bob = member(tenant.app, "editor", "bob@example.com")
     number = tenant.app.memberships.get(account=bob.account).pk
     key = tenant.app.credentials.get()
@@ -94,7 +90,7 @@ def test_what_takes_access_away_needs_no_confirmation(
     assert promoted.url.startswith(CONFIRM)
 
 
-def test_a_code_confirms_too(ann: Account, client: Client, clock: Any) -> None:
+def test_code_confirms_a_session(ann: Account, client: Client, clock: Any) -> None:
     TOTP.activate(ann, SECRET)
     clock.shift(5 * MINUTES)
 
@@ -182,14 +178,14 @@ def test_an_older_session_reads_accounts(staff: Client, bob: Account) -> None:
     ]
 
 
-def test_those_who_may_not_add_are_not_asked(tenant: Tenant, clock: Any) -> None:
+def test_viewers_are_refused_without_confirmation(tenant: Tenant, clock: Any) -> None:
     viewer = member(tenant.app, "viewer")
     clock.shift(5 * MINUTES)
 
     assert viewer.get(ADD).status_code == 403
 
 
-def test_people_of_a_provider_log_in_there_again(tenant: Tenant, settings: Any, clock: Any) -> None:
+def test_oidc_accounts_confirm_at_the_provider(tenant: Tenant, settings: Any, clock: Any) -> None:
     settings.OIDC_ISSUER = "https://id.example.com"
     owner = member(tenant.app, "owner")  # has no password
     clock.shift(5 * MINUTES)
@@ -203,9 +199,7 @@ def test_people_of_a_provider_log_in_there_again(tenant: Tenant, settings: Any, 
 
 
 @pytest.mark.parametrize("setting", ["off", "owners"])
-def test_a_session_of_a_provider_needs_no_second_factor_here(
-    ann: Account, settings: Any, setting: str
-) -> None:
+def test_oidc_session_needs_no_second_factor(ann: Account, settings: Any, setting: str) -> None:
     settings.REQUIRE_SECOND_FACTOR = setting
     client = Client()
     log_in_now(client, ann)

@@ -31,7 +31,7 @@ def steps(client: Client, path: str) -> list[tuple[str, str, list[tuple[str, str
     ]
 
 
-def test_an_apps_history_tells_every_setting(tenant: Tenant, clock: Any) -> None:
+def test_history_of_an_app_shows_every_setting(tenant: Tenant, clock: Any) -> None:
     clock.shift(60)
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"from_name": "Old", "x": {"y": 1}}})
     clock.shift(60)
@@ -69,7 +69,7 @@ def test_an_apps_history_tells_every_setting(tenant: Tenant, clock: Any) -> None
     ]
 
 
-def test_times_stand_beside(tenant: Tenant) -> None:
+def test_history_shows_times(tenant: Tenant) -> None:
     answer = superuser().get(history_of("apps_config_app", tenant.app.pk))
 
     [step] = answer.context["steps"]
@@ -77,7 +77,7 @@ def test_times_stand_beside(tenant: Tenant) -> None:
     assert "Fri 20 Nov 2026, 09:30:00" in answer.content.decode()
 
 
-def test_a_templates_history_outlives_it(tenant: Tenant, clock: Any) -> None:
+def test_history_of_a_template_survives_deletion(tenant: Tenant, clock: Any) -> None:
     tenant.put("/templates/confirmed_customer", {"subject": "One <b>"})
     row = EmailTemplate.objects.get()
     clock.shift(60)
@@ -174,9 +174,7 @@ def rows_of(tenant: Tenant) -> dict[str, Any]:
     }
 
 
-def test_histories_of_other_apps_are_as_good_as_none(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_history_of_other_apps_is_404(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     rows, viewer = rows_of(tenant), member(tenant.app, "viewer")
     stranger = member(make_tenant().app, "owner")
     versions = {
@@ -192,7 +190,7 @@ def test_histories_of_other_apps_are_as_good_as_none(
     assert foreign == version == turned_back == dict.fromkeys(rows, 404)
 
 
-def test_a_deleted_rows_history_is_for_its_app_alone(
+def test_history_of_a_deleted_row_is_scoped_to_its_app(
     tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     rows = rows_of(tenant)
@@ -205,11 +203,11 @@ def test_a_deleted_rows_history_is_for_its_app_alone(
 
 
 @pytest.mark.parametrize("pk", ["nonsense", "0193a4c2-0000-7000-8000-0000000000ff"])
-def test_what_never_was_has_no_history(tenant: Tenant, pk: str) -> None:
+def test_history_of_an_unknown_row_is_404(tenant: Tenant, pk: str) -> None:
     assert superuser().get(history_of("apps_config_app", pk)).status_code == 404
 
 
-def test_a_long_history_comes_in_pages_of_as_many_queries(tenant: Tenant, clock: Any) -> None:
+def test_long_history_is_paginated_with_constant_queries(tenant: Tenant, clock: Any) -> None:
     viewer, counts = member(tenant.app, "viewer"), []
     path = history_of("apps_config_app", tenant.app.pk)
     done = 0

@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from apps_config.models import Credential
 from apps_config.services import issue_key, revoke_key
-from tests.office.staff import faults, form_of, member, secret_on, superuser, told
+from tests.office.staff import faults, form_of, member, messages_of, secret_on, superuser
 from tests.world import Caller, Tenant
 
 pytestmark = pytest.mark.django_db
@@ -74,7 +74,7 @@ def test_a_widget_key_has_a_scope(tenant: Tenant) -> None:
     assert words in owner.get(page_of(key)).content.decode()
 
 
-def test_a_scope_that_is_refused(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+def test_wrong_scope_is_refused(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     make_tenant().make_project(slug="foreign")
     given = {"project_slugs": "foreign", "web_sites": "shop.example"}
 
@@ -96,7 +96,7 @@ def test_other_kinds_have_no_scope(tenant: Tenant) -> None:
     assert (key.projects, key.origins) == (None, None)
 
 
-def test_a_widget_keys_page_shows_it_again(tenant: Tenant) -> None:
+def test_widget_key_is_shown_on_its_page(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
 
     text = secret_on(make(owner, tenant, kind="widget"))
@@ -105,7 +105,7 @@ def test_a_widget_keys_page_shows_it_again(tenant: Tenant) -> None:
     assert text in owner.get(page_of(key)).content.decode()
 
 
-def test_a_resources_key_is_its_own(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
+def test_resource_key_of_one_resource(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     ada, foreign = tenant.make_resource(), make_tenant().make_resource()
     owner = member(tenant.app, "owner")
     expires = timezone.now() + timedelta(days=2)
@@ -122,7 +122,7 @@ def test_a_resources_key_is_its_own(tenant: Tenant, make_tenant: Callable[..., T
     assert key.expires_at == expires.replace(microsecond=0)
 
 
-def test_what_the_api_refuses_is_refused(tenant: Tenant) -> None:
+def test_wrong_values_are_refused_as_in_the_api(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
     past = {"expires_at_0": "2020-01-01", "expires_at_1": "00:00:00"}
 
@@ -141,7 +141,7 @@ def test_what_the_api_refuses_is_refused(tenant: Tenant) -> None:
 
 
 @pytest.mark.parametrize("role", ["viewer", "editor"])
-def test_keys_are_for_owners_alone(tenant: Tenant, role: str) -> None:
+def test_only_owners_see_keys(tenant: Tenant, role: str) -> None:
     key = Credential.objects.get()
     client = member(tenant.app, role)
     revoke = reverse("admin:apps_config_credential_revoke", args=[key.pk])
@@ -154,9 +154,7 @@ def test_keys_are_for_owners_alone(tenant: Tenant, role: str) -> None:
     assert LIST not in home
 
 
-def test_an_owner_of_one_app_makes_and_sees_no_keys_of_another(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_keys_of_another_app_are_hidden(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other = make_tenant()
     foreign = other.app.credentials.get()
     owner = member(tenant.app, "owner")
@@ -175,7 +173,7 @@ def test_an_owner_of_one_app_makes_and_sees_no_keys_of_another(
     assert other.app.credentials.count() == 1
 
 
-def test_revoking_asks_and_then_does_it(tenant: Tenant) -> None:
+def test_revoke_after_confirmation(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
     key = Credential.objects.get()
     path = reverse("admin:apps_config_credential_revoke", args=[key.pk])
@@ -186,11 +184,11 @@ def test_revoking_asks_and_then_does_it(tenant: Tenant) -> None:
 
     assert "Revoke this key?" in asked.content.decode()
     assert (before, tenant.get("/app").status) == (200, 401)
-    assert told(done) == [f"{key} is revoked."]
+    assert messages_of(done) == [f"{key} is revoked."]
     assert "Revoke…" not in owner.get(page_of(key)).content.decode()
 
 
-def test_the_list_says_how_each_key_stands(tenant: Tenant) -> None:
+def test_list_shows_the_state_of_each_key(tenant: Tenant) -> None:
     now = timezone.now()
     revoked, _ = issue_key("server", app=tenant.app, description="revoked")
     revoke_key(revoked)

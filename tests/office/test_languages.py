@@ -33,10 +33,10 @@ from office.base.languages import menu_languages
 from office.base.script_words import Plural, plain_words
 from tests.office.conftest import Enter
 from tests.office.test_crawl import MAX_OF_ROUTE, PageTexts, clinic, crawl
-from tests.office.test_rights import zebra
+from tests.office.test_rights import foreign_tenant
 from tests.world import Tenant
 
-__all__ = ["clinic", "zebra"]
+__all__ = ["clinic", "foreign_tenant"]
 
 LETTERS = re.compile(r"[^\W\d_]{2,}")
 # What programs read: addresses, placeholders of templates, hashes.
@@ -186,7 +186,7 @@ def test_the_api_stays_english(tenant: Tenant) -> None:
     assert translation.get_language() == "en"
 
 
-def test_dates_are_those_of_the_language() -> None:
+def test_dates_are_in_the_language() -> None:
     moment = datetime(2026, 11, 23, 8, tzinfo=UTC)
     with timezone.override("Europe/Berlin"), translation.override("de"):
         german = [moment_words(moment), exact_moment_words(moment), short_day_words(moment)]
@@ -201,7 +201,7 @@ def test_dates_are_those_of_the_language() -> None:
     assert english == ["Mon 23 Nov 2026, 09:00 CET", "Mon 23 Nov 2026, 09:00:00 CET", "Mon 23 Nov"]
 
 
-def test_scripts_choose_plural_forms_by_the_language() -> None:
+def test_scripts_have_plural_forms_of_the_language() -> None:
     words = {"rules": {"rows": Plural("{count} row", "{count} rows")}}
 
     with translation.override("en"):

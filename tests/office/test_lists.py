@@ -13,11 +13,11 @@ from django.urls import reverse
 from apps_config.models import Account
 from bookings.models import Booking
 from tests.office.conftest import Enter
-from tests.office.test_rights import zebra
+from tests.office.test_rights import foreign_tenant
 from tests.queries import Queries
 from tests.world import Tenant
 
-__all__ = ["zebra"]
+__all__ = ["foreign_tenant"]
 
 # The page of mails has a line for each kind of them.
 NO_LIST = ("EmailTemplate",)
@@ -66,7 +66,9 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
 }
 
 
-def count_queries(client: Client, zebra: Tenant, model: Any, counts: Sequence[int]) -> list[int]:
+def count_queries(
+    client: Client, foreign_tenant: Tenant, model: Any, counts: Sequence[int]
+) -> list[int]:
     """Of the model's list, with as many rows."""
     address, rows = list_of(model), model._default_manager
     row = rows.first()
@@ -87,14 +89,14 @@ def count_queries(client: Client, zebra: Tenant, model: Any, counts: Sequence[in
     return asked
 
 
-def test_as_many_queries_for_three_rows_as_for_one(
-    tenant: Tenant, zebra: Tenant, enter: Enter
+def test_query_count_of_each_list_is_constant(
+    tenant: Tenant, foreign_tenant: Tenant, enter: Enter
 ) -> None:
     client, found = enter(), {}
 
     for model in MODELS:
         with transaction.atomic():  # the rows of one model are none of the next one's
-            found[model.__name__] = count_queries(client, zebra, model, (1, 3))
+            found[model.__name__] = count_queries(client, foreign_tenant, model, (1, 3))
             transaction.set_rollback(True)
 
     assert found == {name: [asked[0]] * 2 for name, asked in found.items()}
@@ -106,10 +108,10 @@ def test_as_many_queries_for_three_rows_as_for_one(
     [pytest.param(model, marks=() if model is Booking else pytest.mark.deep) for model in MODELS],
     ids=lambda model: model.__name__,
 )
-def test_as_many_queries_for_many_rows(
-    tenant: Tenant, zebra: Tenant, enter: Enter, model: Any
+def test_query_count_is_constant_for_many_rows(
+    tenant: Tenant, foreign_tenant: Tenant, enter: Enter, model: Any
 ) -> None:
-    asked = count_queries(enter(), zebra, model, (1, 3, 300))
+    asked = count_queries(enter(), foreign_tenant, model, (1, 3, 300))
 
     assert asked == [asked[0]] * 3
 

@@ -32,11 +32,11 @@ DAY = timedelta(days=1)
         ("2030-10-27 00:30", "2030-10-27 01:15", ("2030-10-27T02:30:00", "2030-10-27T03:15:00")),
     ],
 )
-def test_a_span_as_the_grid_shows_it(start: str, end: str, shown: tuple[str, str]) -> None:
+def test_local_span_of_a_time(start: str, end: str, shown: tuple[str, str]) -> None:
     assert local_span(at(start), at(end), BERLIN) == LocalSpan(*shown)
 
 
-def test_a_stretch_is_cut_where_the_clock_is_changed() -> None:
+def test_local_pieces_are_cut_at_clock_changes() -> None:
     assert local_pieces(*days_span(SPRING, SPRING + DAY, BERLIN), BERLIN) == [
         LocalSpan("2030-03-31T00:00:00", "2030-03-31T02:00:00"),
         LocalSpan("2030-03-31T03:00:00", "2030-04-01T00:00:00"),
@@ -47,7 +47,7 @@ def test_a_stretch_is_cut_where_the_clock_is_changed() -> None:
     ]
 
 
-def test_what_no_clock_shows() -> None:
+def test_skipped_pieces_of_a_day() -> None:
     hour = LocalSpan("2030-03-31T02:00:00", "2030-03-31T03:00:00")
 
     assert skipped_pieces(*days_span(SPRING, SPRING + DAY, BERLIN), BERLIN) == [hour]
@@ -66,12 +66,12 @@ def test_what_no_clock_shows() -> None:
         ("2030-10-27T02:30", "2030-10-27 03:00", "2030-10-27 00:30"),
     ],
 )
-def test_a_reading_as_an_instant(text: str, after: str | None, instant: str) -> None:
+def test_parse_moment(text: str, after: str | None, instant: str) -> None:
     assert parse_moment("end", text, BERLIN, after=at(after) if after else None) == at(instant)
 
 
 @pytest.mark.parametrize("text", ["2030-03-31T02:30", "", None, "soon", "2030-02-30T10:00"])
-def test_what_is_no_reading(text: str | None) -> None:
+def test_parse_moment_refuses(text: str | None) -> None:
     with pytest.raises(Invalid) as refusal:
         parse_moment("start", text, BERLIN)
 
@@ -94,7 +94,7 @@ def test_a_span_in_words(start: str, end: str, words: str) -> None:
     assert span_text(at(start), at(end), BERLIN) == words
 
 
-def test_the_monday_of_a_week() -> None:
+def test_monday_of_a_week() -> None:
     assert [monday_of(date(2030, 1, day)) for day in (6, 7, 13)] == [
         date(2029, 12, 31),
         date(2030, 1, 7),

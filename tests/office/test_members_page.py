@@ -14,7 +14,7 @@ from django.utils import timezone
 from apps_config.models import Account, Credential, Invitation, Membership
 from notifications.models import Delivery
 from office.notifications.mail_file_viewer import FILE_BACKEND
-from tests.office.staff import log_in_now, member, secret_on, superuser, told
+from tests.office.staff import log_in_now, member, messages_of, secret_on, superuser
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db
@@ -47,7 +47,7 @@ def invitation_in(tenant: Tenant, email: str) -> str:
         ("ida@ſpam.example", "Must have a valid domain after the @."),
     ],
 )
-def test_addresses_that_look_alike_are_refused(tenant: Tenant, email: str, sentence: str) -> None:
+def test_lookalike_addresses_are_refused(tenant: Tenant, email: str, sentence: str) -> None:
     staff = superuser()
     account = {"email": email, "usable_password": "false"}
     app = {"slug": "new", "name": "New", "mode": "live", "invited_email": email}
@@ -66,7 +66,7 @@ def test_addresses_that_look_alike_are_refused(tenant: Tenant, email: str, sente
     assert not Invitation.objects.exists()
 
 
-def test_staff_add_an_account_which_logs_in_by_all_spellings(tenant: Tenant) -> None:
+def test_account_logs_in_by_every_spelling(tenant: Tenant) -> None:
     password = "harbour-lights-7"
     given = {"email": "Ada@MÜLLER.de", "password1": password, "password2": password}
     staff = superuser()
@@ -88,7 +88,7 @@ def test_staff_add_an_account_which_logs_in_by_all_spellings(tenant: Tenant) -> 
     assert found == [302, 302]
 
 
-def test_an_owner_invites_and_the_same_words_meet_every_address(
+def test_invitation_message_is_the_same_for_every_address(
     tenant: Tenant, mailoutbox: list[Any]
 ) -> None:
     Account.objects.create_user("bob@example.com", "x" * 12)
@@ -101,9 +101,9 @@ def test_an_owner_invites_and_the_same_words_meet_every_address(
     bad = post(owner, tenant, invite="1", email="nobody", role="owner")
 
     assert re.search(r'<option value="viewer" selected>', page.partition('id="id_role"')[2])
-    assert told(new) == ["Invitation sent to cid@example.com."]
-    assert told(known) == ["Invitation sent to bob@example.com."]
-    assert told(twice) == ["This person is already invited."]
+    assert messages_of(new) == ["Invitation sent to cid@example.com."]
+    assert messages_of(known) == ["Invitation sent to bob@example.com."]
+    assert messages_of(twice) == ["This person is already invited."]
     assert "Enter a valid email address." in bad.content.decode()
     assert roles(tenant) == {"ann@example.com": "owner"}
     kinds = Delivery.objects.values_list("kind", flat=True)
@@ -123,18 +123,18 @@ def test_invitations_are_sent_again_and_revoked(tenant: Tenant) -> None:
     revoked = post(owner, tenant, **dict(asked.context["fields"]))
     gone = owner.post(page_of(tenant), {"invitation": number, "revoke": "1"})
 
-    assert told(soon) == ["This invitation was just sent. Wait five minutes to send it again."]
-    assert told(later) == ["Invitation sent to cid@example.com again."]
+    assert messages_of(soon) == [
+        "This invitation was just sent. Wait five minutes to send it again."
+    ]
+    assert messages_of(later) == ["Invitation sent to cid@example.com again."]
     assert asked.context["title"] == "Revoke the invitation of cid@example.com?"
     assert still_open == 1
-    assert told(revoked) == ["The invitation of cid@example.com is revoked."]
+    assert messages_of(revoked) == ["The invitation of cid@example.com is revoked."]
     assert gone.status_code == 404
 
 
 @pytest.mark.parametrize("is_staff", [True, False])
-def test_where_mails_are_files_the_page_says_where(
-    tenant: Tenant, settings: Any, is_staff: bool
-) -> None:
+def test_page_names_the_folder_of_mail_files(tenant: Tenant, settings: Any, is_staff: bool) -> None:
     settings.EMAIL_BACKEND = FILE_BACKEND
     client = superuser() if is_staff else member(tenant.app, "owner", "ann@example.com")
 
@@ -145,10 +145,12 @@ def test_where_mails_are_files_the_page_says_where(
         if is_staff
         else ("ask the platform's staff for the e-mail with the link.")
     )
-    assert told(answer) == [f"Invitation sent to cid@example.com. No mail server is set: {tail}"]
+    assert messages_of(answer) == [
+        f"Invitation sent to cid@example.com. No mail server is set: {tail}"
+    ]
 
 
-def test_members_change_and_go(tenant: Tenant) -> None:
+def test_members_are_changed_and_removed(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner", "ann@example.com")
     for name in ("bob", "cid"):
         member(tenant.app, "editor", f"{name}@example.com")
@@ -163,11 +165,11 @@ def test_members_change_and_go(tenant: Tenant) -> None:
         confirmed="yes",
     )
 
-    assert told(gone) == ["cid@example.com is no longer a member."]
+    assert messages_of(gone) == ["cid@example.com is no longer a member."]
     assert roles(tenant) == {"ann@example.com": "owner", "bob@example.com": "viewer"}
 
 
-def test_of_a_members_account_only_staff_learn_more(tenant: Tenant) -> None:
+def test_only_staff_see_details_of_accounts(tenant: Tenant) -> None:
     Account.objects.create_user("bob@example.com", name="Robert Tables")
     owner = member(tenant.app, "owner", "ann@example.com")
     account = Account.objects.get(email="bob@example.com")
@@ -179,7 +181,7 @@ def test_of_a_members_account_only_staff_learn_more(tenant: Tenant) -> None:
     assert shown == [(False, False), (True, True)]
 
 
-def test_the_last_owner_stays(tenant: Tenant) -> None:
+def test_last_owner_cannot_be_removed(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner", "ann@example.com")
     number = number_of(tenant, "ann@example.com")
 
@@ -189,11 +191,11 @@ def test_the_last_owner_stays(tenant: Tenant) -> None:
     ]
 
     words = "An app must have at least one owner: add another owner first."
-    assert [told(answer) for answer in answers] == [[words], [words]]
+    assert [messages_of(answer) for answer in answers] == [[words], [words]]
     assert roles(tenant) == {"ann@example.com": "owner"}
 
 
-def test_who_gives_the_app_away_is_led_to_the_first_page(tenant: Tenant) -> None:
+def test_owner_who_steps_down_is_redirected(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner", "ann@example.com")
     member(tenant.app, "owner", "bob@example.com")
 
@@ -204,7 +206,7 @@ def test_who_gives_the_app_away_is_led_to_the_first_page(tenant: Tenant) -> None
 
 
 @pytest.mark.parametrize("role", ["viewer", "editor"])
-def test_members_are_for_owners_alone(tenant: Tenant, role: str) -> None:
+def test_only_owners_see_members(tenant: Tenant, role: str) -> None:
     client = member(tenant.app, role)
 
     answers = [client.get(page_of(tenant)), client.post(page_of(tenant), {"invite": "1"})]
@@ -213,9 +215,7 @@ def test_members_are_for_owners_alone(tenant: Tenant, role: str) -> None:
     assert [answer.status_code for answer in answers] == [403, 403, 403]
 
 
-def test_members_of_another_app_are_as_good_as_none(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_members_of_another_app_are_404(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other = make_tenant()
     member(other.app, "owner", "theirs@example.com")
     owner = member(tenant.app, "owner", "ann@example.com")
@@ -230,7 +230,7 @@ def test_members_of_another_app_are_as_good_as_none(
     assert roles(other) == {"theirs@example.com": "owner"}
 
 
-def test_staff_look_after_members_of_every_app(tenant: Tenant) -> None:
+def test_staff_change_members_of_every_app(tenant: Tenant) -> None:
     member(tenant.app, "viewer", "ann@example.com")
 
     post(superuser(), tenant, member=number_of(tenant, "ann@example.com"), role="owner")
@@ -244,7 +244,7 @@ def link_page(email: str) -> str:
     return reverse("admin:apps_config_account_link", args=[account.pk])
 
 
-def test_a_link_lets_somebody_choose_a_password_once(tenant: Tenant) -> None:
+def test_password_link_works_once(tenant: Tenant) -> None:
     staff = superuser()
     caller = tenant.member("new@example.com", "viewer")
     Credential.objects.filter(account__email="new@example.com").update(description="POST /auth")
@@ -276,7 +276,7 @@ def test_a_link_lets_somebody_choose_a_password_once(tenant: Tenant) -> None:
     assert (answer.status_code, answer.url) == (302, "/admin/")
 
 
-def test_only_staff_make_links_and_only_superusers_for_staff(tenant: Tenant) -> None:
+def test_permissions_of_password_links(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner", "ann@example.com")
     boss = superuser("boss@example.com")
     clerk = Account.objects.create_user("clerk@example.com", is_staff=True)
@@ -303,7 +303,7 @@ def log_in(email: str, password: str = "harbour-lights-7", client: Client | None
     return (client or Client()).post(reverse("admin:login"), body)
 
 
-def test_members_log_in_and_others_are_refused_in_the_same_words(tenant: Tenant) -> None:
+def test_only_members_log_in_with_equal_refusals(tenant: Tenant) -> None:
     accounts = [
         Account.objects.create_user(f"{name}@example.com", "harbour-lights-7")
         for name in ("member", "plain")
@@ -324,7 +324,7 @@ def links_to_team(client: Client, path: str) -> list[str]:
     return list(dict.fromkeys(re.findall(pattern, client.get(path).content.decode())))
 
 
-def test_the_menu_leads_to_the_invitations(tenant: Tenant) -> None:
+def test_menu_links_to_the_invitations(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner", "ann@example.com")
     account = Account.objects.get()
     one_app = links_to_team(owner, "/admin/apps_config/app/")

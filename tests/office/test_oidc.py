@@ -55,7 +55,7 @@ def roles(tenant: Tenant) -> dict[str, str]:
     return dict(tenant.app.memberships.values_list("account__email", "role"))
 
 
-def test_groups_give_a_new_person_an_account_and_a_role(tenant: Tenant, issuer: Issuer) -> None:
+def test_groups_create_account_and_role(tenant: Tenant, issuer: Issuer) -> None:
     issuer.claims["groups"] = ["dentists", "unknown"]
 
     client = Client()
@@ -69,7 +69,7 @@ def test_groups_give_a_new_person_an_account_and_a_role(tenant: Tenant, issuer: 
     assert {"/token", "/keys", "/userinfo"} <= set(issuer.asked)
 
 
-def test_roles_follow_the_groups_at_each_log_in(tenant: Tenant, issuer: Issuer) -> None:
+def test_roles_follow_groups_at_each_log_in(tenant: Tenant, issuer: Issuer) -> None:
     member(tenant.app, "owner", "ann@example.com")
     found = []
     for groups in (["dentists"], ["dentists", "partners"], "dentists", []):
@@ -80,7 +80,7 @@ def test_roles_follow_the_groups_at_each_log_in(tenant: Tenant, issuer: Issuer) 
     assert SocialAccount.objects.count() == 1
 
 
-def test_the_last_owner_stays_whatever_the_groups_say(tenant: Tenant, issuer: Issuer) -> None:
+def test_last_owner_is_kept_regardless_of_groups(tenant: Tenant, issuer: Issuer) -> None:
     member(tenant.app, "owner", "doc@example.com")
 
     answer = log_in(issuer)
@@ -88,7 +88,7 @@ def test_the_last_owner_stays_whatever_the_groups_say(tenant: Tenant, issuer: Is
     assert (answer.status_code, roles(tenant)) == (302, {"doc@example.com": "owner"})
 
 
-def test_no_account_is_found_by_an_address_that_looks_alike(tenant: Tenant, issuer: Issuer) -> None:
+def test_lookalike_address_matches_no_account(tenant: Tenant, issuer: Issuer) -> None:
     """In Python, the lower case of the Kelvin sign is k."""
     Account.objects.create_user("kim@example.com")
     issuer.claims |= {"groups": ["partners"], "email": "\u212aim@example.com"}
@@ -98,9 +98,7 @@ def test_no_account_is_found_by_an_address_that_looks_alike(tenant: Tenant, issu
     assert (answer.status_code, roles(tenant)) == (403, {})
 
 
-def test_only_a_group_that_settings_name_makes_platform_staff(
-    issuer: Issuer, settings: Any
-) -> None:
+def test_only_configured_groups_make_staff(issuer: Issuer, settings: Any) -> None:
     settings.OIDC_ROLES = [("operators", "", "superuser")]
     issuer.claims["groups"] = ["operators"]
 
@@ -119,7 +117,7 @@ def test_only_a_group_that_settings_name_makes_platform_staff(
     ]
 
 
-def test_rights_that_stay_are_recorded_once(issuer: Issuer, settings: Any) -> None:
+def test_unchanged_rights_are_recorded_once(issuer: Issuer, settings: Any) -> None:
     settings.OIDC_ROLES = [("operators", "", "superuser")]
     issuer.claims["groups"] = ["operators"]
 
@@ -153,7 +151,7 @@ def test_a_known_account_is_found_by_its_verified_address(tenant: Tenant, issuer
         ({"groups": {"dentists": 1}}, "There is no account for you yet"),
     ],
 )
-def test_people_who_may_not_enter(issuer: Issuer, claims: Any, words: str) -> None:
+def test_accounts_without_access_are_refused(issuer: Issuer, claims: Any, words: str) -> None:
     issuer.claims |= {"groups": ["dentists"]} | claims
 
     client = Client()
@@ -188,7 +186,7 @@ def test_a_disabled_account_is_refused(tenant: Tenant, issuer: Issuer) -> None:
     "fault",
     ["signature", "issuer", "audience", "expired", "subject", "no subject", "user information"],
 )
-def test_an_id_token_that_is_wrong_logs_nobody_in(issuer: Issuer, fault: str) -> None:
+def test_wrong_id_token_is_refused(issuer: Issuer, fault: str) -> None:
     issuer.claims["groups"] = ["dentists"]
     if fault == "signature":
         issuer.signing_key = make_key()
@@ -208,7 +206,7 @@ def test_an_id_token_that_is_wrong_logs_nobody_in(issuer: Issuer, fault: str) ->
     assert client.get("/admin/").status_code == 302
 
 
-def test_a_code_of_another_browser_is_refused(issuer: Issuer) -> None:
+def test_code_of_another_browser_is_refused(issuer: Issuer) -> None:
     issuer.claims["groups"] = ["dentists"]
     back = issuer.authorize(Client().get("/admin/oidc/").url)
 
@@ -218,7 +216,7 @@ def test_a_code_of_another_browser_is_refused(issuer: Issuer) -> None:
     assert not Account.objects.exists()
 
 
-def test_an_issuer_that_is_down_is_an_error_page(issuer: Issuer, settings: Any) -> None:
+def test_unreachable_issuer_is_an_error_page(issuer: Issuer, settings: Any) -> None:
     app = settings.SOCIALACCOUNT_PROVIDERS["oidc"]["APPS"][0]
     app["settings"]["server_url"] = "http://127.0.0.1:9"
 
@@ -227,7 +225,7 @@ def test_an_issuer_that_is_down_is_an_error_page(issuer: Issuer, settings: Any) 
     assert (answer.status_code, b"can&#x27;t be reached" in answer.content) == (502, True)
 
 
-def test_without_an_issuer_there_is_nothing(settings: Any) -> None:
+def test_pages_are_404_without_an_issuer(settings: Any) -> None:
     settings.OIDC_ISSUER = ""
 
     answers = [Client().get("/admin/oidc/"), Client().get("/admin/oidc/callback/?code=1&state=1")]

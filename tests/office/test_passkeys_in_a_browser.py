@@ -119,7 +119,7 @@ def deactivate(account: Account) -> None:
 @pytest.mark.parametrize(
     "refuse", [pytest.param(remove_passkey, marks=pytest.mark.deep), deactivate]
 )
-def test_a_passkey_that_is_not_accepted(
+def test_unknown_passkey_is_refused(
     doc: Account, open_page: Any, refuse: Callable[[Account], None]
 ) -> None:
     """The device still has the passkey; the page says what to do."""

@@ -78,7 +78,7 @@ def test_requirements_are_added_changed_and_removed(
     assert stored(project) == (None, ["Chair 1"])
 
 
-def test_the_order_of_the_rows_counts(
+def test_order_of_rows_is_stored(
     tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
 ) -> None:
     client, path = enter(tenant), page_of(project)
@@ -274,7 +274,7 @@ def test_a_viewer_reads_the_weights(tenant: Tenant, dentist: Any, chair: Any, en
 
 
 @pytest.mark.parametrize("role", ["editor", "viewer"])
-def test_queries_do_not_grow_with_the_rows(tenant: Tenant, enter: Enter, role: str) -> None:
+def test_query_count_is_constant(tenant: Tenant, enter: Enter, role: str) -> None:
     """Of requirements and derived resources."""
     client = enter(tenant, role)
     counts = []

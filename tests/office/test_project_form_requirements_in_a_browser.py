@@ -7,8 +7,8 @@ import pytest
 from apps_config.models import Account
 from availability.models import Project
 from tests.accessibility import find_faults, load_axe
-from tests.browser import looks
-from tests.office.conftest import Visit, keep
+from tests.browser import viewports
+from tests.office.conftest import Visit, keep_screenshot
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -20,7 +20,7 @@ ROWS = (
 LAST = "[...document.querySelectorAll('.office-requirement:not([data-blank])')].at(-1)"
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
 def test_a_requirement_is_added_and_moved_up(
     visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:
@@ -36,7 +36,7 @@ def test_a_requirement_is_added_and_moved_up(
     page.evaluate(f"{LAST}.querySelector('[type=checkbox]').click()")
     added = page.evaluate(ROWS)
     page.evaluate(f"{LAST}.querySelector('[aria-label$=up]').click()")
-    keep(shown, f"requirements-{width}-{scheme}")
+    keep_screenshot(shown, f"requirements-{width}-{scheme}")
     faults = find_faults(page, load_axe(), "document.getElementById('part-who')")
     page.evaluate("window.isOld = true; document.querySelector('[name=_save]').click()")
     page.wait_for("window.isOld === undefined && document.readyState === 'complete'")

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 PROXY = "All customers share the limits of one network address"
 
 
-def test_the_dashboard_says_how_many_were_refused_and_why(
+def test_dashboard_counts_refused_requests_by_reason(
     tenant: Tenant, make_tenant: Any, enter: Enter
 ) -> None:
     now = timezone.now()
@@ -37,11 +37,11 @@ def test_the_dashboard_says_how_many_were_refused_and_why(
     assert PROXY not in page.content.decode()
 
 
-def test_nothing_is_said_where_nothing_was_refused(tenant: Tenant, enter: Enter) -> None:
+def test_dashboard_without_refused_requests(tenant: Tenant, enter: Enter) -> None:
     assert "Public requests refused" not in enter(tenant).get("/admin/").content.decode()
 
 
-def test_an_unknown_proxy_is_said_by_dashboard_and_doctor(
+def test_dashboard_and_doctor_report_an_unknown_proxy(
     tenant: Tenant, enter: Enter, settings: Any
 ) -> None:
     """One client may have a header of its own; two come through a proxy."""
@@ -64,7 +64,7 @@ def test_an_unknown_proxy_is_said_by_dashboard_and_doctor(
     assert check_proxies() == Finding(OK, "TRUSTED_PROXIES=1")
 
 
-def test_a_suppressed_address_gets_e_mails_again(tenant: Tenant, make_tenant: Any) -> None:
+def test_suppression_can_be_removed(tenant: Tenant, make_tenant: Any) -> None:
     for app in (tenant.app, make_tenant().app):
         suppress(app, "marty@example.com", "bounced", now=timezone.now(), detail="5.1.1")
     own = Suppression.objects.get(app=tenant.app)
@@ -84,7 +84,7 @@ def test_a_suppressed_address_gets_e_mails_again(tenant: Tenant, make_tenant: An
     assert Suppression.objects.count() == 1
 
 
-def test_the_switch_of_a_project(tenant: Tenant) -> None:
+def test_public_settings_of_a_project(tenant: Tenant) -> None:
     ada = tenant.make_resource("Ada")
     made = tenant.make_project(ada["id"], settings={"max_per_day": 3})["id"]
     editor = member(tenant.app, "editor")

@@ -92,7 +92,7 @@ PUBLIC_PAGES = {"login", "account_logout", "choose_password"}
 
 
 @pytest.fixture
-def zebra(tenant: Tenant) -> Tenant:
+def foreign_tenant(tenant: Tenant) -> Tenant:
     """An app with a row of every kind that an app can have."""
     other = Tenant(f"{TRACE}-{tenant.app.slug}", name=f"{TRACE} Inc.")
     ada = other.make_resource(f"{TRACE} Ada", email=f"{TRACE}@example.com")
@@ -201,10 +201,10 @@ def model_of(name: str) -> Any:
     return None
 
 
-def fill(written: str, row: Any, zebra: Tenant) -> str:
+def fill(written: str, row: Any, foreign_tenant: Tenant) -> str:
     """An address with the id of a row in every place, or what else it asks for."""
-    others = {"app_id": zebra.app.pk, "slug": "confirmed_customer"}
-    others["filter_id"] = SavedFilter.objects.get(app=zebra.app).pk
+    others = {"app_id": foreign_tenant.app.pk, "slug": "confirmed_customer"}
+    others["filter_id"] = SavedFilter.objects.get(app=foreign_tenant.app).pk
 
     def value(place: re.Match[str]) -> str:
         return str(others.get(place[1] or "", row.pk))
@@ -213,13 +213,13 @@ def fill(written: str, row: Any, zebra: Tenant) -> str:
     return "/" + address.replace("^", "").replace("$", "")
 
 
-def row_of(model: Any, zebra: Tenant) -> Any:
+def row_of(model: Any, foreign_tenant: Tenant) -> Any:
     """A row of the other app, or any row of the platform."""
     paths = admin.site._registry[model].app_paths
     if not paths:
         return model._default_manager.first()
     for path in paths:
-        wanted = {"pk" if path == "pk" else path: zebra.app.pk}
+        wanted = {"pk" if path == "pk" else path: foreign_tenant.app.pk}
         row = model._default_manager.filter(**wanted).first()
         if row is not None:
             return row
@@ -250,13 +250,15 @@ ASKING = [
 
 
 @pytest.mark.parametrize("who", ASKING)
-def test_no_page_shows_or_changes_rows_of_another_app(
-    tenant: Tenant, zebra: Tenant, enter: Enter, who: str
+def test_pages_neither_show_nor_change_rows_of_other_apps(
+    tenant: Tenant, foreign_tenant: Tenant, enter: Enter, who: str
 ) -> None:
     client = client_of(who, tenant, enter)
     before = snapshot()
 
-    asked = {name: ask(client, name, written, zebra) for name, written in addresses().items()}
+    asked = {
+        name: ask(client, name, written, foreign_tenant) for name, written in addresses().items()
+    }
 
     rowless = {model_of(name).__name__ for name, answers in asked.items() if not answers}
     assert (rowless, PAGES.keys() - asked.keys()) == (ROWLESS, set())
@@ -292,15 +294,15 @@ def is_open(answer: Any) -> bool:
 Asked = list[tuple[str, str, Any]]  # method, address, answer
 
 
-def ask(client: Client, name: str, written: str, zebra: Tenant) -> Asked:
+def ask(client: Client, name: str, written: str, foreign_tenant: Tenant) -> Asked:
     """Ask for a page with ids of the other app, and send to it; nothing without such a row."""
     model = model_of(name)
     if model is None:
-        return ask_page(client, name, written, zebra)
-    row = row_of(model, zebra)
+        return ask_page(client, name, written, foreign_tenant)
+    row = row_of(model, foreign_tenant)
     if row is None:
         return []
-    address = fill(written, row, zebra)
+    address = fill(written, row, foreign_tenant)
     form = {"action": "cancel", "message": TRACE, "email": "new@example.com", "invite": "1"}
     if not name.endswith("_add"):  # a name is enough for a row in the member's own app
         form["name"] = "taken over"
@@ -310,14 +312,14 @@ def ask(client: Client, name: str, written: str, zebra: Tenant) -> Asked:
         ("POST", address, client.post(address, form | {"confirmed": "yes", "post": "yes"})),
     ]
     if name.endswith("_changelist"):
-        answers += ask_list(client, model, row, address, zebra)
+        answers += ask_list(client, model, row, address, foreign_tenant)
     return answers
 
 
-def ask_list(client: Client, model: Any, row: Any, address: str, zebra: Tenant) -> Asked:
+def ask_list(client: Client, model: Any, row: Any, address: str, foreign_tenant: Tenant) -> Asked:
     """Search a list, use all its filters and all its actions."""
     page = admin.site._registry[model]
-    queries = [{"q": TRACE}, *({name: pk} for name, pk in filters_of(page, zebra))]
+    queries = [{"q": TRACE}, *({name: pk} for name, pk in filters_of(page, foreign_tenant))]
     forms = [
         {
             "action": page.get_action(action)[1],
@@ -336,24 +338,24 @@ def ask_list(client: Client, model: Any, row: Any, address: str, zebra: Tenant) 
     ]
 
 
-def filters_of(page: Any, zebra: Tenant) -> Iterator[tuple[str, str]]:
+def filters_of(page: Any, foreign_tenant: Tenant) -> Iterator[tuple[str, str]]:
     """The parameters of a list's filters by rows, with the id of the other app's."""
     for given in page.list_filter:
         field = given if isinstance(given, str) else given[0] if isinstance(given, tuple) else ""
         related = "__" not in field and field and page.model._meta.get_field(field).related_model
-        if related and (row := row_of(related, zebra)):
+        if related and (row := row_of(related, foreign_tenant)):
             yield f"{field}__id__exact", str(row.pk)
-        elif getattr(given, "model", None) and (row := row_of(given.model, zebra)):
+        elif getattr(given, "model", None) and (row := row_of(given.model, foreign_tenant)):
             yield given.parameter_name, str(row.pk)
 
 
-def ask_page(client: Client, name: str, written: str, zebra: Tenant) -> Asked:
+def ask_page(client: Client, name: str, written: str, foreign_tenant: Tenant) -> Asked:
     """A page that belongs to no model, looked at and sent to, as JSON too."""
     ids = {
-        "ada": str(zebra.app.resources.get().pk),
-        "booking": str(zebra.app.bookings.first().pk),
-        "account": str(zebra.app.memberships.first().account_id),
-        "invitation": str(zebra.app.invitations.get().pk),
+        "ada": str(foreign_tenant.app.resources.get().pk),
+        "booking": str(foreign_tenant.app.bookings.first().pk),
+        "account": str(foreign_tenant.app.memberships.first().account_id),
+        "invitation": str(foreign_tenant.app.invitations.get().pk),
     }
     times = {"start": "2030-02-01T10:00", "end": "2030-02-01T11:00"}
     body = times | {
@@ -387,16 +389,16 @@ def text_of(answer: Any) -> str:
     )
 
 
-def test_members_of_the_app_find_it(zebra: Tenant, enter: Enter) -> None:
+def test_control_members_of_the_app_see_its_rows(foreign_tenant: Tenant, enter: Enter) -> None:
     """The control: what nobody else finds is there."""
-    client = enter(zebra, OWNER)
+    client = enter(foreign_tenant, OWNER)
     names = ("search", "bookings_booking_changelist", "bookings_booking_export_rows", "calendar")
     written = addresses()
 
     unseen = {
         (method, address)
         for name in (*names, "autocomplete", "bookings_booking_change", "why_resource")
-        for method, address, answer in ask(client, name, written[name], zebra)
+        for method, address, answer in ask(client, name, written[name], foreign_tenant)
         if method == "GET" and TRACE not in text_of(answer).replace(address, "")
     }
 
@@ -404,11 +406,11 @@ def test_members_of_the_app_find_it(zebra: Tenant, enter: Enter) -> None:
 
 
 @pytest.mark.parametrize("who", ["owner", "superuser"])
-def test_rows_of_another_page_are_edited_there_alone(
-    tenant: Tenant, zebra: Tenant, enter: Enter, who: str
+def test_rows_edited_on_another_page_have_no_own_pages(
+    tenant: Tenant, foreign_tenant: Tenant, enter: Enter, who: str
 ) -> None:
     """Their own pages would save them past the services."""
-    client = enter(zebra, Membership.OWNER) if who == "owner" else enter()
+    client = enter(foreign_tenant, Membership.OWNER) if who == "owner" else enter()
     rows = {
         "availability_projectresource": ProjectResource.objects.get(),
         "availability_projectnotification": ProjectNotification.objects.get(),
@@ -430,14 +432,14 @@ def test_rows_of_another_page_are_edited_there_alone(
     assert snapshot() == before
 
 
-def test_export_and_actions_of_foreign_bookings(
-    tenant: Tenant, zebra: Tenant, enter: Enter
+def test_export_and_actions_of_foreign_bookings_are_refused(
+    tenant: Tenant, foreign_tenant: Tenant, enter: Enter
 ) -> None:
     client = enter(tenant)
     before = snapshot()
 
     rows = client.get(reverse("admin:bookings_booking_export_rows")).json()
-    ids = [str(booking.id) for booking in Booking.objects.filter(app=zebra.app)]
+    ids = [str(booking.id) for booking in Booking.objects.filter(app=foreign_tenant.app)]
     client.post(
         reverse("admin:bookings_booking_changelist"),
         {
@@ -468,7 +470,7 @@ def show(admin_class: Any, request: Any) -> HttpResponse:
         {"actions_detail": ["show"], "show": action(show)},
     ],
 )
-def test_a_page_or_action_without_permission_does_not_start(given: dict[str, Any]) -> None:
+def test_page_or_action_without_permission_fails_at_start(given: dict[str, Any]) -> None:
     page = type("Page", (OfficeAdmin,), given)(Booking, admin.site)
 
     with pytest.raises(ImproperlyConfigured):
@@ -476,7 +478,7 @@ def test_a_page_or_action_without_permission_does_not_start(given: dict[str, Any
 
 
 @pytest.mark.parametrize("kind", [ExtraPage, OfficePage])
-def test_a_page_needs_the_argument(kind: Any) -> None:
+def test_page_needs_its_argument(kind: Any) -> None:
     with pytest.raises(TypeError):
         kind("page/", show, "page")
 
@@ -496,7 +498,7 @@ def log_in(email: str, password: str = PASSWORD) -> Any:
     return Client().post(reverse("admin:login"), form)
 
 
-def test_members_and_staff_log_in_and_nobody_else(tenant: Tenant) -> None:
+def test_only_members_and_staff_log_in(tenant: Tenant) -> None:
     for email in ("member@example.com", "stranger@example.com", "former@example.com"):
         Account.objects.create_user(email, PASSWORD)
     Account.objects.create_superuser("staff@example.com", PASSWORD)
@@ -525,7 +527,7 @@ def test_members_and_staff_log_in_and_nobody_else(tenant: Tenant) -> None:
     }
 
 
-def test_a_membership_that_ends_closes_the_door(tenant: Tenant, enter: Enter) -> None:
+def test_removed_membership_ends_access(tenant: Tenant, enter: Enter) -> None:
     client = enter(tenant)
     inside = client.get("/admin/")
 
@@ -535,7 +537,7 @@ def test_a_membership_that_ends_closes_the_door(tenant: Tenant, enter: Enter) ->
     assert (inside.status_code, outside.status_code) == (200, 302)
 
 
-def test_pages_carry_their_policy(tenant: Tenant, enter: Enter) -> None:
+def test_pages_have_a_content_security_policy(tenant: Tenant, enter: Enter) -> None:
     page = enter(tenant).get("/admin/")
 
     policy = page.headers["Content-Security-Policy"].split("; ")

@@ -13,7 +13,7 @@ from availability.models import ProjectResource, Resource
 from office.base.row_choices import CURRENT, OFFER, VISIBLE
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Enter, Visit, keep
+from tests.office.conftest import Enter, Visit, keep_screenshot
 from tests.office.staff import member
 from tests.world import Tenant
 
@@ -43,7 +43,7 @@ def both(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> Client:
     return client
 
 
-def test_a_form_offers_the_apps_in_which_the_account_may_add(both: Client) -> None:
+def test_form_offers_apps_with_add_permission(both: Client) -> None:
     assert offered(both, Resource, "app") == ["Clinic"]
     assert offered(both, Resource, "app", **{OFFER: CURRENT}) == ["Clinic", "Studio"]
     assert offered(both, Resource, "app", "stud", **{OFFER: CURRENT}) == ["Studio"]
@@ -56,7 +56,7 @@ def test_archived_apps_are_not_offered(tenant: Tenant, enter: Enter) -> None:
     assert offered(enter(), Resource, "app", **{OFFER: CURRENT}) == [tenant.app.name]
 
 
-def test_rows_name_their_app_if_the_account_sees_several(
+def test_rows_name_their_app_for_members_of_several(
     tenant: Tenant, both: Client, enter: Enter
 ) -> None:
     ada = tenant.make_resource("Ada")
@@ -74,7 +74,7 @@ def test_rows_name_their_app_if_the_account_sees_several(
     assert offered(both, ProjectResource, "resource", **current) == ["Bob (Clinic)"]
 
 
-def test_a_model_without_a_form_offers_nothing(tenant: Tenant, enter: Enter) -> None:
+def test_model_without_a_form_is_forbidden(tenant: Tenant, enter: Enter) -> None:
     given = {"app_label": "availability", "model_name": "historicalresource", "field_name": "app"}
 
     assert enter().get(reverse("admin:autocomplete"), given).status_code == 403
@@ -91,7 +91,7 @@ def test_an_app_is_found_by_keyboard(
     shown.expected += SELECT2
 
     choose(shown, "#id_app + .select2-container [role=combobox]", "stud", "Studio")
-    keep(shown, f"choose-app-{width}")
+    keep_screenshot(shown, f"choose-app-{width}")
     form = shown.page.evaluate("document.getElementById('id_app').value")
     axe = find_faults(shown.page, load_axe())
 
@@ -116,7 +116,7 @@ def test_a_list_is_filtered_by_an_app(
     field = "[name=app__id__exact] + .select2-container [role=combobox]"
     shown.page.wait_for(f"document.querySelector({field!r}).offsetParent !== null")
     choose(shown, field, "Clin", "Clinic")
-    keep(shown, f"filter-app-{width}")
+    keep_screenshot(shown, f"filter-app-{width}")
     shown.page.evaluate("document.querySelector('[name=app__id__exact]').form.requestSubmit()")
     shown.page.wait_for("location.search.includes('app__id__exact=')")
     shown.page.wait_for("!!document.querySelector('#result_list')")
@@ -155,7 +155,7 @@ def test_a_page_is_opened_for_another_app(
     page.wait_for(f"location.href.includes('{grace['id'] if is_why else f'app={other.app.pk}'}')")
     page.wait_for("document.readyState === 'complete'")
     page.wait_for(f"!!document.querySelector({field!r})")
-    keep(shown, f"{name}-{width}")
+    keep_screenshot(shown, f"{name}-{width}")
     chosen = page.evaluate(f"document.querySelector({field!r}).textContent.trim()")
     axe = find_faults(page, load_axe())
 
@@ -178,7 +178,7 @@ def choose(
     page.press("Enter")
     page.wait_for(f"document.querySelectorAll({OPTION!r}).length > 1")
     if name:
-        keep(shown, name)
+        keep_screenshot(shown, name)
     search(page, term)
     found = f"[...document.querySelectorAll({OPTION!r})].map(one => one.innerText).join('; ')"
     page.wait_for(f"{found} === {text!r}")

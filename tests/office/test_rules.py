@@ -16,8 +16,15 @@ from availability.core.constraints import parse_constraints, render_constraint
 from availability.models import Project, Resource
 from office.base.rule_rows import COLUMNS, read_rows, row_of_rule, rule_text
 from tests.accessibility import find_faults, load_axe
-from tests.browser import looks
-from tests.office.conftest import WORKDAYS, Visit, keep, keep_whole, logged_in, member_of
+from tests.browser import viewports
+from tests.office.conftest import (
+    WORKDAYS,
+    Visit,
+    keep_screenshot,
+    keep_whole_screenshot,
+    logged_in,
+    member_of,
+)
 from tests.office.staff import form_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -50,7 +57,7 @@ def joined(days: Any) -> list[tuple[str, bool, list[str]]]:
     return found
 
 
-def told(tenant: Tenant, **body: Any) -> list[tuple[str, bool, list[str]]]:
+def explained(tenant: Tenant, **body: Any) -> list[tuple[str, bool, list[str]]]:
     """The same from /availability/explain, for two weeks from the clock's day on."""
     span = {"from": "2026-11-20 00:00:00", "to": "2026-12-04 00:00:00"}
     answer = tenant.post("/availability/explain", {**span, "output_timezone": BERLIN, **body})
@@ -95,7 +102,7 @@ RULES: list[list[dict[str, Any]]] = [
         ),
     ],
 )
-def test_a_rule_in_words(rule: dict[str, Any], text: str) -> None:
+def test_rule_in_words(rule: dict[str, Any], text: str) -> None:
     (parsed,) = parse_constraints([rule])
 
     assert rule_text(render_constraint(parsed)) == text
@@ -104,7 +111,7 @@ def test_a_rule_in_words(rule: dict[str, Any], text: str) -> None:
 @pytest.mark.usefixtures("clock")
 class TestPicture:
     @pytest.mark.parametrize("rules", RULES)
-    def test_of_a_resource_it_is_what_explain_says_once_they_are_saved(
+    def test_picture_of_a_resource_agrees_with_explain(
         self, tenant: Tenant, ada: Any, editor: Client, rules: Any
     ) -> None:
         times = {"start": "2026-11-24 10:00:00", "end": "2026-11-24 10:30:00"}
@@ -115,13 +122,15 @@ class TestPicture:
         tenant.put(f"/resources/{ada['id']}", {"availability_constraints": rules})
         by_itself = draw(editor, resource_id=ada["id"]).json()["data"]
 
-        assert joined(drawn["days"]) == told(tenant, resources=[ada["id"]])
+        assert joined(drawn["days"]) == explained(tenant, resources=[ada["id"]])
         assert by_itself == drawn
         assert saved == [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}]
         assert [day["minutes"] for day in drawn["days"]] == [1440] * 14
 
     @pytest.mark.parametrize("rules", RULES)
-    def test_of_a_project_too(self, tenant: Tenant, ada: Any, editor: Client, rules: Any) -> None:
+    def test_picture_of_a_project_agrees_with_explain(
+        self, tenant: Tenant, ada: Any, editor: Client, rules: Any
+    ) -> None:
         project = tenant.make_project(
             ada["id"],
             availability={"from": "1 day", "to": "10 days", "buffer": "15 minutes"},
@@ -133,11 +142,11 @@ class TestPicture:
         drawn = draw(editor, project_id=project["id"], constraints=rules).json()["data"]
         tenant.put(f"/projects/{project['id']}", {"availability_constraints": rules})
 
-        assert joined(drawn["days"]) == told(
+        assert joined(drawn["days"]) == explained(
             tenant, project_id=project["id"], resources=[ada["id"]]
         )
 
-    def test_of_a_project_for_each_of_its_resources(
+    def test_picture_of_a_project_for_each_resource(
         self, tenant: Tenant, ada: Any, editor: Client
     ) -> None:
         bob = tenant.make_resource("Bob", timezone=BERLIN)
@@ -148,10 +157,10 @@ class TestPicture:
             for one in (None, bob["id"])
         )
 
-        assert joined(first) == told(tenant, project_id=project["id"], resources=[ada["id"]])
-        assert joined(shown) == told(tenant, project_id=project["id"], resources=[bob["id"]])
+        assert joined(first) == explained(tenant, project_id=project["id"], resources=[ada["id"]])
+        assert joined(shown) == explained(tenant, project_id=project["id"], resources=[bob["id"]])
 
-    def test_of_a_resource_that_is_not_saved_yet(self, editor: Client) -> None:
+    def test_picture_of_an_unsaved_resource(self, editor: Client) -> None:
         days = draw(editor, resource_id=None, timezone=BERLIN, constraints=WORKDAYS).json()["data"][
             "days"
         ]
@@ -163,9 +172,7 @@ class TestPicture:
             ("2026-11-23T17:00:00+01:00", False),
         ]
 
-    def test_in_a_zone_that_is_not_saved_yet(
-        self, tenant: Tenant, ada: Any, editor: Client
-    ) -> None:
+    def test_picture_in_an_unsaved_zone(self, tenant: Tenant, ada: Any, editor: Client) -> None:
         days = draw(
             editor, resource_id=ada["id"], timezone="Asia/Kolkata", constraints=WORKDAYS
         ).json()["data"]["days"]
@@ -173,7 +180,7 @@ class TestPicture:
         assert days[3]["pieces"][1]["start"] == "2026-11-23T09:00:00+05:30"
         assert Resource.objects.get().timezone == BERLIN
 
-    def test_what_is_wrong_is_said_by_row(self, ada: Any, editor: Client) -> None:
+    def test_errors_are_named_by_row(self, ada: Any, editor: Client) -> None:
         wrong = [
             {"allow_hours": {"start": 9, "end": 9}},
             {"allow_day": {}},
@@ -201,7 +208,7 @@ class TestPicture:
             "problem": "",
         }
 
-    def test_who_would_fall_outside(self, tenant: Tenant, ada: Any, editor: Client) -> None:
+    def test_bookings_outside_the_new_rules(self, tenant: Tenant, ada: Any, editor: Client) -> None:
         """Bookings to come, also those that wait; not what is past, cancelled, or inside."""
         ids = []
         for start, end, graph in (
@@ -234,7 +241,7 @@ class TestPicture:
             ],
         }
 
-    def test_of_a_project_only_what_was_booked_through_it(
+    def test_bookings_outside_only_of_the_project(
         self, tenant: Tenant, ada: Any, editor: Client
     ) -> None:
         eve = tenant.make_resource("Eve", timezone="America/New_York")
@@ -257,7 +264,7 @@ class TestPicture:
         ]
 
     @pytest.mark.parametrize("count", [1, 3, pytest.param(40, marks=pytest.mark.deep)])
-    def test_the_number_of_queries_is_constant(
+    def test_query_count_is_constant(
         self, tenant: Tenant, ada: Any, editor: Client, count: int
     ) -> None:
         for number in range(count):
@@ -277,7 +284,7 @@ QUERIES = 12
 
 
 # --- Whose ----------------------------------------------------------------------------------------
-def test_strangers_find_nothing(
+def test_members_of_other_apps_get_404(
     clock: Any, tenant: Tenant, make_tenant: Any, ada: Any, editor: Client
 ) -> None:
     other = make_tenant()
@@ -296,7 +303,7 @@ def test_strangers_find_nothing(
     assert shown.json() == draw(editor, project_id=project["id"], constraints=[]).json()
 
 
-def test_a_picture_is_a_post_with_its_token(tenant: Tenant, editor: Client) -> None:
+def test_picture_needs_a_csrf_token(tenant: Tenant, editor: Client) -> None:
     checked = Client(enforce_csrf_checks=True)
     checked.cookies = editor.cookies
 
@@ -465,9 +472,7 @@ ROWS: list[tuple[dict[str, str], list[dict[str, Any]]]] = [
 
 
 @pytest.mark.parametrize(("row", "constraints"), ROWS)
-def test_a_row_is_a_rule_and_the_rule_is_that_row(
-    row: dict[str, str], constraints: list[dict[str, Any]]
-) -> None:
+def test_rows_and_rules_round_trip(row: dict[str, str], constraints: list[dict[str, Any]]) -> None:
     filled = dict.fromkeys(COLUMNS, "") | row
 
     found = [render_constraint(rule) for rule in read_rows([row])]
@@ -477,13 +482,13 @@ def test_a_row_is_a_rule_and_the_rule_is_that_row(
 
 
 @pytest.mark.parametrize("rules", RULES)
-def test_weekly_rules_are_rows_too(rules: list[dict[str, Any]]) -> None:
+def test_weekly_rules_round_trip(rules: list[dict[str, Any]]) -> None:
     rows = [row_of_rule(render_constraint(rule)) for rule in parse_constraints(rules)]
 
     assert read_rows(rows) == parse_constraints(rules)
 
 
-def test_several_stretches_are_several_rules() -> None:
+def test_several_hours_are_several_rules() -> None:
     found = read_rows([{"kind": "extra_hours", "date": "2026-12-05", "hours": "9-12 and 13-17"}])
 
     assert [render_constraint(rule) for rule in found] == [
@@ -492,9 +497,7 @@ def test_several_stretches_are_several_rules() -> None:
     ]
 
 
-def test_dates_are_saved_and_stay_when_the_page_is_saved_again(
-    tenant: Tenant, ada: Any, editor: Client
-) -> None:
+def test_saving_again_keeps_date_rules(tenant: Tenant, ada: Any, editor: Client) -> None:
     path = page_of(ada, "resource")
     api = f"/resources/{ada['id']}"
     expected = [*WORKDAYS, *(rule for _, rules in ROWS for rule in rules)]
@@ -511,7 +514,7 @@ def test_dates_are_saved_and_stay_when_the_page_is_saved_again(
     assert rules_of(tenant, api) == expected
 
 
-def test_what_a_kind_does_not_use_is_dropped(project: Any, tenant: Tenant, editor: Client) -> None:
+def test_unused_fields_of_a_kind_are_dropped(project: Any, tenant: Tenant, editor: Client) -> None:
     answer = save(
         editor,
         page_of(project),
@@ -593,7 +596,7 @@ def test_a_wrong_rule_is_refused_at_its_field(project: Any, editor: Client) -> N
     assert len(Project.objects.get().availability_constraints) == 2
 
 
-def test_a_date_has_one_row_of_special_hours(project: Any, editor: Client) -> None:
+def test_special_hours_of_one_date_twice_are_refused(project: Any, editor: Client) -> None:
     row = {"kind": "replace_day", "date": "2026-12-05", "hours": ""}
 
     answer = save(editor, page_of(project), "rules", row, row)
@@ -602,9 +605,7 @@ def test_a_date_has_one_row_of_special_hours(project: Any, editor: Client) -> No
     assert widget.errors == {3: {"date": ["Another rule replaces this day."]}}
 
 
-def test_extra_hours_do_not_close_a_week_that_is_always_open(
-    tenant: Tenant, editor: Client
-) -> None:
+def test_extra_hours_keep_an_always_open_week(tenant: Tenant, editor: Client) -> None:
     eve = tenant.make_resource("Eve", timezone=BERLIN)
     row = {"kind": "extra_hours", "date": "2026-12-05", "hours": "10:00-14:00"}
 
@@ -687,7 +688,7 @@ class TestSchedules:
         body = {"name": "Practice hours", "availability_constraints": rules}
         return tenant.post("/schedules", body).data
 
-    def test_one_is_made_and_changed(self, tenant: Tenant, editor: Client) -> None:
+    def test_schedule_is_created_and_changed(self, tenant: Tenant, editor: Client) -> None:
         add = "/admin/availability/schedule/add/"
         new = {"name": "Practice hours"} | {f"hours_{day}": "9-12, 13-17" for day in range(5)}
         editor.post(add, form_of(editor, add) | new)
@@ -709,7 +710,7 @@ class TestSchedules:
             {"block_period": {"start": "2026-12-24 00:00:00", "end": "2026-12-25 00:00:00"}},
         ]
 
-    def test_a_resource_gets_one_and_its_picture_shows_it(
+    def test_picture_of_a_resource_shows_its_schedule(
         self, tenant: Tenant, practice: Any, editor: Client
     ) -> None:
         eve = tenant.make_resource("Eve", timezone=BERLIN)
@@ -724,12 +725,12 @@ class TestSchedules:
         assert answer.status_code == 302
         assert tenant.get(f"/resources/{eve['id']}").data["schedule_id"] == practice["id"]
         assert drawn == saved
-        assert joined(saved["days"]) == told(tenant, resources=[eve["id"]])
+        assert joined(saved["days"]) == explained(tenant, resources=[eve["id"]])
         assert [piece["available"] for piece in without["days"][3]["pieces"]] == [True]
         editor.post(path, form_of(editor, path) | {"schedule_id": ""})
         assert tenant.get(f"/resources/{eve['id']}").data["schedule_id"] is None
 
-    def test_its_picture_names_the_bookings_of_its_resources(
+    def test_picture_of_a_schedule_names_bookings(
         self, tenant: Tenant, practice: Any, editor: Client
     ) -> None:
         for name in ("Eve", "Bob"):
@@ -747,7 +748,7 @@ class TestSchedules:
         assert [answer["outside"]["count"] for answer in (inside, closed)] == [1, 2]
         assert closed["year"]["lines"] == ["Tue 24 Nov 2026: closed"]
 
-    def test_another_apps_schedules_are_no_choice(
+    def test_schedules_of_another_app_are_refused(
         self, tenant: Tenant, make_tenant: Any, ada: Any, practice: Any, editor: Client
     ) -> None:
         foreign = make_tenant().post("/schedules", {"name": "Zebra"}).data
@@ -764,7 +765,7 @@ class TestSchedules:
         assert editor.get(page_of(foreign, "schedule")).status_code == 404
 
     @pytest.mark.parametrize("count", [1, 5])
-    def test_the_number_of_queries_does_not_depend_on_the_resources(
+    def test_query_count_is_constant_with_resources(
         self, tenant: Tenant, practice: Any, editor: Client, count: int
     ) -> None:
         for number in range(count):
@@ -803,7 +804,7 @@ def selector(row: int, column: str, name: str = "rules") -> str:
     return f"[name={name}-{row}-{column}]"
 
 
-def seen(page: Any, row: int) -> list[bool]:
+def visible_fields(page: Any, row: int) -> list[bool]:
     return [
         page.evaluate(f"document.querySelector('{selector(row, column)}').checkVisibility()")
         for column in ("day", "start", "end")
@@ -826,29 +827,30 @@ def clerk(office: Tenant) -> Account:
     return member_of(office, "editor")
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_each_row_shows_what_its_kind_uses(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_row_shows_the_fields_of_its_kind(
     visit: Open, clerk: Account, rules_page: str, width: int, scheme: str
 ) -> None:
     found = open_rules(visit, clerk, rules_page, width=width, height=1000, scheme=scheme)
     page = found.page
 
-    before = [seen(page, 0), seen(page, 1)]
+    before = [visible_fields(page, 0), visible_fields(page, 1)]
     choose(page, selector(0, "kind"), "allow_day_and_time")
     choose(page, selector(1, "kind"), "block_period")
 
     assert before == [[False, False, False], [False, True, True]]
-    assert [seen(page, 0), seen(page, 1)] == [[True, True, True], [False, True, True]]
+    assert [visible_fields(page, 0), visible_fields(page, 1)] == [
+        [True, True, True],
+        [False, True, True],
+    ]
     assert page.evaluate(f"document.querySelector('{selector(1, 'start')}').type") == (
         "datetime-local"
     )
     page.wait_for("document.querySelectorAll('.rule-error').length >= 5")
-    keep(found, f"rules-{width}-{scheme}")
+    keep_screenshot(found, f"rules-{width}-{scheme}")
 
 
-def test_the_picture_follows_the_hours_before_anything_is_saved(
-    visit: Open, office: Tenant, clerk: Account
-) -> None:
+def test_picture_follows_unsaved_hours(visit: Open, office: Tenant, clerk: Account) -> None:
     ada = office.make_resource("Ada", timezone=BERLIN, availability_constraints=WORKDAYS)
     today = timezone.now().date()
     monday = today + timedelta(days=7 - today.weekday())
@@ -888,7 +890,7 @@ def test_the_picture_follows_the_hours_before_anything_is_saved(
         {"allow_weekdays": {}},
         {"allow_hours": {"start": 9, "end": 17}},
     ]
-    keep(found, "rules-picture")
+    keep_screenshot(found, "rules-picture")
 
 
 def test_rules_are_added_and_removed_with_the_keyboard(
@@ -919,8 +921,8 @@ def test_rules_are_added_and_removed_with_the_keyboard(
     ]
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_the_year_shows_what_is_not_saved_yet(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_year_view_shows_unsaved_rules(
     visit: Open, office: Tenant, clerk: Account, width: int, scheme: str
 ) -> None:
     schedule = office.post(
@@ -947,10 +949,10 @@ def test_the_year_shows_what_is_not_saved_yet(
     assert first == ["No exceptions."]
     assert page.evaluate("document.querySelectorAll('.rules-month').length") == 12
     assert find_faults(page, load_axe(), "document.querySelector('.office-parts')") == []
-    keep_whole(found, f"schedule-{width}-{scheme}")
+    keep_whole_screenshot(found, f"schedule-{width}-{scheme}")
 
 
-def test_a_viewer_sees_the_picture_too(visit: Open, office: Tenant, rules_page: str) -> None:
+def test_viewer_sees_the_picture(visit: Open, office: Tenant, rules_page: str) -> None:
     found = open_rules(visit, member_of(office, "viewer"), rules_page)
 
     assert found.page.evaluate("document.querySelectorAll('.rules-strip').length") == 14

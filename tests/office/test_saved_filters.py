@@ -72,7 +72,7 @@ def test_a_filter_becomes_a_tab(tenant: Tenant, desk: Client) -> None:
     assert [title for title, _, is_active in first if is_active] == ["Upcoming"]
 
 
-def test_a_plain_tab_is_not_saved(desk: Client) -> None:
+def test_tab_without_filters_cannot_be_saved(desk: Client) -> None:
     pages = [desk.get(path).content.decode() for path in (LIST, f"{LIST}?tab=past")]
 
     refused = [save(desk, "Empty", query) for query in ("", "tab=past", "unknown=1")]
@@ -107,7 +107,7 @@ def test_a_filter_is_renamed_and_deleted(desk: Client) -> None:
         ("Marty", "You already have a filter “Marty”."),
     ],
 )
-def test_a_name_that_can_not_be_used(desk: Client, name: str, words: str) -> None:
+def test_wrong_name_is_refused(desk: Client, name: str, words: str) -> None:
     save(desk)
 
     page = save(desk, name, "q=Other")
@@ -117,7 +117,7 @@ def test_a_name_that_can_not_be_used(desk: Client, name: str, words: str) -> Non
 
 
 @pytest.mark.parametrize("query", ["q=%00&tab=%ED%A0%80", "q=" + "x" * 5000, "app__id__exact=x"])
-def test_a_query_of_any_kind_can_be_opened(desk: Client, query: str) -> None:
+def test_every_stored_query_can_be_opened(desk: Client, query: str) -> None:
     page = save(desk, "Odd", query)
 
     assert page.status_code == 200
@@ -138,7 +138,7 @@ def test_there_are_at_most_twenty(desk: Client) -> None:
     assert SavedFilter.objects.count() == MAX_FILTERS
 
 
-def test_filters_are_the_accounts_own(
+def test_filters_are_per_account(
     tenant: Tenant, make_tenant: Any, desk: Client, editor: Account
 ) -> None:
     save(desk)
@@ -160,7 +160,7 @@ def test_filters_are_the_accounts_own(
     assert SavedFilter.objects.get().name == "Marty"
 
 
-def test_with_several_apps_a_filter_belongs_to_one(
+def test_filter_of_a_member_of_several_apps(
     tenant: Tenant, make_tenant: Any, editor: Account, desk: Client
 ) -> None:
     other = make_tenant()
@@ -180,7 +180,7 @@ def test_with_several_apps_a_filter_belongs_to_one(
     assert SavedFilter.objects.get().app == other.app
 
 
-def test_the_list_asks_the_same_with_many_filters(desk: Client) -> None:
+def test_query_count_is_constant_with_many_filters(desk: Client) -> None:
     counts = []
     for number in range(3):
         for step in range(number * 3):

@@ -9,8 +9,8 @@ from apps_config.models import Account, Membership, SecurityEvent
 from apps_config.security_events import record_event
 from apps_config.services import change_role, issue_key
 from tests.accessibility import find_faults, load_axe
-from tests.browser import Browser, looks
-from tests.office.conftest import Visit, keep_whole, member_of
+from tests.browser import Browser, viewports
+from tests.office.conftest import Visit, keep_whole_screenshot, member_of
 from tests.world import Tenant
 
 LIST = "/admin/apps_config/securityevent/"
@@ -42,22 +42,22 @@ def owner(office: Tenant) -> Account:
     return account
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
+@pytest.mark.parametrize(("width", "scheme"), viewports())
 def test_the_list_is_readable(
     visit: Callable[..., Visit], owner: Account, width: int, scheme: str
 ) -> None:
     shown = visit(owner, LIST, width=width, scheme=scheme)
-    keep_whole(shown, f"events-{width}-{scheme}")
+    keep_whole_screenshot(shown, f"events-{width}-{scheme}")
 
     assert find_faults(shown.page, load_axe()) == []
     row = SecurityEvent.objects.filter(kind="log_in").latest("id")
     shown.go(f"{LIST}{row.pk}/change/")
-    keep_whole(shown, f"event-{width}-{scheme}")
+    keep_whole_screenshot(shown, f"event-{width}-{scheme}")
     assert find_faults(shown.page, load_axe()) == []
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks())
-def test_seldom_pages_of_the_log_in(
+@pytest.mark.parametrize(("width", "scheme"), viewports())
+def test_rare_log_in_pages_are_accessible(
     visit: Callable[..., Visit],
     browser: Browser,
     live_server: Any,
@@ -71,11 +71,11 @@ def test_seldom_pages_of_the_log_in(
     settings.PASSWORD_LOGIN = False
     page = browser.open(f"{live_server.url}/admin/login/", width=width, scheme=scheme)
     page.wait_for("document.readyState === 'complete'")
-    keep_whole(Visit(page, live_server.url), f"no-passwords-{width}-{scheme}")
+    keep_whole_screenshot(Visit(page, live_server.url), f"no-passwords-{width}-{scheme}")
     found = [find_faults(page, load_axe())]
     settings.REQUIRE_SECOND_FACTOR = "owners"
     must = visit(owner, LIST, width=width, scheme=scheme)
-    keep_whole(must, f"second-factor-{width}-{scheme}")
+    keep_whole_screenshot(must, f"second-factor-{width}-{scheme}")
     found.append(find_faults(must.page, load_axe()))
 
     assert found == [[], []]

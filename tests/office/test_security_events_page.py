@@ -50,7 +50,7 @@ def forget() -> None:
     SecurityEvent.objects.all().delete()
 
 
-def test_owners_see_their_apps_and_the_log_ins_of_their_members(
+def test_owners_see_events_of_app_and_members(
     tenant: Tenant, make_tenant: Callable[..., Tenant]
 ) -> None:
     other = make_tenant()
@@ -85,7 +85,7 @@ def test_owners_see_their_apps_and_the_log_ins_of_their_members(
 
 
 @pytest.mark.parametrize("role", ["viewer", "editor"])
-def test_the_list_is_for_owners(tenant: Tenant, role: str) -> None:
+def test_only_owners_see_the_list(tenant: Tenant, role: str) -> None:
     client = member(tenant.app, role)
 
     assert client.get(LIST).status_code == 403
@@ -129,7 +129,7 @@ def test_details_in_words(tenant: Tenant) -> None:
     ]
 
 
-def test_every_kind_has_words() -> None:
+def test_every_kind_has_a_label() -> None:
     kinds = {
         value
         for name, value in vars(SecurityEvent).items()
@@ -139,7 +139,7 @@ def test_every_kind_has_words() -> None:
     assert set(KIND_WORDS) == kinds
 
 
-def test_the_list_is_filtered_and_takes_as_many_queries_for_many_rows(tenant: Tenant) -> None:
+def test_list_filters_and_constant_query_count(tenant: Tenant) -> None:
     owner = member(tenant.app, "owner")
     for _ in range(2):
         issue_key("server", app=tenant.app)
@@ -205,7 +205,7 @@ def test_a_log_in_with_a_code(doc: Account) -> None:
     ]
 
 
-def test_second_factors_that_come_and_go(doc: Account) -> None:
+def test_events_of_second_factors(doc: Account) -> None:
     client, page = log_in(), "/admin/account/security/totp/activate/"
     client.post(client.get(page).url, {"password": PASSWORD})
     text = client.get(page).content.decode()
@@ -227,7 +227,7 @@ def test_second_factors_that_come_and_go(doc: Account) -> None:
     ]
 
 
-def test_platform_rights_that_come_and_go(doc: Account) -> None:
+def test_events_of_platform_rights(doc: Account) -> None:
     """By the form of accounts: a name alone is no event."""
     staff, path = superuser(), f"/admin/apps_config/account/{doc.pk}/change/"
     form = {"email": doc.email, "is_active": "on"}
@@ -255,7 +255,7 @@ def test_platform_rights_that_come_and_go(doc: Account) -> None:
     )
 
 
-def test_an_account_is_deleted_with_its_second_factors(doc: Account) -> None:
+def test_deleted_account_records_its_second_factors(doc: Account) -> None:
     TOTP.activate(doc, SECRET)
     Membership.objects.all().delete()
     forget()
@@ -265,7 +265,7 @@ def test_an_account_is_deleted_with_its_second_factors(doc: Account) -> None:
     assert kinds() == []
 
 
-def test_sessions_that_others_end(doc: Account) -> None:
+def test_event_of_sessions_ended_by_staff(doc: Account) -> None:
     log_in()
     forget()
     row = UserSession.objects.get(user=doc)
@@ -284,7 +284,7 @@ def test_a_link_to_choose_a_password(doc: Account) -> None:
 
 
 # --- Log-in without passwords ---------------------------------------------------------------------
-def test_without_passwords_the_page_has_no_form(doc: Account, settings: Any) -> None:
+def test_log_in_page_without_passwords_has_no_form(doc: Account, settings: Any) -> None:
     settings.OIDC_ISSUER = "https://id.example.com"
     settings.PASSWORD_LOGIN = False
 
@@ -304,7 +304,7 @@ def test_without_passwords_the_page_has_no_form(doc: Account, settings: Any) -> 
     assert superuser().post(link).status_code == 403
 
 
-def test_without_passwords_resources_still_log_in(tenant: Tenant, settings: Any) -> None:
+def test_resources_log_in_with_account_passwords_disabled(tenant: Tenant, settings: Any) -> None:
     settings.PASSWORD_LOGIN = False
     made = tenant.make_resource(email="ada@example.com")
     tenant.put(f"/resources/{made['id']}", {"password": PASSWORD})
@@ -315,7 +315,7 @@ def test_without_passwords_resources_still_log_in(tenant: Tenant, settings: Any)
     assert answer.status_code == 200
 
 
-def test_without_passwords_an_invitation_asks_for_none(tenant: Tenant, settings: Any) -> None:
+def test_invitation_without_passwords_needs_none(tenant: Tenant, settings: Any) -> None:
     settings.OIDC_ISSUER = "https://id.example.com"
     settings.PASSWORD_LOGIN = False
     invitation = invite_member(

@@ -19,7 +19,7 @@ def sources() -> str:
     return "".join(map(Path.read_text, sorted(files)))
 
 
-def test_services_still_write_the_sentences() -> None:
+def test_sentences_exist_in_the_services() -> None:
     """If this fails: a service has other words now."""
     code = sources()
     # Days, and what `availability/core/explain.py` joins from pieces.
@@ -45,11 +45,11 @@ def test_services_still_write_the_sentences() -> None:
         "Within the buffer of 1 hour around bookings that take all 3 places.",
     ],
 )
-def test_english_stays(text: str) -> None:
+def test_english_is_unchanged(text: str) -> None:
     assert translate_sentence(text) == text
 
 
-def test_parts_are_translated_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nested_parts_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
     words = {
         "Blocked by the resource's rule: %(rule)s.": "Durch die Regel %(rule)s gesperrt.",
         "%(start)s to %(end)s every day": "täglich %(start)s bis %(end)s",

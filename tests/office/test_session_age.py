@@ -56,7 +56,7 @@ def test_a_session_ends_eight_hours_after_the_log_in(client: Client, clock: Any)
     assert found == [True] * 8 + [False]
 
 
-def test_another_log_in_begins_eight_hours_anew(client: Client, clock: Any) -> None:
+def test_log_in_restarts_the_eight_hours(client: Client, clock: Any) -> None:
     for _ in range(7):
         may_enter(client)
         clock.shift(HOUR)
@@ -66,7 +66,7 @@ def test_another_log_in_begins_eight_hours_anew(client: Client, clock: Any) -> N
     assert may_enter(client) is True
 
 
-def test_a_session_is_stored_once_in_five_minutes(client: Client, clock: Any) -> None:
+def test_session_is_stored_every_five_minutes(client: Client, clock: Any) -> None:
     may_enter(client)
     stored = []
     for _ in range(11):
@@ -81,13 +81,13 @@ def test_a_session_is_stored_once_in_five_minutes(client: Client, clock: Any) ->
     assert stored == [False, False, False, False, True] * 2 + [False]
 
 
-def test_the_row_of_a_session_has_its_end(client: Client) -> None:
+def test_session_row_has_its_expiry(client: Client) -> None:
     may_enter(client)
 
     assert Session.objects.get().expire_date == NOW + timedelta(hours=2)
 
 
-def test_pages_are_shown_while_nothing_can_be_stored(
+def test_pages_work_while_sessions_cannot_be_stored(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(store: SessionStore, must_create: bool = False) -> None:
@@ -113,7 +113,7 @@ def test_ended_sessions_and_old_events_are_purged(
     assert not SecurityEvent.objects.filter(actor="old").exists()
 
 
-def test_what_lists_show_of_an_ended_session_is_purged(client: Client, clock: Any) -> None:
+def test_listed_sessions_are_purged(client: Client, clock: Any) -> None:
     clock.shift(3 * HOUR)
     before = UserSession.objects.count()
 

@@ -13,7 +13,7 @@ from apps_config.models import Membership
 from availability.models import Project, Resource
 from office.resources.project_form import DEFAULT_MODE, MODE_WORDS
 from tests.office.conftest import WORKDAYS, Enter
-from tests.office.staff import faults, form_of, told
+from tests.office.staff import faults, form_of, messages_of
 from tests.world import Tenant
 
 ADD_RESOURCE = reverse("admin:availability_resource_add")
@@ -59,7 +59,7 @@ def project(tenant: Tenant, ada: Any) -> Any:
         (reverse("admin:usersessions_usersession_changelist"), ["Sessions"]),
     ],
 )
-def test_the_heading_of_a_page_to_add_says_new(
+def test_heading_of_an_add_page(
     tenant: Tenant, enter: Enter, page: str, heading: list[str]
 ) -> None:
     shown = enter().get(page).content.decode()
@@ -69,7 +69,7 @@ def test_the_heading_of_a_page_to_add_says_new(
     assert parts == heading
 
 
-def test_the_heading_keeps_an_address_as_it_is(tenant: Tenant, enter: Enter) -> None:
+def test_heading_keeps_urls(tenant: Tenant, enter: Enter) -> None:
     webhook = tenant.post("/webhooks", {"url": "https://example.com/hook"}).data
 
     page = enter(tenant).get(reverse("admin:notifications_webhook_change", args=[webhook["id"]]))
@@ -78,7 +78,7 @@ def test_the_heading_keeps_an_address_as_it_is(tenant: Tenant, enter: Enter) -> 
     assert "https://example.com/hook" in title
 
 
-def test_a_new_row_has_one_button_to_save_and_go_on(tenant: Tenant, enter: Enter) -> None:
+def test_add_page_has_one_save_button(tenant: Tenant, enter: Enter) -> None:
     shown = enter(tenant).get(ADD_PROJECT).content.decode()
 
     assert "Save and add another" in shown
@@ -162,7 +162,7 @@ QUESTION_KINDS = {"questions-kind": ["string", "email", "select", "string"]}
         ("project", {"other_ui": "{'a': 1}"}, None),
     ],
 )
-def test_what_the_api_refuses_is_refused_at_its_field(
+def test_wrong_values_are_refused_at_their_field(
     tenant: Tenant, ada: Any, project: Any, enter: Enter, kind: str, given: Any, errors: Any
 ) -> None:
     row, model = (ada, Resource) if kind == "resource" else (project, Project)
@@ -187,7 +187,7 @@ def test_what_the_api_refuses_is_refused_at_its_field(
         ("", "minutes", None, ("", "minutes")),
     ],
 )
-def test_a_hold_is_entered_in_minutes_or_seconds(
+def test_hold_time_in_minutes_or_seconds(
     tenant: Tenant, project: Any, enter: Enter, count: str, unit: str, seconds: Any, shown: Any
 ) -> None:
     client, path = enter(tenant), page_of(project, "project")
@@ -234,7 +234,7 @@ def test_a_new_project_has_its_address_and_resources(
         {"published": True},
     )
     assert [str(resource.pk) for resource in project.resources.all()] == [ada["id"]]
-    assert told(answer) == [
+    assert messages_of(answer) == [
         "Big Check-up was created. Customers can book at"
         ' <a href="http://127.0.0.1:8000/book/big-check-up">'
         "http://127.0.0.1:8000/book/big-check-up</a>."
@@ -249,20 +249,18 @@ def test_form_of_a_new_project_offers_no_group_sessions(tenant: Tenant, enter: E
     assert kinds == ["instant", "confirm_decline", "instant_payment"]
 
 
-def test_message_about_a_new_project_promises_no_page_that_refuses(
-    tenant: Tenant, enter: Enter
-) -> None:
+def test_message_about_a_new_project_without_payment_link(tenant: Tenant, enter: Enter) -> None:
     given = {"name": "Check-up", "graph": "instant_payment", "published": ""}
 
     answer = save(enter(tenant), ADD_PROJECT, **given)
 
-    assert told(answer) == [
+    assert messages_of(answer) == [
         "Add a payment link: without it, the booking page takes no bookings.",
         "Check-up was created. Customers can't book it online yet.",
     ]
 
 
-def test_only_what_was_changed_is_saved(tenant: Tenant, project: Any, enter: Enter) -> None:
+def test_only_changed_fields_are_saved(tenant: Tenant, project: Any, enter: Enter) -> None:
     """What a client changes while the page is open stays, and so does what the page left alone."""
     client, path = enter(tenant), page_of(project, "project")
     form = form_of(client, path)
@@ -338,7 +336,7 @@ def test_calendars_are_added_and_renamed(tenant: Tenant, ada: Any, enter: Enter)
     assert refused.status_code == 200
 
 
-def test_hours_replace_the_weekly_rules_and_leave_the_dates(tenant: Tenant, enter: Enter) -> None:
+def test_hours_replace_weekly_rules_and_keep_dates(tenant: Tenant, enter: Enter) -> None:
     dates = {"block_period": {"start": "2030-01-01 00:00:00", "end": "2030-01-02 00:00:00"}}
     rules = [*WORKDAYS, dates, {"block_hours": {"start": 12, "end": 13}}]
     ada = tenant.make_resource("Ada", availability_constraints=rules)
@@ -381,7 +379,7 @@ def test_a_question_is_added_moved_and_removed(tenant: Tenant, project: Any, ent
     assert [field.title for field in page] == ["Name", "Which room?", "E-mail"]
 
 
-def test_a_first_reminder_replaces_those_of_the_app(
+def test_first_reminder_replaces_reminders_of_the_app(
     tenant: Tenant, project: Any, enter: Enter
 ) -> None:
     client, path = enter(tenant), page_of(project, "project")
@@ -409,9 +407,7 @@ def test_a_first_reminder_replaces_those_of_the_app(
         ('{"a": 1,\n "b" 2}', "This is not valid JSON: "),
     ],
 )
-def test_json_is_checked_while_it_is_typed(
-    tenant: Tenant, enter: Enter, text: str, error: str
-) -> None:
+def test_json_check_of_input(tenant: Tenant, enter: Enter, text: str, error: str) -> None:
     answer = enter(tenant).post(reverse("admin:json_check"), text, content_type="text/plain")
 
     found = answer.json()["data"]["error"]
@@ -428,21 +424,21 @@ def test_a_payment_project_without_a_payment_link_is_warned_of(
     without = save(client, path, graph="instant_payment")
     with_link = save(client, path, **address)
 
-    assert told(without)[0] == (
+    assert messages_of(without)[0] == (
         "Add a payment link: without it, the booking page takes no bookings."
     )
-    assert len(told(with_link)) == 1
+    assert len(messages_of(with_link)) == 1
     booking = {"what": "Check-up", "graph": "instant_payment"}
     assert Project.objects.get().booking == booking | address
 
 
-def test_a_removed_length_is_the_usual_one(tenant: Tenant, project: Any, enter: Enter) -> None:
+def test_removed_length_is_the_default(tenant: Tenant, project: Any, enter: Enter) -> None:
     save(enter(tenant), page_of(project, "project"), length="")
 
     assert Project.objects.get().availability == {"length": "1 hour", "buffer": "5 minutes"}
 
 
-def test_a_new_buffer_leaves_its_two_sides(tenant: Tenant, project: Any, enter: Enter) -> None:
+def test_new_buffer_keeps_before_and_after(tenant: Tenant, project: Any, enter: Enter) -> None:
     client, path = enter(tenant), page_of(project, "project")
 
     save(client, path, buffer_before="", buffer_after="20")
@@ -455,7 +451,7 @@ def test_a_new_buffer_leaves_its_two_sides(tenant: Tenant, project: Any, enter: 
     }
 
 
-def test_a_new_zone_moves_whole_days_with_it(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_new_zone_moves_all_day_events(tenant: Tenant, ada: Any, enter: Enter) -> None:
     event = {"calendar_id": ada["calendars"][0]["id"], "what": "Holiday", "all_day": True}
     tenant.post("/events", event | {"start": "2026-11-23", "end": "2026-11-24"})
 
@@ -465,7 +461,7 @@ def test_a_new_zone_moves_whole_days_with_it(tenant: Tenant, ada: Any, enter: En
     assert event.start.isoformat() == "2026-11-23T05:00:00+00:00"
 
 
-def test_taken_addresses_and_slugs_are_said_at_their_field(
+def test_taken_addresses_and_slugs_are_refused_at_their_field(
     tenant: Tenant, ada: Any, project: Any, enter: Enter
 ) -> None:
     bob = tenant.make_resource("Bob")
@@ -501,7 +497,9 @@ def test_the_address_of_a_resource_is_checked(
     assert faults(answer) == {"email": [sentence]}
 
 
-def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: Enter) -> None:
+def test_app_of_a_row_cannot_be_changed(
+    tenant: Tenant, ada: Any, project: Any, enter: Enter
+) -> None:
     other = Tenant("other")
     client = enter()
 
@@ -522,9 +520,7 @@ def test_a_row_stays_in_its_app(tenant: Tenant, ada: Any, project: Any, enter: E
         ),
     ],
 )
-def test_who_gets_the_booking_is_chosen_in_words(
-    tenant: Tenant, project: Any, enter: Enter, mode: str
-) -> None:
+def test_modes_are_chosen_by_label(tenant: Tenant, project: Any, enter: Enter, mode: str) -> None:
     client, path = enter(tenant), page_of(project, "project")
     page = client.get(path).content.decode()
 
@@ -535,7 +531,7 @@ def test_who_gets_the_booking_is_chosen_in_words(
     assert stored in ({mode, None} if mode == DEFAULT_MODE else {mode})
 
 
-def test_another_apps_resource_cant_be_put_into_a_project(
+def test_resource_of_another_app_cannot_be_added(
     tenant: Tenant, ada: Any, project: Any, enter: Enter
 ) -> None:
     foreign = Tenant("other").make_resource("Eve")
@@ -554,7 +550,7 @@ def test_another_apps_resource_cant_be_put_into_a_project(
     assert [str(resource.pk) for resource in Project.objects.get().resources.all()] == [ada["id"]]
 
 
-def test_a_member_adds_only_where_it_may_edit(tenant: Tenant, enter: Enter) -> None:
+def test_add_permission_is_per_app(tenant: Tenant, enter: Enter) -> None:
     other = Tenant("other")
     client = enter(tenant)
     Membership.objects.create(
@@ -570,9 +566,7 @@ def test_a_member_adds_only_where_it_may_edit(tenant: Tenant, enter: Enter) -> N
     assert (Resource.objects.get().app, Project.objects.get().app) == (tenant.app, tenant.app)
 
 
-def test_a_project_is_added_by_a_member_of_several_apps(
-    tenant: Tenant, ada: Any, enter: Enter
-) -> None:
+def test_member_of_several_apps_adds_a_project(tenant: Tenant, ada: Any, enter: Enter) -> None:
     """The row has no id until its app is chosen."""
     client = enter(tenant)
     account = Membership.objects.get(app=tenant.app, role="editor").account
@@ -588,15 +582,15 @@ def test_a_project_is_added_by_a_member_of_several_apps(
     ]
 
 
-def test_saving_says_so(tenant: Tenant, ada: Any, enter: Enter) -> None:
+def test_saving_shows_a_message(tenant: Tenant, ada: Any, enter: Enter) -> None:
     answer = save(enter(tenant), page_of(ada, "resource"), first_name="Ada")
 
-    assert len(told(answer)) == 1
+    assert len(messages_of(answer)) == 1
     assert Resource.objects.get().first_name == "Ada"
 
 
 # --- Booking on the web ---------------------------------------------------------------------------
-def test_a_project_says_what_the_public_may(tenant: Tenant, project: Any, enter: Enter) -> None:
+def test_public_settings_of_a_project_are_saved(tenant: Tenant, project: Any, enter: Enter) -> None:
     path, client = page_of(project, "project"), enter(tenant)
     given = {"published": "no", "public_customers": "3", "public_reschedule": "id"}
 
@@ -615,7 +609,7 @@ def test_a_project_says_what_the_public_may(tenant: Tenant, project: Any, enter:
     assert Project.objects.get(id=project["id"]).settings == {"max_per_day": 3}
 
 
-def test_a_new_project_is_asked_for_its_page(tenant: Tenant, enter: Enter) -> None:
+def test_new_project_can_be_unpublished(tenant: Tenant, enter: Enter) -> None:
     client = enter(tenant)
 
     save(client, ADD_PROJECT, name="Secret", published="no")
@@ -638,7 +632,7 @@ def test_a_new_payment_project_is_not_published_at_once(tenant: Tenant, enter: E
     assert Project.objects.get().settings == {"published": False}
 
 
-def test_a_viewer_sees_what_the_public_may(tenant: Tenant, project: Any, enter: Enter) -> None:
+def test_viewer_sees_public_settings(tenant: Tenant, project: Any, enter: Enter) -> None:
     page = enter(tenant, "viewer").get(page_of(project, "project")).content.decode()
 
     assert all(words in page for words in ("settings say (default)", "The link from an e-mail"))

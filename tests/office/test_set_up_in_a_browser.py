@@ -15,8 +15,8 @@ from apps_config.models import Account, Credential
 from notifications.models import Attempt, Delivery, EmailTemplate, Webhook
 from notifications.webhooks.services import create_webhook, send_test
 from tests.accessibility import find_faults, load_axe
-from tests.browser import Page, looks
-from tests.office.conftest import Visit, keep, member_of
+from tests.browser import Page, viewports
+from tests.office.conftest import Visit, keep_screenshot, member_of
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -40,17 +40,17 @@ CALL = {
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _threads_end_in_peace() -> Iterator[None]:
+def _tolerate_closed_threads() -> Iterator[None]:
     """A thread of the live server that ends after its test can't close SQLite's connection in
     memory, which is the test's."""
     close = ThreadedWSGIServer._close_connections
 
-    def close_what_may_be(server: ThreadedWSGIServer) -> None:
+    def close_quietly(server: ThreadedWSGIServer) -> None:
         with suppress(DatabaseError):
             close(server)
 
     patch = pytest.MonkeyPatch()
-    patch.setattr(ThreadedWSGIServer, "_close_connections", close_what_may_be)
+    patch.setattr(ThreadedWSGIServer, "_close_connections", close_quietly)
     yield
     patch.undo()
 
@@ -133,8 +133,8 @@ def pages(tenant: Tenant) -> dict[str, str]:
 OURS = "document.getElementById('content')"
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_every_page_looks_right(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_pages_are_accessible(
     full: Tenant, owner: Account, visit: Callable[..., Visit], width: int, scheme: str
 ) -> None:
     axe, faults = load_axe(), {}
@@ -146,7 +146,7 @@ def test_every_page_looks_right(
         if scheme == "dark":
             seen.page.wait_for("document.documentElement.classList.contains('dark')")
         if (width, scheme) in SHOWN and name in PICTURES:
-            keep(seen, f"setup-{name}-{width}-{scheme}")
+            keep_screenshot(seen, f"setup-{name}-{width}-{scheme}")
 
         assert len(seen.page.texts("main h1, h1, h2, #header h1, .office-card h2")) > 0
         assert (name, low_contrast(seen.page)) == (name, [])
@@ -207,7 +207,7 @@ def submit(page: Page, selector: str) -> None:
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
-def test_a_reminder_is_read_back_while_it_is_written(
+def test_reminder_summary_follows_input(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
     office.put(f"/apps/{office.app.slug}", {"event_notifications": [MAIL]})
@@ -266,7 +266,7 @@ def test_a_reminder_is_added(
 
 
 @pytest.mark.parametrize("width", [1280, pytest.param(390, marks=pytest.mark.deep)])
-def test_a_key_is_made_shown_and_copied(
+def test_key_is_created_shown_and_copied(
     office: Tenant, owner: Account, visit: Callable[..., Visit], width: int
 ) -> None:
     office.make_resource("Ada")
@@ -299,7 +299,7 @@ def test_a_key_is_made_shown_and_copied(
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
-def test_the_preview_follows_the_words(
+def test_preview_follows_input(
     office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
 ) -> None:
     path = admin_page("notifications_emailtemplate_edit", office.app.pk, "confirmed_customer")
@@ -353,8 +353,8 @@ def test_states_of_a_webhook_follow_its_graph(
     assert ("paid" in paid, "confirmed" in paid, "rescheduled" in paid) == (True, False, True)
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_the_locked_door_and_the_choice_of_a_password_look_right(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_lockout_and_password_pages_are_accessible(
     office: Tenant, visit: Callable[..., Visit], settings: Any, width: int, scheme: str
 ) -> None:
     settings.FAILED_PASSWORDS_PER_HOUR = 1

@@ -230,7 +230,7 @@ def members(tenant: Tenant) -> dict[str, str]:
     return dict(tenant.app.memberships.values_list("account__email", "role"))
 
 
-def test_a_new_person_chooses_a_password_and_joins(
+def test_new_account_chooses_a_password_and_joins(
     tenant: Tenant, link_of: Callable[[str], str]
 ) -> None:
     link, client = link_of("doc@example.com"), Client()
@@ -253,7 +253,7 @@ def test_a_new_person_chooses_a_password_and_joins(
 
 
 @pytest.mark.parametrize("kind", ["password", "staff", "provider"])
-def test_a_known_person_accepts_and_gets_no_new_password(
+def test_existing_account_accepts_without_a_new_password(
     tenant: Tenant, link_of: Callable[[str], str], kind: str
 ) -> None:
     account = Account.objects.create_user(
@@ -281,7 +281,9 @@ def test_a_disabled_account_can_not_join(tenant: Tenant, link_of: Callable[[str]
     assert (answer.status_code, members(tenant)) == (403, {})
 
 
-def test_links_that_are_damaged_or_old(tenant: Tenant, link_of: Callable[[str], str]) -> None:
+def test_damaged_and_expired_links_are_refused(
+    tenant: Tenant, link_of: Callable[[str], str]
+) -> None:
     link = link_of("doc@example.com")
     answers = [Client().get(link + "x"), Client().get(link.partition("?")[0])]
     answers.append(Client().get(link.partition("?")[0] + "?signature=%00"))

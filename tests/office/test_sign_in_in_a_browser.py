@@ -15,8 +15,8 @@ from apps_config.models import Account, App, Credential
 from notifications.invitation_links import invitation_url
 from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.accessibility import find_faults, load_axe
-from tests.browser import Browser, Page, looks
-from tests.office.conftest import Visit, keep
+from tests.browser import Browser, Page, viewports
+from tests.office.conftest import Visit, keep_screenshot
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -87,7 +87,7 @@ class Hand:
             self.page.send("Input.dispatchKeyEvent", type="keyUp", key=letter)
 
 
-def test_an_app_with_member_and_key_takes_eight_steps_by_keyboard(
+def test_new_app_with_member_and_key_takes_eight_steps(
     visit: Callable[..., Visit], transactional_db: None
 ) -> None:
     staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
@@ -99,7 +99,7 @@ def test_an_app_with_member_and_key_takes_eight_steps_by_keyboard(
     hand.type("#id_name", "Harbour Dental")
     hand.type("#id_invited_email", "doc@example.com")
     hand.tick("#id_wants_key")
-    keep(today, "app-new-1280-light")
+    keep_screenshot(today, "app-new-1280-light")
     hand.press("[name=_save]")
     today.page.wait_for("!!document.querySelector('#secret')")
     key = today.page.evaluate("document.querySelector('#secret').value")
@@ -135,8 +135,8 @@ def test_labels_of_a_list_on_a_phone_have_one_capital_letter(
     assert page.evaluate(f"getComputedStyle({label}, '::before').textTransform") == "none"
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_pages_have_no_serious_fault(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_are_accessible(
     visit: Callable[..., Visit],
     browser: Browser,
     live_server: Any,
@@ -164,7 +164,7 @@ def test_pages_have_no_serious_fault(
     for name, path in {"log-in": "/admin/login/", "invitation": link, "home": "/"}.items():
         page = browser.open(f"{live_server.url}{path}", width=width, scheme=scheme)
         page.wait_for("document.readyState === 'complete'")
-        keep(Visit(page, live_server.url), f"{name}-{look}")
+        keep_screenshot(Visit(page, live_server.url), f"{name}-{look}")
         found[name] = find_faults(page, axe)
         assert (
             page.complaints,
@@ -178,7 +178,7 @@ def test_pages_have_no_serious_fault(
     seen.expected.append("frame is sandboxed")  # the script of the e-mail
     for name, path in pages.items():
         seen.go(path)
-        keep(seen, f"{name}-{look}")
+        keep_screenshot(seen, f"{name}-{look}")
         found[name] = find_faults(seen.page, axe)
         seen.check()
 
@@ -186,7 +186,7 @@ def test_pages_have_no_serious_fault(
 
 
 @pytest.mark.usefixtures("transactional_db")
-def test_sent_mails_are_for_superusers_and_run_nothing(mail_file: str, settings: Any) -> None:
+def test_only_superusers_see_sent_mails(mail_file: str, settings: Any) -> None:
     Account.objects.create_superuser("staff@example.com", "x" * 12)
     clerk = Account.objects.create_user("clerk@example.com", "x" * 12, is_staff=True)
     staff, desk = Client(), Client()

@@ -161,7 +161,7 @@ def test_a_list_has_a_link_to_all_rows_if_a_filter_hides_some(booked: Tenant, en
 
 
 @pytest.mark.usefixtures("expanded_calls")
-def test_a_call_is_listed_with_its_address(booked: Tenant, enter: Enter) -> None:
+def test_call_is_listed_with_its_url(booked: Tenant, enter: Enter) -> None:
     booked.post("/webhooks", {"url": "https://example.com/hook"})
     times = {"start": "2026-12-07 09:00:00", "end": "2026-12-07 10:00:00"}
     booked.book(resource_id=str(Resource.objects.get(name="Bob").pk), **times)

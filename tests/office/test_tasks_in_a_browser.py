@@ -14,8 +14,8 @@ from apps_config.models import Account
 from availability.models import Project, Resource
 from bookings.models import Booking
 from tests.accessibility import find_faults, load_axe
-from tests.browser import Page, looks
-from tests.office.conftest import Visit, keep, member_of
+from tests.browser import Page, viewports
+from tests.office.conftest import Visit, keep_screenshot, member_of
 from tests.world import Tenant
 
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
@@ -142,7 +142,7 @@ def test_a_dentist_with_a_lunch_break_gets_a_page(
     ]
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
 def test_christmas_eve_is_closed_and_one_saturday_is_open(
     at_today: Any, office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:
@@ -280,7 +280,9 @@ def test_a_booking_of_today_goes_to_another_dentist_in_three_steps(
     assert str(Booking.objects.get().resource_id) == grace["id"]
 
 
-def test_tags_are_chips(visit: Callable[..., Visit], office: Tenant, editor: Account) -> None:
+def test_tags_are_shown_as_chips(
+    visit: Callable[..., Visit], office: Tenant, editor: Account
+) -> None:
     ada = office.make_resource("Ada", timezone="Europe/Berlin", tags=["x-ray"])
     person = KeyboardPerson(visit(editor, f"{RESOURCES}{ada['id']}/change/"))
     page = person.page
@@ -352,7 +354,7 @@ def middle_of(box: dict[str, float]) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
-def test_json_is_checked_while_it_is_typed(
+def test_json_is_checked_during_input(
     visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
 ) -> None:
     project = office.make_project(ada["id"])
@@ -446,8 +448,8 @@ def test_pages_show_no_json_ids_or_raw_names(
 
 # A page to add has the fields of the page to change.
 @pytest.mark.parametrize("kind", ["rows", pytest.param("new", marks=pytest.mark.deep)])
-@pytest.mark.parametrize(("width", "scheme"), looks(only="narrow"))
-def test_pages_are_drawn_for_everyone(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_are_accessible(
     visit: Callable[..., Visit],
     office: Tenant,
     editor: Account,
@@ -461,7 +463,7 @@ def test_pages_are_drawn_for_everyone(
         if name.endswith("-new") is not (kind == "new"):
             continue
         shown.go(path)
-        keep(shown, f"forms-{name}-{width}-{scheme}")
+        keep_screenshot(shown, f"forms-{name}-{width}-{scheme}")
         faults = find_faults(shown.page, axe, "document.getElementById('content')")
         found[name] = (faults, raw_names(shown.page))
         shown.check()
@@ -469,7 +471,7 @@ def test_pages_are_drawn_for_everyone(
     assert found == {name: ([], []) for name in found}
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
 def test_hours_of_five_people_take_six_steps(
     by_keyboard: Callable[..., Person], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:

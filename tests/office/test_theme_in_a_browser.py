@@ -11,11 +11,11 @@ import pytest
 from apps_config.models import Account
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Enter, Visit, keep, member_of
-from tests.office.test_crawl import MIN_ROUTES, clinic, crawl, zebra
+from tests.office.conftest import Enter, Visit, keep_screenshot, member_of
+from tests.office.test_crawl import MIN_ROUTES, clinic, crawl, foreign_tenant
 from tests.world import Tenant
 
-__all__ = ["clinic", "zebra"]
+__all__ = ["clinic", "foreign_tenant"]
 
 BOOKINGS = "/admin/bookings/booking/?tab=upcoming"
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
@@ -85,7 +85,7 @@ def test_names_have_no_icon_words(
     assert found == [], found
 
 
-def test_customers_errors_and_pages_of_the_platform_are_for_everybody(
+def test_customer_error_and_platform_pages_are_accessible(
     visit: Callable[..., Visit], office: Tenant, owner: Account, booking: Any
 ) -> None:
     staff = Account.objects.create_superuser("staff@example.com", "x" * 12)
@@ -122,7 +122,7 @@ def faults_of_names(page: Page) -> list[tuple[str, str]]:
 
 @pytest.mark.deep
 @pytest.mark.parametrize("width", [1280, 390])
-def test_every_page_is_for_everybody(
+def test_every_page_is_accessible(
     transactional_db: None, clinic: Tenant, visit: Callable[..., Visit], enter: Enter, width: int
 ) -> None:
     """One page of each view that links lead an owner to: names, axe-core, no sideways scrolling."""
@@ -175,10 +175,10 @@ def test_a_phone_shows_whole_headings_and_short_rows(
     path = f"/admin/bookings/booking/{booking['id']}/change/"
     shown = visit(owner, BOOKINGS, width=390, scheme=scheme)
     height = shown.page.box("#result_list tr.data-row")["height"]
-    keep(shown, f"bookings-390-{scheme}")
+    keep_screenshot(shown, f"bookings-390-{scheme}")
     faults = find_faults(shown.page, load_axe())
     one = visit(owner, path, width=390, scheme=scheme)
-    keep(one, f"booking-390-{scheme}")
+    keep_screenshot(one, f"booking-390-{scheme}")
     cut = one.page.evaluate(
         "(({scrollWidth: all, clientWidth: shown}) => all > shown)(document.querySelector('h1 a'))"
     )
@@ -264,7 +264,7 @@ def test_a_filter_is_saved_by_keyboard(
     page.type("Marty")
     page.press("Enter")
     page.wait_for("document.querySelector('#tabs-items .active')?.innerText === 'Marty'")
-    keep(shown, "bookings-saved-1280-light")
+    keep_screenshot(shown, "bookings-saved-1280-light")
 
     assert page.texts("#tabs-items a") == ["Upcoming", "Past", "Pending", "All", "Marty"]
     assert page.texts(".office-saved summary") == ["Edit filter “Marty”"]

@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps_config.models import Account, App, Membership
 from notifications.models import Delivery
 from office.base.dates import AccountTimeZone
-from tests.office.conftest import Enter, Visit, keep
+from tests.office.conftest import Enter, Visit, keep_screenshot
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -52,7 +52,7 @@ def text_of(answer: Any) -> str:
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_lists_tell_times_in_one_format_with_the_zone(
+def test_lists_show_times_in_one_format_with_zone(
     tenant: Tenant, booking: Any, enter: Enter, name: str
 ) -> None:
     zone_in(tenant, "Europe/Berlin")
@@ -66,7 +66,7 @@ def test_lists_tell_times_in_one_format_with_the_zone(
     assert OTHER_TIMES.findall(text) == []
 
 
-def test_one_appointment_has_one_time(tenant: Tenant, booking: Any, enter: Enter) -> None:
+def test_booking_and_event_show_the_same_time(tenant: Tenant, booking: Any, enter: Enter) -> None:
     client = enter(tenant)
 
     texts = [
@@ -77,7 +77,7 @@ def test_one_appointment_has_one_time(tenant: Tenant, booking: Any, enter: Enter
     assert ["Mon 23 Nov 2026, 09:00 CET" in text for text in texts] == [True, True]
 
 
-def test_details_tell_times_in_the_same_format(tenant: Tenant, booking: Any, enter: Enter) -> None:
+def test_detail_pages_show_times_in_one_format(tenant: Tenant, booking: Any, enter: Enter) -> None:
     client = enter(tenant, Membership.OWNER)
     delivery = Delivery.objects.filter(type="email").first()
     pages = [
@@ -105,7 +105,7 @@ def test_details_tell_times_in_the_same_format(tenant: Tenant, booking: Any, ent
         (["Mars/Olympus"], "Europe/Berlin"),
     ],
 )
-def test_several_apps_have_one_zone_that_is_named(
+def test_zone_of_several_apps_is_named(
     tenant: Tenant, booking: Any, enter: Enter, zones: list[str | None], shown: str
 ) -> None:
     client = enter(tenant)
@@ -124,9 +124,7 @@ def test_several_apps_have_one_zone_that_is_named(
     assert f"({shown})" in text_of(today)
 
 
-def test_an_hour_that_comes_twice_names_its_zone(
-    tenant: Tenant, booking: Any, enter: Enter
-) -> None:
+def test_repeated_hour_names_its_zone(tenant: Tenant, booking: Any, enter: Enter) -> None:
     resource = tenant.app.resources.get()
     for hour in ("00", "01"):
         times = {"start": f"2026-10-25T{hour}:30:00Z", "end": f"2026-10-25T{hour}:45:00Z"}
@@ -143,9 +141,7 @@ def test_an_hour_that_comes_twice_names_its_zone(
         assert "Sun 25 Oct 2026, 02:30 CET" in text
 
 
-def test_what_is_typed_is_read_on_the_same_clock(
-    tenant: Tenant, booking: Any, enter: Enter
-) -> None:
+def test_input_is_in_the_shown_zone(tenant: Tenant, booking: Any, enter: Enter) -> None:
     client = enter(tenant, Membership.OWNER)
     path = reverse("admin:apps_config_credential_add")
     form = {"app": str(tenant.app.pk), "kind": "server", "description": "till"}
@@ -158,7 +154,7 @@ def test_what_is_typed_is_read_on_the_same_clock(
     assert key.expires_at.isoformat() == "2026-12-01T08:00:00+00:00"
 
 
-def test_nothing_is_asked_where_no_time_is_told(
+def test_no_queries_if_no_time_is_shown(
     tenant: Tenant, rf: Any, django_assert_num_queries: Any
 ) -> None:
     request = rf.get("/admin/")
@@ -168,12 +164,12 @@ def test_nothing_is_asked_where_no_time_is_told(
 
 
 @pytest.mark.parametrize("width", [pytest.param(1280, marks=pytest.mark.deep), 390])
-def test_lists_of_times_are_drawn(
+def test_lists_of_times_in_the_browser(
     visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account, width: int
 ) -> None:
     office.book(resource_id=ada["id"], start="2026-11-23 09:00:00", end="2026-11-23 10:00:00")
     for name in ("bookings_booking", "availability_event", "notifications_delivery"):
         shown = visit(editor, reverse(f"admin:{name}_changelist"), width=width)
         shown.page.wait_for("!!document.querySelector('#result_list')")
-        keep(shown, f"times-{name}-{width}")
+        keep_screenshot(shown, f"times-{name}-{width}")
         assert "CET" in shown.page.evaluate("document.body.innerText")

@@ -16,7 +16,7 @@ from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook, delete_webhook
 from tests.bookings.booking_drafts import span
-from tests.office.staff import faults, form_of, member, secret_on, superuser, told
+from tests.office.staff import faults, form_of, member, messages_of, secret_on, superuser
 from tests.queries import Queries
 from tests.sinks import Answer, HookSink, hook_sink
 from tests.world import Tenant
@@ -48,7 +48,7 @@ def make_hook(tenant: Tenant, url: str = URL) -> Webhook:
     return create_webhook(app=tenant.app, given={"url": url})[0]
 
 
-def test_a_webhook_is_made_and_its_secret_shown_once(tenant: Tenant) -> None:
+def test_webhook_is_created_and_secret_shown_once(tenant: Tenant) -> None:
     editor = member(tenant.app, "editor")
     form = form_of(editor, ADD) | {"url": URL, "method": "put", "expected_response_code": "202"}
     assert form["app"] == str(tenant.app.pk)
@@ -69,7 +69,7 @@ def test_a_webhook_is_made_and_its_secret_shown_once(tenant: Tenant) -> None:
     assert [URL in page for page in pages] == [True, True, True]
 
 
-def test_only_what_was_changed_is_saved(tenant: Tenant) -> None:
+def test_only_changed_fields_are_saved(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     Webhook.objects.filter(pk=webhook.pk).update(
         active=False, disabled_reason="Gone.", failures=30, failing_since=timezone.now()
@@ -96,7 +96,7 @@ def test_only_what_was_changed_is_saved(tenant: Tenant) -> None:
         ("states", ["unknown"]),
     ],
 )
-def test_what_the_api_refuses_is_refused(tenant: Tenant, field: str, value: Any) -> None:
+def test_wrong_values_are_refused_as_in_the_api(tenant: Tenant, field: str, value: Any) -> None:
     editor = member(tenant.app, "editor")
 
     answer = editor.post(ADD, form_of(editor, ADD) | {"url": URL} | {field: value})
@@ -105,17 +105,17 @@ def test_what_the_api_refuses_is_refused(tenant: Tenant, field: str, value: Any)
     assert not Webhook.objects.exists()
 
 
-def test_past_the_most_it_says_so(tenant: Tenant) -> None:
+def test_webhook_over_the_limit_is_refused(tenant: Tenant) -> None:
     Webhook.objects.bulk_create(Webhook(app=tenant.app, url=URL, secret="x") for _ in range(100))
     editor = member(tenant.app, "editor")
 
     answer = editor.post(ADD, form_of(editor, ADD) | {"url": URL}, follow=True)
 
-    assert told(answer) == ["An app has at most 100 webhooks."]
+    assert messages_of(answer) == ["An app has at most 100 webhooks."]
     assert Webhook.objects.count() == 100
 
 
-def test_rotating_asks_and_shows_the_new_one_once(tenant: Tenant) -> None:
+def test_rotate_after_confirmation_shows_secret_once(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     editor = member(tenant.app, "editor")
 
@@ -128,7 +128,7 @@ def test_rotating_asks_and_shows_the_new_one_once(tenant: Tenant) -> None:
     assert secret.removeprefix("whsec_") not in editor.get(page_of(webhook)).content.decode()
 
 
-def test_deleting_hides_it_and_keeps_its_log(tenant: Tenant) -> None:
+def test_deleted_webhook_is_hidden_and_keeps_its_log(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     tenant.post(f"/webhooks/{webhook.pk}/test")
     editor = member(tenant.app, "editor")
@@ -145,7 +145,7 @@ def test_deleting_hides_it_and_keeps_its_log(tenant: Tenant) -> None:
     assert editor.post(page_of(webhook), {"url": "https://example.com/other"}).status_code == 403
 
 
-def test_a_viewer_looks_and_does_nothing(tenant: Tenant) -> None:
+def test_viewer_cannot_change_webhooks(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     viewer = member(tenant.app, "viewer")
 
@@ -164,9 +164,7 @@ def test_a_viewer_looks_and_does_nothing(tenant: Tenant) -> None:
     assert (Webhook.objects.get().url, Delivery.objects.count()) == (URL, 0)
 
 
-def test_another_apps_webhook_is_as_good_as_none(
-    tenant: Tenant, make_tenant: Callable[..., Tenant]
-) -> None:
+def test_webhook_of_another_app_is_404(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
     other = make_tenant()
     webhook = make_hook(other)
     other.post(f"/webhooks/{webhook.pk}/test")
@@ -194,7 +192,7 @@ def test_another_apps_webhook_is_as_good_as_none(
     assert statuses == [404, 404, 404, 404, 404, 404, 403, 403]
     assert [*listed.context["cl"].result_list] == []
     assert webhook.url not in listed.content.decode()
-    assert told(switched) == [f"{webhook}: you may only view it."]
+    assert messages_of(switched) == [f"{webhook}: you may only view it."]
     assert faults(made) == {
         "app": ["Select a valid choice. That choice is not one of the available choices."]
     }
@@ -204,7 +202,7 @@ def test_another_apps_webhook_is_as_good_as_none(
 
 # --- Deliveries -----------------------------------------------------------------------------------
 @pytest.mark.django_db(transaction=True)
-def test_a_test_call_arrives_and_is_sent_again(
+def test_test_call_is_delivered_and_redelivered(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(dispatcher, "LINGER", 0)
@@ -221,8 +219,8 @@ def test_a_test_call_arrives_and_is_sent_again(
     run_dispatcher("webhook")
     done = editor.get(delivery_page(delivery)).content.decode()
 
-    assert told(answer) == ["A test call is scheduled. This page shows the result."]
-    assert told(again) == [f"Webhook call: test to {webhook.url} will be sent again."]
+    assert messages_of(answer) == ["A test call is scheduled. This page shows the result."]
+    assert messages_of(again) == [f"Webhook call: test to {webhook.url} will be sent again."]
     assert [call.id for call in hooks.calls] == [str(delivery.pk)] * 2
     assert ("&lt;b&gt;no&lt;/b&gt;" in failed, "status 500" in failed) == (True, True)
     assert ("status 200" in done, "<b>no</b>" in done) == (True, False)
@@ -232,7 +230,7 @@ def test_a_test_call_arrives_and_is_sent_again(
     assert "Of the latest 1000: 1 delivered." in log
 
 
-def test_a_delivery_is_looked_at_and_not_changed(tenant: Tenant) -> None:
+def test_delivery_page_is_read_only_for_viewers(tenant: Tenant) -> None:
     resource = tenant.make_resource(email="ada@example.com")
     booked = tenant.book(resource_id=resource["id"], **span("09:00", "10:00"))
     viewer = member(tenant.app, "viewer")
@@ -271,7 +269,7 @@ def test_deliveries_are_found_by_webhook_and_ids(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", [LIST, reverse("admin:notifications_delivery_changelist")])
 @pytest.mark.parametrize("counts", [(1, 3), pytest.param((1, 3, 300), marks=pytest.mark.deep)])
-def test_lists_take_as_many_queries_for_many_rows(
+def test_query_count_of_lists_is_constant(
     tenant: Tenant, path: str, counts: tuple[int, ...]
 ) -> None:
     editor = member(tenant.app, "editor")
@@ -304,7 +302,7 @@ def test_lists_take_as_many_queries_for_many_rows(
     assert asked == [asked[0]] * len(counts)
 
 
-def test_a_deliverys_page_takes_as_many_queries_for_many_tries(tenant: Tenant) -> None:
+def test_query_count_of_a_delivery_page_is_constant(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     tenant.post(f"/webhooks/{webhook.pk}/test")
     delivery, counts = Delivery.objects.get(), []
@@ -322,7 +320,7 @@ def test_a_deliverys_page_takes_as_many_queries_for_many_tries(tenant: Tenant) -
     assert counts == [counts[0]] * 3
 
 
-def test_a_deleted_webhooks_page_stays_to_look_at(tenant: Tenant) -> None:
+def test_deleted_webhook_page_is_readable(tenant: Tenant) -> None:
     webhook = make_hook(tenant)
     delete_webhook(webhook, now=timezone.now())
 

@@ -7,13 +7,13 @@ import pytest
 
 from apps_config.models import Account
 from tests.accessibility import find_faults, load_axe
-from tests.browser import looks
+from tests.browser import viewports
 from tests.office.conftest import Visit
 from tests.world import Tenant
 
 
-@pytest.mark.parametrize(("width", "scheme"), looks(only="wide"))
-def test_nothing_serious(
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+def test_pages_are_accessible(
     visit: Callable[..., Visit],
     office: Tenant,
     ada: Any,

@@ -13,22 +13,22 @@ from office.calendars.sync_status import PROBLEM_WORDS, provider_words
 from office.notifications.email_templates import PLACEHOLDER_WORDS
 
 
-def test_problems_of_calendars_are_the_api_s() -> None:
+def test_texts_of_calendar_problems_equal_the_api() -> None:
     assert PROBLEM_WORDS == PROVIDER_ERRORS
 
 
-def test_providers_have_their_own_names() -> None:
+def test_names_of_providers() -> None:
     names = {name: provider_words(name) for name in PROVIDERS}
 
     assert names == {name: provider.label for name, provider in PROVIDERS.items()}
 
 
-def test_placeholders_are_those_of_e_mails() -> None:
+def test_placeholders_match_the_mails() -> None:
     assert PLACEHOLDER_WORDS == PLACEHOLDERS
 
 
 @pytest.mark.parametrize("when_time", [0, 1, 2])
-def test_reminders_read_as_their_rows(when_time: int) -> None:
+def test_texts_of_reminders_match_their_rows(when_time: int) -> None:
     moments = product(EventNotification.UNIT_SECONDS, ("before", "after"))
     kinds = [
         {"type": "email", "recipient": "customer"},

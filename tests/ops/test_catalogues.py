@@ -133,7 +133,7 @@ def test_each_language_is_in_every_package() -> None:
     assert shipped_languages() == ["en", *sorted(packages)]
 
 
-def test_the_office_names_texts_that_allauth_has() -> None:
+def test_reworded_texts_exist_in_allauth() -> None:
     """If this fails after an upgrade: allauth has other texts now."""
     english = filter(is_reworded, read_catalogue(english_file()))
     german = Path(allauth.__file__).parent / "locale" / "de" / "LC_MESSAGES" / "django.po"
@@ -147,7 +147,7 @@ def test_every_text_of_the_office_is_in_its_catalogue() -> None:
     assert english_file().read_bytes() == render_catalogue(complete_catalogue())
 
 
-def test_no_text_of_the_office_is_reworded() -> None:
+def test_only_texts_of_allauth_are_reworded() -> None:
     """What the English catalogue rewords are allauth's texts only."""
     reworded = {message.id for message in read_catalogue(english_file()) if is_reworded(message)}
 
@@ -156,7 +156,7 @@ def test_no_text_of_the_office_is_reworded() -> None:
 
 # --- The checks and the command -------------------------------------------------------------------
 @pytest.mark.parametrize("language", shipped_languages()[1:])
-def test_texts_of_other_packages_do_not_replace_ours(language: str) -> None:
+def test_texts_of_other_packages_do_not_override_ours(language: str) -> None:
     """Django's admin has "Save" and "History", too, in other words. And none of our packages has
     another translation than the others: Django would take one of them for all.
     """
@@ -200,7 +200,7 @@ def test_texts_of_other_packages_do_not_replace_ours(language: str) -> None:
         ),
     ],
 )
-def test_faults_are_found(tmp_path: Path, old: str, new: str, faults: list[str]) -> None:
+def test_control_faults_are_found(tmp_path: Path, old: str, new: str, faults: list[str]) -> None:
     english = read_catalogue(write_po(tmp_path, "bookings", "en", ENGLISH))
 
     changed = GERMAN.replace(old, new) if old else GERMAN

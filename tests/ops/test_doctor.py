@@ -69,7 +69,7 @@ def test_each_check_has_a_finding_without_an_error(db: None, mails: MailSink) ->
     assert levels == dict.fromkeys(set(NAMES) - {"workers"}, "ok") | others
 
 
-def test_an_error_is_a_finding() -> None:
+def test_error_of_a_check_is_a_finding() -> None:
     def fall() -> Finding:
         raise ValueError("first\nsecond")
 
@@ -87,7 +87,7 @@ def test_an_error_is_a_finding() -> None:
 
 # --- Database -------------------------------------------------------------------------------------
 @pytest.mark.postgresql
-def test_postgresql(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_postgresql(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     version = connection.pg_version
     seen = (
         f"PostgreSQL {version // 10_000}.{version % 10_000} on {connection.settings_dict['HOST']}"
@@ -100,7 +100,7 @@ def test_postgresql(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     assert old == Finding("FAIL", seen, "Upgrade PostgreSQL to 99 or newer.")
 
 
-def test_a_migration_that_waits(db: None) -> None:
+def test_check_of_migrations(db: None) -> None:
     good = doctor.check_migrations()
     ((app, last),) = MigrationLoader(connection).graph.leaf_nodes("notifications")
     MigrationRecorder(connection).record_unapplied(app, last)
@@ -120,7 +120,7 @@ def test_a_migration_that_waits(db: None) -> None:
         (10, "FAIL", "this machine is 10.0 s behind the database"),
     ],
 )
-def test_clocks(
+def test_check_of_clocks(
     db: None, monkeypatch: pytest.MonkeyPatch, seconds: float, level: str, seen: str
 ) -> None:
     now = timezone.now()
@@ -139,7 +139,7 @@ def test_clocks(
 
 
 # --- Who works ------------------------------------------------------------------------------------
-def test_the_beat(db: None) -> None:
+def test_check_of_beat(db: None) -> None:
     never = doctor.check_beat()
     record_heartbeat()
     good = doctor.check_beat()
@@ -155,7 +155,7 @@ def test_the_beat(db: None) -> None:
     )
 
 
-def test_a_queue_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_worker_queues(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {
         "a@x": [{"name": "email"}, {"name": "calendar"}],
         "b@x": [{"name": "email"}, {"name": "celery"}],
@@ -183,7 +183,7 @@ def test_a_queue_that_nobody_takes(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 @pytest.mark.usefixtures("expanded_calls")
-def test_what_is_overdue(tenant: Tenant, seconds: int, level: str, seen: str) -> None:
+def test_check_of_overdue_work(tenant: Tenant, seconds: int, level: str, seen: str) -> None:
     webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/"})
     send_test(webhook, now=timezone.now())
     resource = tenant.make_resource()
@@ -199,7 +199,7 @@ def test_what_is_overdue(tenant: Tenant, seconds: int, level: str, seen: str) ->
     ] * 2
 
 
-def test_webhooks_and_breakers(tenant: Tenant) -> None:
+def test_check_of_webhooks_and_breakers(tenant: Tenant) -> None:
     webhook, _ = create_webhook(app=tenant.app, given={"url": "https://example.com/"})
     good = [doctor.check_webhooks(), doctor.check_breakers()]
     disable_webhook(webhook, "Gone.", now=timezone.now())
@@ -225,7 +225,7 @@ def test_webhooks_and_breakers(tenant: Tenant) -> None:
 
 
 # --- Around it ------------------------------------------------------------------------------------
-def test_the_mail_server(db: None, mails: MailSink) -> None:
+def test_check_of_the_mail_server(db: None, mails: MailSink) -> None:
     good = doctor.check_mail_server()
     mails.stop()
     check = next(check for check in doctor.CHECKS if check.run is doctor.check_mail_server)
@@ -239,7 +239,7 @@ def test_the_mail_server(db: None, mails: MailSink) -> None:
     assert gone.seen.startswith("ConnectionRefusedError: ")
 
 
-def test_mails_in_files_need_no_server(settings: Any) -> None:
+def test_mail_server_check_is_skipped_for_files(settings: Any) -> None:
     settings.EMAIL_BACKEND = doctor.FILES
     settings.EMAIL_FILE_PATH = "/var/outbox"
 
@@ -251,7 +251,9 @@ def test_mails_in_files_need_no_server(settings: Any) -> None:
 @pytest.mark.parametrize(
     ("free", "level"), [(2 * 10**9, "ok"), (5 * 10**8, "WARN"), (10**7, "FAIL")]
 )
-def test_the_disk(monkeypatch: pytest.MonkeyPatch, settings: Any, free: int, level: str) -> None:
+def test_check_of_the_disk(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, free: int, level: str
+) -> None:
     monkeypatch.setattr(doctor.shutil, "disk_usage", lambda path: SimpleNamespace(free=free))
 
     found = doctor.check_disk()
@@ -272,7 +274,7 @@ def test_the_disk(monkeypatch: pytest.MonkeyPatch, settings: Any, free: int, lev
         ("https://book.example.com", False, "ok"),
     ],
 )
-def test_the_public_address(settings: Any, address: str, debug: bool, level: str) -> None:
+def test_check_of_the_public_url(settings: Any, address: str, debug: bool, level: str) -> None:
     settings.PUBLIC_URL, settings.DEBUG = address, debug
 
     found = doctor.check_public_url()
@@ -280,7 +282,7 @@ def test_the_public_address(settings: Any, address: str, debug: bool, level: str
     assert (found.level, found.seen, bool(found.fix)) == (level, address, level == "WARN")
 
 
-def test_the_secret_key(settings: Any, tmp_path: Path) -> None:
+def test_check_of_the_secret_key(settings: Any, tmp_path: Path) -> None:
     settings.VAR_DIR, settings.SECRET_KEY = tmp_path, "k" * 40
     none = doctor.check_secret_key_file()
     path = tmp_path / "secret_key"
@@ -295,7 +297,7 @@ def test_the_secret_key(settings: Any, tmp_path: Path) -> None:
     assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
 
 
-def test_earlier_secret_keys(settings: Any, tmp_path: Path) -> None:
+def test_check_of_secret_key_fallbacks(settings: Any, tmp_path: Path) -> None:
     settings.VAR_DIR, settings.SECRET_KEY = tmp_path, "k" * 40
     settings.SECRET_KEY_FALLBACKS = ["o" * 40]
     path = tmp_path / "secret_key"
@@ -313,7 +315,7 @@ def test_earlier_secret_keys(settings: Any, tmp_path: Path) -> None:
     assert bad == Finding("FAIL", f"{path} may be read by others (644)", f"Run chmod 600 {path}.")
 
 
-def test_stored_secrets(tenant: Tenant, settings: Any) -> None:
+def test_check_of_stored_secrets(tenant: Tenant, settings: Any) -> None:
     old, new, lost = "the old key " * 3, "the new key " * 3, "the lost key " * 3
     none = doctor.check_stored_secrets()
     for key in (old, old, new):
@@ -338,7 +340,7 @@ def test_stored_secrets(tenant: Tenant, settings: Any) -> None:
     )
 
 
-def test_no_more_secrets_are_looked_at_than_there_is_time_for(
+def test_check_of_stored_secrets_has_a_time_limit(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for _ in range(3):
@@ -349,7 +351,7 @@ def test_no_more_secrets_are_looked_at_than_there_is_time_for(
     assert doctor.check_stored_secrets() == Finding("ok", "2 checked, all use the first key")
 
 
-def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+def test_check_of_a_read_only_folder(tmp_path: Path) -> None:
     assert doctor._check_folder(tmp_path / "none") == Finding(
         "FAIL",
         f"{tmp_path / 'none'} is not writable",
@@ -358,7 +360,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.redis
-def test_a_broker_that_is_away(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_an_unreachable_broker(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     url = f"redis://:secret@127.0.0.1:{free_port()}/0"
     connect = current_app.connection_for_write
     monkeypatch.setattr(
@@ -391,7 +393,7 @@ def test_doctor_names_the_transport(
 
 
 @pytest.mark.redis
-def test_redis_beside_another_broker(settings: Any) -> None:
+def test_check_of_redis_with_another_broker(settings: Any) -> None:
     check = next(check for check in doctor.CHECKS if check.run is doctor.check_redis)
     same = run_check(check)
     settings.MESSAGE_BROKER_URL = "amqp://r:5672//"
@@ -409,7 +411,7 @@ def test_redis_beside_another_broker(settings: Any) -> None:
     assert (away.level, "secret" in away.seen) == ("FAIL", False)
 
 
-def test_a_transaction_that_stays_open_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_of_open_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
     ages = [timedelta(seconds=60), timedelta(seconds=61)]
     found = []
     for age in ages:

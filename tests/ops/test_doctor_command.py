@@ -37,7 +37,7 @@ def ask(service: Service, **settings: Any) -> tuple[int, dict[str, str], dict[st
         pytest.param("redis", marks=pytest.mark.redis),
     ],
 )
-def test_a_service_that_runs(start_service: Callable[..., Service], broker: str) -> None:
+def test_doctor_of_a_running_service(start_service: Callable[..., Service], broker: str) -> None:
     redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
     service = start_service(workers=1, REDIS_URL=redis)
     service.start_worker()
@@ -59,7 +59,7 @@ def test_a_service_that_runs(start_service: Callable[..., Service], broker: str)
     service.stop()
 
 
-def test_nothing_is_there(tmp_path: Path) -> None:
+def test_doctor_with_all_servers_down(tmp_path: Path) -> None:
     """Dead and mute servers: every line is said, none is waited for."""
     began = time.monotonic()
 

@@ -26,7 +26,7 @@ UNREACHABLE = {
 NOT_MIGRATED = UNREACHABLE | {"database": "ok", "migrations": "not applied"}
 
 
-def test_healthz_looks_at_nothing() -> None:
+def test_healthz_checks_nothing() -> None:
     # No database is allowed in this test.
     response = Client().get("/healthz", headers={"Accept": "text/html"})
 
@@ -48,7 +48,7 @@ def test_readyz_reads_no_queue(tenant: Tenant) -> None:
 
 @pytest.mark.parametrize("path", ["/healthz", "/readyz"])
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405), ("DELETE", 405)])
-def test_health_is_only_read(db: None, path: str, method: str, status: int) -> None:
+def test_health_accepts_only_get(db: None, path: str, method: str, status: int) -> None:
     response = Client().generic(method, path)
 
     assert response.status_code == status
@@ -57,7 +57,7 @@ def test_health_is_only_read(db: None, path: str, method: str, status: int) -> N
         assert response.json()["code"] == "method_not_allowed"
 
 
-def test_missing_migration_makes_it_unready(start_service: Callable[..., Service]) -> None:
+def test_readyz_fails_with_a_missing_migration(start_service: Callable[..., Service]) -> None:
     service = start_service(workers=1)
     caller, rows = LiveCaller(service.url), Rows(service)
     last = "id = (SELECT max(id) FROM django_migrations WHERE app = 'bookings')"
@@ -110,7 +110,7 @@ def make_service(tmp_path: Path) -> Iterator[Callable[[str], Service]]:
 
 @pytest.mark.postgresql
 @pytest.mark.skipif(not PostgreSQL.is_installed(), reason="PostgreSQL is not installed")
-def test_a_server_that_dies_makes_it_unready(
+def test_readyz_fails_without_the_database_server(
     make_service: Callable[[str], Service], tmp_path: Path
 ) -> None:
     server = PostgreSQL()
@@ -127,7 +127,7 @@ def test_a_server_that_dies_makes_it_unready(
 
 
 @pytest.mark.sqlite
-def test_a_file_that_is_missing_makes_it_unready(
+def test_readyz_fails_without_the_database_file(
     make_service: Callable[[str], Service], tmp_path: Path
 ) -> None:
     place = tmp_path / "data"

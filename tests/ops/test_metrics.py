@@ -121,7 +121,7 @@ def attempt(delivery: Delivery, *, ago: float, outcome: str = "ok") -> None:
 
 
 # --- The text -------------------------------------------------------------------------------------
-def test_the_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
+def test_text_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
     make_delivery(type="email", kind='a"b\\c', state="failed", finished_at=timedelta(hours=-1))
 
     lines = Client().get("/metrics").content.decode().splitlines()
@@ -134,7 +134,7 @@ def test_the_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
     ]
 
 
-def test_an_empty_service(db: None) -> None:
+def test_metrics_of_an_empty_service(db: None) -> None:
     response = Client().get("/metrics", headers={"Accept": "text/plain"})
 
     text = response.content.decode()
@@ -151,7 +151,7 @@ def test_an_empty_service(db: None) -> None:
 
 
 # --- The figures ----------------------------------------------------------------------------------
-def test_what_waits(make_delivery: Callable[..., Delivery]) -> None:
+def test_metrics_of_open_deliveries(make_delivery: Callable[..., Delivery]) -> None:
     late = timedelta(seconds=-100)
     make_delivery()
     make_delivery(next_at=late)
@@ -183,7 +183,7 @@ def test_what_waits(make_delivery: Callable[..., Delivery]) -> None:
     assert [math.floor(age / 10) for age in ages.values()] == [1, 10, 5]
 
 
-def test_what_was_finished(make_delivery: Callable[..., Delivery]) -> None:
+def test_metrics_of_finished_deliveries(make_delivery: Callable[..., Delivery]) -> None:
     for hours, state in ((1, "delivered"), (2, "delivered"), (3, "failed"), (25, "delivered")):
         make_delivery(state=state, due_at=timedelta(0), finished_at=timedelta(hours=-hours))
     make_delivery(
@@ -201,7 +201,7 @@ def test_what_was_finished(make_delivery: Callable[..., Delivery]) -> None:
     }
 
 
-def test_tries_and_their_lag(make_delivery: Callable[..., Delivery]) -> None:
+def test_metrics_of_attempts_and_lag(make_delivery: Callable[..., Delivery]) -> None:
     """Of three: one at its first try, one at its second; one whose worker was lost."""
     for lag in (1, 2, 60):
         delivery = make_delivery(due_at=timedelta(seconds=-600 - lag), next_at=timedelta(hours=1))
@@ -230,7 +230,7 @@ def test_tries_and_their_lag(make_delivery: Callable[..., Delivery]) -> None:
     }
 
 
-def test_bookings_webhooks_and_beat(tenant: Tenant) -> None:
+def test_metrics_of_bookings_webhooks_and_beat(tenant: Tenant) -> None:
     resource = tenant.make_resource()
     for day in (23, 24):
         span = {"start": f"2027-03-{day} 10:00:00", "end": f"2027-03-{day} 11:00:00"}
@@ -257,7 +257,7 @@ def test_bookings_webhooks_and_beat(tenant: Tenant) -> None:
     }
 
 
-def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery]) -> None:
+def test_query_count_is_constant(make_delivery: Callable[..., Delivery]) -> None:
     counts = []
     for rows in (1, 5):
         for _ in range(rows):
@@ -270,7 +270,7 @@ def test_queries_are_few_and_do_not_grow(make_delivery: Callable[..., Delivery])
 
 
 @pytest.mark.postgresql
-def test_connections_of_the_server(db: None) -> None:
+def test_metrics_of_database_connections(db: None) -> None:
     with connection.cursor() as cursor:
         cursor.execute("SHOW max_connections")
         limit = int(cursor.fetchone()[0])
@@ -292,9 +292,7 @@ def test_connections_of_the_server(db: None) -> None:
     assert (found[("database_connections_max",)], found[("database_up",)]) == (limit - 3, 1)
 
 
-def test_an_outage_hides_only_what_the_database_says(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_database_outage_keeps_process_metrics(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "process_registry", process_registry)
     Client().get("/healthz")
 
@@ -309,7 +307,7 @@ def test_an_outage_hides_only_what_the_database_says(
     assert ("http_request_duration_seconds" in names, "deliveries_due" in names) == (True, False)
 
 
-def test_nothing_personal_is_told(tenant: Tenant) -> None:
+def test_metrics_have_no_personal_data(tenant: Tenant) -> None:
     resource = tenant.make_resource("Ada Lovelace", email="ada@example.com")
     span = {"start": "2027-03-23 10:00:00", "end": "2027-03-23 11:00:00"}
     assert tenant.book(resource_id=resource["id"], **span).status == 201
@@ -319,7 +317,7 @@ def test_nothing_personal_is_told(tenant: Tenant) -> None:
     assert [word for word in ("@", "Ada", "Marty", tenant.app.slug) if word in text] == []
 
 
-def test_asked_often_it_answers_the_same(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_are_cached(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 60)
     monkeypatch.setattr(metrics, "cached_metrics", metrics.CachedMetrics())
     first = figures()
@@ -329,7 +327,7 @@ def test_asked_often_it_answers_the_same(db: None, monkeypatch: pytest.MonkeyPat
     assert (first, len(captured)) == (again, 0)
 
 
-def test_who_waits_too_long_is_sent_away(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_concurrent_request_times_out(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "PATIENCE", 0)
     with metrics.cached_metrics._lock:
         response = Client().get("/metrics")
@@ -350,7 +348,7 @@ def test_who_waits_too_long_is_sent_away(db: None, monkeypatch: pytest.MonkeyPat
         ("Bearer secret-token", 200),
     ],
 )
-def test_a_token_is_needed_where_one_is_set(
+def test_metrics_token_is_required_if_set(
     db: None, settings: Any, given: str | None, status: int
 ) -> None:
     settings.METRICS_TOKEN = "secret-token"
@@ -368,11 +366,11 @@ def test_a_token_is_needed_where_one_is_set(
 
 
 @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 405)])
-def test_it_is_only_read(db: None, method: str, status: int) -> None:
+def test_metrics_accept_only_get(db: None, method: str, status: int) -> None:
     assert Client().generic(method, "/metrics").status_code == status
 
 
-def test_the_beat_leaves_its_mark(start_service: Callable[..., Service]) -> None:
+def test_beat_records_its_heartbeat(start_service: Callable[..., Service]) -> None:
     service = start_service(workers=1, METRICS_TOKEN="secret-token")
     service.start_worker()
     service.start_beat()

@@ -39,9 +39,7 @@ def exported(collector: HookSink) -> dict[str, tuple[str, str]]:
         ({"OTEL_RESOURCE_ATTRIBUTES": "service.version=2"}, "scheduling"),
     ],
 )
-def test_the_name_of_the_service(
-    monkeypatch: pytest.MonkeyPatch, given: dict[str, str], name: str
-) -> None:
+def test_service_name(monkeypatch: pytest.MonkeyPatch, given: dict[str, str], name: str) -> None:
     for variable in ("OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES"):
         monkeypatch.delenv(variable, raising=False)
     with hook_sink() as collector:
@@ -58,7 +56,7 @@ def test_the_name_of_the_service(
     }
 
 
-def test_one_trace_leaves_web_and_worker(start_service: Callable[..., Service]) -> None:
+def test_web_and_worker_export_one_trace(start_service: Callable[..., Service]) -> None:
     with hook_sink() as collector, hook_sink() as receiver:
         service = start_service(
             OTEL_EXPORTER_OTLP_ENDPOINT=f"http://127.0.0.1:{collector.port}",

@@ -99,7 +99,7 @@ def new_key() -> dict[str, Any]:
 # --- The app --------------------------------------------------------------------------------------
 @pytest.mark.every_case
 @every_child
-def test_a_row_of_another_app_than_its_parents_is_refused(child: Child, other_app: Any) -> None:
+def test_row_with_another_app_than_its_parent_is_refused(child: Child, other_app: Any) -> None:
     with pytest.raises(IntegrityError, match="another app"), transaction.atomic():
         insert_copy(child.table, **new_key(), app_id=other_app)
 
@@ -109,7 +109,7 @@ def test_a_row_of_another_app_than_its_parents_is_refused(child: Child, other_ap
 
 @pytest.mark.every_case
 @every_child
-def test_no_row_is_without_an_app(child: Child, booking: Booking) -> None:
+def test_app_cannot_be_null(child: Child, booking: Booking) -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         run(f"UPDATE {child.table} SET app_id = NULL")
 
@@ -125,12 +125,12 @@ def test_a_row_without_a_parent_is_refused(child: Child, booking: Booking) -> No
 
 
 @pytest.mark.parametrize("table", PARENTS)
-def test_a_parent_stays_in_its_app(table: str, other_app: Any) -> None:
+def test_app_of_a_parent_cannot_be_changed(table: str, other_app: Any) -> None:
     with pytest.raises(IntegrityError, match="a row stays in its app"), transaction.atomic():
         run(f"UPDATE {table} SET app_id = %s", [other_app])
 
 
-def test_every_model_with_a_parents_app_is_compared() -> None:
+def test_every_model_with_an_app_column_is_checked() -> None:
     """A model that gets the field gets its triggers, and a row in the tests above."""
     fields = {
         model._meta.db_table
@@ -143,7 +143,7 @@ def test_every_model_with_a_parents_app_is_compared() -> None:
 
 
 # --- Triggers ------------------------------------------------------------------------------------
-def test_the_log_keeps_its_keys(booking: Booking) -> None:
+def test_keys_of_the_log_are_kept(booking: Booking) -> None:
     with pytest.raises(IntegrityError, match="append-only"), transaction.atomic():
         run("UPDATE bookings_statechange SET id = %s", [id_param(uuid.uuid4())])
 

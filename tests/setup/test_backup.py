@@ -81,7 +81,7 @@ def structure(url: str) -> list[tuple[str]]:
 
 
 @real_clock
-def test_backup_deletes_old_ones_and_leaves_no_half_one(
+def test_backup_deletes_old_files_and_leaves_no_partial_file(
     service_database_url: str, tmp_path: Path
 ) -> None:
     old, recent = tmp_path / "scheduling-old.dump", tmp_path / "scheduling-recent.dump"

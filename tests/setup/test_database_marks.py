@@ -91,7 +91,7 @@ def test_every_module_with_sql_is_listed_here() -> None:
 
 
 @pytest.mark.parametrize("module", SQL_BY_HAND)
-def test_its_tests_run_on_both_databases(module: str) -> None:
+def test_sql_modules_are_tested_on_both_databases(module: str) -> None:
     unmarked = [name for name in SQL_BY_HAND[module] if "both_databases" not in marks_of(name)]
 
     assert unmarked == []

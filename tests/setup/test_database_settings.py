@@ -23,7 +23,7 @@ def shown(names: Sequence[str]) -> list[str]:
     return values
 
 
-def test_a_connection_has_its_timeouts_and_compiles_nothing() -> None:
+def test_connection_has_timeouts_and_no_jit() -> None:
     assert shown([*TIMEOUTS, "jit"]) == ["5s", "15s", "30s", "off"]
 
 
@@ -38,7 +38,7 @@ LIMITS = (
 
 
 @pytest.mark.parametrize(("pooled", "limits"), [(False, LIMITS), (True, "")])
-def test_a_url_may_name_several_hosts_and_its_options_win(pooled: bool, limits: str) -> None:
+def test_url_with_several_hosts_and_options(pooled: bool, limits: str) -> None:
     found = with_postgresql_options(parse_database("DATABASE_URL", URL), pooled=pooled)
 
     assert (found["HOST"], found["PORT"]) == ("pg1,pg2", "5432,5433")
@@ -52,7 +52,7 @@ def test_a_url_may_name_several_hosts_and_its_options_win(pooled: bool, limits: 
     }
 
 
-def test_a_pooler_gets_no_start_up_options_and_no_prepared_statements() -> None:
+def test_pooler_has_no_startup_options_or_prepared_statements() -> None:
     url = "postgres://ada@pooler:6432/name"
 
     found = with_postgresql_options(parse_database("DATABASE_URL", url), pooled=True)
@@ -64,7 +64,7 @@ def test_a_pooler_gets_no_start_up_options_and_no_prepared_statements() -> None:
     }
 
 
-def test_migrations_may_take_their_time_but_not_wait_for_locks() -> None:
+def test_migrations_have_no_statement_timeout_but_a_lock_timeout() -> None:
     seen: list[list[str]] = []
 
     def look(**signal: object) -> None:

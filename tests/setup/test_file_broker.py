@@ -43,7 +43,7 @@ def open_channel(folder: Path, transport: Any) -> Any:
         (filesystem.Transport, JSONDecodeError),  # the control: kombu's own
     ],
 )
-def test_a_message_that_is_being_written_is_not_there_yet(
+def test_partially_written_message_is_not_visible(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, transport: Any, found: type[Exception]
 ) -> None:
     writer, reader = open_channel(tmp_path, transport), open_channel(tmp_path, transport)
@@ -66,7 +66,7 @@ def test_a_message_that_is_being_written_is_not_there_yet(
     assert seen == [found]
 
 
-def test_many_messages_while_they_are_written(tmp_path: Path) -> None:
+def test_many_concurrently_written_messages(tmp_path: Path) -> None:
     reader = open_channel(tmp_path, "filesystem")
     code = PUT.format(tmp_path, COUNT)
     numbers = []

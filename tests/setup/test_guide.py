@@ -10,7 +10,7 @@ from tests.guide import CHAPTERS, block_of_guide
 from tests.services import ROOT
 
 
-def test_the_guides_contents_are_its_headings() -> None:
+def test_contents_match_the_headings() -> None:
     listed = re.findall(r"^\| \[(.+)\]\((.+)\.md\) \|", CHAPTERS["index"], re.MULTILINE)
     headings = {name: re.match("# (.+)", text)[1] for name, text in CHAPTERS.items()}
     order = re.findall(r"^ +- guide/([\w-]+)\.md$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
@@ -26,7 +26,7 @@ def test_the_guides_contents_are_its_headings() -> None:
         ("by-hand", "is_genuine", [True, False, False]),
     ],
 )
-def test_the_guides_receivers_know_a_genuine_call(name, function, answers) -> None:
+def test_example_receivers_verify_signatures(name, function, answers) -> None:
     code = block_of_guide(f"python {name}")
     secret, body = new_secret(), '{"what": "Prüfung"}'.encode()
     headers = {"service-event": "booking.confirmed"} | signature_headers(

@@ -104,7 +104,7 @@ KEY = 'ALTER TABLE "big" ADD CONSTRAINT "k" FOREIGN KEY ("x_id") REFERENCES "oth
         (["DELETE FROM big"], ["big: all rows are changed in one statement"]),
     ],
 )
-def test_what_a_migration_may_not_do(statements: list[str], expected: list[str]) -> None:
+def test_forbidden_statements_are_found(statements: list[str], expected: list[str]) -> None:
     assert faults(statements, small={"small"}) == expected
 
 
@@ -135,7 +135,7 @@ def test_what_a_migration_may_not_do(statements: list[str], expected: list[str])
         ["UPDATE small SET x = 1"],
     ],
 )
-def test_what_a_migration_may_do(statements: list[str]) -> None:
+def test_allowed_statements(statements: list[str]) -> None:
     assert faults(statements, small={"small"}) == []
 
 
@@ -197,7 +197,7 @@ def faults_of(kind: type[migrations.Migration]) -> list[str]:
     return faults(statements_of(migration, state, connection), atomic=migration.atomic)
 
 
-def test_a_careless_migration_is_refused() -> None:
+def test_unsafe_migration_is_refused() -> None:
     assert faults_of(Careless) == [
         "bookings_booking.colour: NOT NULL without a default in the database",
         "bookings_booking.state: changes its type",
@@ -207,5 +207,5 @@ def test_a_careless_migration_is_refused() -> None:
     ]
 
 
-def test_a_careful_migration_is_let_through() -> None:
+def test_safe_migration_is_accepted() -> None:
     assert faults_of(Careful) == []

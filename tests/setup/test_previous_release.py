@@ -140,7 +140,7 @@ def test_the_previous_release_serves_on_the_new_schema(old_app: LiveApp | None) 
 
 
 @pytest.mark.postgresql
-def test_a_column_without_a_default_would_be_noticed(old_app: LiveApp | None) -> None:
+def test_control_column_without_default_is_noticed(old_app: LiveApp | None) -> None:
     """The control: what the test above would say of a careless migration."""
     if old_app is None:
         return
@@ -157,5 +157,5 @@ def test_a_column_without_a_default_would_be_noticed(old_app: LiveApp | None) ->
     ]
 
 
-def test_the_commit_of_the_previous_release_is_whole() -> None:
+def test_commit_of_the_previous_release_is_a_full_hash() -> None:
     assert not COMMIT_FILE.exists() or re.fullmatch("[0-9a-f]{40}", COMMIT)

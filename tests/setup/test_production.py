@@ -155,7 +155,7 @@ def test_deploy_check_is_clean_in_the_compose_environment():
     ],
 )
 @pytest.mark.matrix
-def test_nonsense_in_the_environment_stops_the_start(changed, message):
+def test_wrong_environment_stops_the_start(changed, message):
     done = manage("check", env=production_environment(**changed))
 
     assert done.returncode == 1
@@ -163,7 +163,7 @@ def test_nonsense_in_the_environment_stops_the_start(changed, message):
     assert "Traceback" not in done.stderr
 
 
-def test_postgresql_without_a_secret_key_makes_none(tmp_path):
+def test_no_secret_key_is_generated_on_postgresql(tmp_path):
     """Of two nodes each would make its own, and neither could read what the other encrypts."""
     changed = {"SECRET_KEY": "", "REQUIRE_SECRET_KEY": "", "VAR_DIR": str(tmp_path)}
 
@@ -193,7 +193,7 @@ def test_postgresql_without_a_secret_key_makes_none(tmp_path):
     ],
 )
 @pytest.mark.matrix
-def test_nonsense_in_the_settings_of_operators(given, message):
+def test_wrong_operator_settings_stop_the_start(given, message):
     done = manage("check", env=production_environment() | given)
 
     assert (done.returncode, message in done.stderr) == (1, True), done.stderr
@@ -252,7 +252,7 @@ def test_earlier_secret_keys_decrypt_unless_there_are_encryption_keys():
     assert ast.literal_eval(given) == [new, [old, older], [own]]
 
 
-def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
+def test_make_secrets_keeps_existing_secrets(tmp_path):
     folder = tmp_path / "secrets"
     script = ["sh", str(ROOT / "deploy" / "make_secrets.sh"), str(folder)]
     subprocess.run(script, check=True)
@@ -285,7 +285,7 @@ def test_make_secrets_fills_what_can_be_made_and_keeps_what_is_there(tmp_path):
     ],
 )
 @pytest.mark.matrix
-def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(given, hosts):
+def test_default_hosts_are_public_url_and_loopback(given, hosts):
     code = "from django.conf import settings as s; print(s.ALLOWED_HOSTS)"
 
     assert ast.literal_eval(python_output(code, env=BARE | given)) == hosts
@@ -302,7 +302,7 @@ def test_hosts_are_by_default_those_of_the_public_address_and_of_this_machine(gi
         ({"PUBLIC_URL": "http://bookings.example.com"}, None),
     ],
 )
-def test_https_of_subdomains_and_preloading_are_the_operators_choice(given, header):
+def test_hsts_subdomains_and_preload_settings(given, header):
     code = (
         "import django; django.setup(); from django.test import Client;"
         "answer = Client().get('/healthz', secure=True, headers={'Host': 'bookings.example.com'});"
@@ -315,7 +315,7 @@ def test_https_of_subdomains_and_preloading_are_the_operators_choice(given, head
 
 
 @pytest.mark.parametrize("name", ["PUBLIC_URL", "DEFAULT_FROM_EMAIL"])
-def test_compose_refuses_to_start_without(name):
+def test_compose_requires_variables(name):
     text = (ROOT / "docker-compose.yml").read_text()
 
     with pytest.raises(KeyError, match=name):
@@ -325,7 +325,7 @@ def test_compose_refuses_to_start_without(name):
 WORKERS = ["worker-email", "worker-webhook", "worker-calendar", "worker-tasks"]
 
 
-def test_compose_services_and_what_they_publish():
+def test_compose_services_and_published_ports():
     published = {name for name, service in SERVICES.items() if "ports" in service}
     others = {"proxy", "migrate", "web", "beat", "postgres", "pooler", "redis", "backup"}
 
@@ -345,7 +345,7 @@ def test_compose_has_a_worker_for_every_queue():
     assert sorted(served) == queues
 
 
-def test_compose_waits_for_what_is_healthy():
+def test_compose_waits_for_healthy_services():
     health = {
         name for name, service in SERVICES.items() if "test" in service.get("healthcheck", {})
     }
@@ -406,13 +406,13 @@ def test_compose_gives_each_secret_that_it_names():
     assert named == set(SERVICES["web"]["secrets"]) == set(COMPOSE["secrets"]) == set(SECRETS)
 
 
-def test_every_variable_of_compose_stands_in_the_example():
+def test_every_compose_variable_is_in_the_example():
     used = set(re.findall(r"\$\{([A-Z_]+)", (ROOT / "docker-compose.yml").read_text()))
 
     assert used - set(EXAMPLE) == set()
 
 
-def test_dockerfile_copies_what_is_there_and_drops_root():
+def test_dockerfile_copies_existing_files_and_drops_root():
     copied = re.findall(r"^COPY (\w\S*)", DOCKERFILE, re.MULTILINE)
     let_in = re.findall(r"^!(\S+)", (ROOT / ".dockerignore").read_text(), re.MULTILINE)
     user = re.findall(r"^USER (\S+)", DOCKERFILE, re.MULTILINE)
@@ -429,7 +429,7 @@ def test_every_app_of_the_project_is_in_the_image():
 
 
 # --- What a container may do ----------------------------------------------------------------------
-def test_containers_write_to_volumes_and_memory_and_gain_no_rights():
+def test_containers_are_read_only_and_unprivileged():
     confined = {"read_only": True, "cap_drop": ["ALL"], "security_opt": ["no-new-privileges:true"]}
     added = {"proxy": ["NET_BIND_SERVICE"], "backup": ["DAC_OVERRIDE"]}
     memory = ["/var/lib/scheduling:uid=10001,mode=0700", "/tmp"]
@@ -449,7 +449,7 @@ def test_containers_write_to_volumes_and_memory_and_gain_no_rights():
     assert users == {"postgres": "postgres", "redis": "redis"}
 
 
-def test_the_proxy_reaches_web_only_and_the_database_nothing_outside():
+def test_compose_networks():
     members = {
         network: {name for name, service in SERVICES.items() if network in service["networks"]}
         for network in COMPOSE["networks"]
@@ -464,7 +464,7 @@ def test_the_proxy_reaches_web_only_and_the_database_nothing_outside():
 
 
 @pytest.mark.redis
-def test_redis_of_compose_asks_for_the_password_of_its_address(tmp_path):
+def test_compose_redis_requires_the_password_of_its_url(tmp_path):
     port, password = free_port(), "p-w_1" * 12
     (tmp_path / "redis_url").write_text(f"redis://:{password}@redis:6379/0\n")
     redis_service = SERVICES["redis"]
@@ -527,7 +527,7 @@ def test_images_are_pinned_by_digest():
     assert [image for image in images if not DIGEST.fullmatch(image)] == []
 
 
-def test_pin_images_writes_the_present_digest_of_each_tag(tmp_path):
+def test_pin_images_writes_current_digests(tmp_path):
     for name in (*PINNED, "scripts/pin_images.sh"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())

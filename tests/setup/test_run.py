@@ -232,7 +232,7 @@ def test_run_compiles_the_translations_of_a_clone(demo: tuple[Run, int]) -> None
     assert language == "de"
 
 
-def test_a_newcomer_gets_to_the_first_booking(checkout: Path, demo: tuple[Run, int]) -> None:
+def test_readme_first_booking(checkout: Path, demo: tuple[Run, int]) -> None:
     _, port = demo
     text = commands("first-booking").replace("127.0.0.1:8000", f"127.0.0.1:{port}")
 
@@ -256,7 +256,7 @@ def test_a_newcomer_gets_to_the_first_booking(checkout: Path, demo: tuple[Run, i
     assert {segment["available"] for segment in explained["data"][0]["segments"]} == {False}
 
 
-def test_a_webhook_tells_of_a_cancellation(checkout: Path, demo: tuple[Run, int]) -> None:
+def test_readme_webhook(checkout: Path, demo: tuple[Run, int]) -> None:
     _, port = demo
     receiver = free_port()
     python = f"{plain_environment()['RUN_VENV']}/bin/python"
@@ -288,7 +288,7 @@ def test_a_webhook_tells_of_a_cancellation(checkout: Path, demo: tuple[Run, int]
     }
 
 
-def test_an_app_of_your_own_gets_a_key(checkout: Path, demo: tuple[Run, int]) -> None:
+def test_readme_own_app(checkout: Path, demo: tuple[Run, int]) -> None:
     python = f"{plain_environment()['RUN_VENV']}/bin/python"
     text = commands("own-app").replace(".venv/bin/python", python) + 'echo "$KEY"\n'
 
@@ -297,7 +297,7 @@ def test_an_app_of_your_own_gets_a_key(checkout: Path, demo: tuple[Run, int]) ->
     assert re.fullmatch(r"live_api_key_00[0-9a-f]{8}_[\w-]{43}", printed.splitlines()[-1])
 
 
-def test_the_guides_client_works_from_end_to_end(checkout: Path, demo: tuple[Run, int]) -> None:
+def test_guide_client_works_end_to_end(checkout: Path, demo: tuple[Run, int]) -> None:
     _, port = demo
     key = json.loads((checkout / "var" / "demo.json").read_text())["api_key"]
     env = plain_environment(API=f"http://127.0.0.1:{port}/v2", KEY=key)
@@ -323,16 +323,14 @@ def test_the_guides_client_works_from_end_to_end(checkout: Path, demo: tuple[Run
         ("::", "*"),
     ],
 )
-def test_run_answers_to_the_address_that_it_listens_on(
-    settings: Any, address: str, hosts: str
-) -> None:
+def test_run_allows_the_host_it_listens_on(settings: Any, address: str, hosts: str) -> None:
     settings.ALLOWED_HOSTS = ["bookings.example"]
 
     with bound_socket(address, 0) as listener:
         assert served_hosts(listener) == hosts
 
 
-def test_second_run_is_refused_and_an_interrupt_leaves_no_trace(
+def test_second_run_is_refused_and_interrupt_ends_all_processes(
     checkout: Path, demo: tuple[Run, int], tmp_path: Path
 ) -> None:
     run, port = demo
@@ -353,7 +351,7 @@ def test_second_run_is_refused_and_an_interrupt_leaves_no_trace(
         pass
 
 
-def test_killed_run_leaves_no_process_and_the_next_one_ends_with_its_parts(checkout, tmp_path):
+def test_killed_run_leaves_no_process(checkout, tmp_path):
     queue = checkout / "var" / "queue" / "messages"
     queue.mkdir(parents=True, exist_ok=True)
     (queue / "1_left-over.celery.msg").write_text("not even JSON")
@@ -398,13 +396,13 @@ def test_port_must_be_a_port(port):
     assert str(refusal.value) == f"--port must be a number from 1 to 65535, not {port!r}"
 
 
-def test_port_of_the_environment_counts(checkout, tmp_path):
+def test_port_of_the_environment_is_used(checkout, tmp_path):
     said = refused(checkout, VAR_DIR=str(tmp_path), PORT="nine")
 
     assert said == "CommandError: --port must be a number from 1 to 65535, not 'nine'"
 
 
-def somebody_else() -> str | None:
+def other_user() -> str | None:
     """A user without rights, when the tests run as root."""
     return "nobody" if os.geteuid() == 0 else None
 
@@ -418,14 +416,14 @@ def open_folder() -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-def test_data_of_another_user_is_named(open_folder):
+def test_data_of_another_user_is_refused(open_folder):
     copy = copy_tree(open_folder / "copy")
     (copy / "var").mkdir(mode=0o555)
 
     done = subprocess.run(
         [copy / "run"],
         cwd="/",
-        user=somebody_else(),
+        user=other_user(),
         env=plain_environment(),
         capture_output=True,
         text=True,
@@ -440,7 +438,7 @@ def test_data_of_another_user_is_named(open_folder):
 @pytest.mark.deep
 def test_cold_start_as_an_ordinary_user(open_folder, record_property):
     """Nothing is there but the tree and Python: environment, packages, database, demo data."""
-    user = somebody_else()
+    user = other_user()
     copy = copy_tree(open_folder / "a clean copy", compiled=False)
     home = open_folder / "home"
     home.mkdir()

@@ -37,7 +37,7 @@ def round_trip(folder: Path, **settings: str) -> Service:
 
 
 @pytest.mark.redis
-def test_redis_answers_and_carries_a_task(tmp_path):
+def test_redis_broker_carries_a_task(tmp_path):
     client = redis.Redis.from_url(os.environ["REDIS_URL"])
 
     service = round_trip(tmp_path)
@@ -66,7 +66,7 @@ class Sentinel(Redis):
 
 
 @pytest.mark.redis
-def test_redis_that_sentinel_names_carries_a_task(tmp_path):
+def test_redis_sentinel_broker_carries_a_task(tmp_path):
     with contextlib.ExitStack() as stack:
         master = Redis()
         stack.callback(master.stop)
@@ -94,7 +94,7 @@ def test_broker_in_files_carries_a_task(tmp_path):
 
 
 @pytest.mark.both_databases
-def test_live_service_answers_on_the_database_of_the_pass(live_service):
+def test_live_service_uses_the_test_database(live_service):
     kinds = {"postgresql": "postgres", "sqlite": "sqlite"}
 
     migrations = live_service.manage("showmigrations", "--plan")
@@ -255,9 +255,7 @@ TWO = [0, 10]
         ),
     ],
 )
-def test_the_whole_suite_takes_some_cases_of_a_matrix(
-    tmp_path, database, arguments, of_a_matrix, of_both
-):
+def test_whole_suite_samples_matrix_cases(tmp_path, database, arguments, of_a_matrix, of_both):
     (tmp_path / "test_it.py").write_text(MATRICES)
     words = [word.format(folder=tmp_path) for word in arguments]
     given = {"DATABASE_URL": "" if database else "sqlite://"}
@@ -287,7 +285,7 @@ def run_pytest(
     )
 
 
-def test_given_server_that_does_not_answer_ends_the_run():
+def test_unreachable_given_server_ends_the_run():
     env = {name: value for name, value in os.environ.items() if "PYTEST" not in name}
     env |= {"TEST_DATABASE": "postgresql", "DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
 

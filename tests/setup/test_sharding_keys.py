@@ -36,14 +36,14 @@ def columns_of(table: str) -> dict[str, str]:
     }
 
 
-def test_every_table_says_its_sharding_key() -> None:
+def test_every_table_has_a_sharding_key() -> None:
     listed = [name.partition(".")[0] for _, names in rows() for name in names]
 
     assert sorted(listed) == sorted(connection.introspection.table_names())
     assert {key for key, _ in rows()} == set(KEYS)
 
 
-def test_rows_of_an_app_lead_to_it() -> None:
+def test_rows_of_an_app_refer_to_it() -> None:
     """`table` has `app_id`; `table.column` refers to a table that leads to the app."""
     leading = {
         name.partition(".")[0]: name.partition(".")[2] or "app_id"
@@ -66,7 +66,7 @@ def test_rows_of_an_app_lead_to_it() -> None:
     ]
 
 
-def test_tables_of_cells_and_of_the_directory_have_no_app() -> None:
+def test_cell_and_directory_tables_have_no_app() -> None:
     with_app = [
         name
         for key, names in rows()

@@ -33,7 +33,7 @@ def prepare(checkout: Path, **env: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.deep
-def test_half_made_environment_is_mended_and_lists_are_installed_once(checkout):
+def test_incomplete_environment_is_repaired(checkout):
     python = checkout / ".venv" / "bin" / "python"
     python.parent.mkdir(parents=True)
     python.write_text("#!/bin/sh\nexit 1\n")
@@ -52,7 +52,7 @@ def test_half_made_environment_is_mended_and_lists_are_installed_once(checkout):
 
 
 @pytest.mark.deep
-def test_failed_installation_is_said_and_tried_again(checkout):
+def test_failed_installation_is_reported_and_retried(checkout):
     (checkout / "requirements.txt").write_text("./not-there\n")
 
     first, second = prepare(checkout), prepare(checkout)
@@ -62,7 +62,7 @@ def test_failed_installation_is_said_and_tried_again(checkout):
 
 
 @pytest.mark.deep
-def test_uv_installs_where_it_is_and_pip_where_uv_fails(checkout):
+def test_uv_installs_with_pip_as_fallback(checkout):
     prepare(checkout)
     uv = checkout / ".venv" / "bin" / "uv"
     uv.write_text('#!/bin/sh\necho "$@" >> "$0.asked"\ntest -e "$0.works"\n')
@@ -90,7 +90,7 @@ def test_missing_ensurepip_names_the_package(checkout, tmp_path):
 
 
 @pytest.mark.deep
-def test_no_python_names_the_version(checkout, tmp_path):
+def test_missing_python_names_the_required_version(checkout, tmp_path):
     (tmp_path / "dirname").symlink_to("/usr/bin/dirname")
 
     done = prepare(checkout, PATH=str(tmp_path), PYTHON="/bin/false")

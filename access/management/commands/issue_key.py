@@ -57,15 +57,15 @@ class Command(BaseCommand):
         members = Account.objects.filter(memberships__app=app, is_active=True)
         if email:
             members = members.filter(email=canonical_address(email.strip()))
-        return self._only(members, "--account")
+        return self._single_row(members, "--account")
 
     def _resource(self, app: App, email: str | None) -> Resource:
         resources = Resource.objects.for_app(app)
-        found = with_email(resources, email.strip()) if email else resources
-        return self._only(found, "--resource")
+        resources_with_email = with_email(resources, email.strip()) if email else resources
+        return self._single_row(resources_with_email, "--resource")
 
-    def _only(self, rows: QuerySet[Row], option: str) -> Row:
-        found = list(rows[:2])
-        if len(found) != 1:
+    def _single_row(self, rows: QuerySet[Row], option: str) -> Row:
+        matches = list(rows[:2])
+        if len(matches) != 1:
             raise CommandError(f"{option} must be an e-mail address of this app.")
-        return found[0]
+        return matches[0]

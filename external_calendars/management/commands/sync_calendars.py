@@ -36,10 +36,10 @@ class Command(BaseCommand):
         connection = claimed[0]
         name = connection.calendar.name
 
-        def tell(done: int, total: int) -> None:
+        def print_progress(done: int, total: int) -> None:
             self.stdout.write(f"{name}: {done} of {total}")
 
-        result = sync_calendar(connection, report_progress=tell)
+        result = sync_calendar(connection, report_progress=print_progress)
         if result == LEASE_LOST:
             self.stdout.write(f"{name}: disconnected, or taken over by another worker")
             return True

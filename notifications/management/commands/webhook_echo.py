@@ -25,14 +25,14 @@ class Command(BaseCommand):
         if options["secret"] and not is_secret(options["secret"]):
             raise CommandError("--secret must be a webhook's secret: whsec_ and base64.")
         with make_server(options["port"]) as server:
-            server.status, server.say = options["status"], self.say
+            server.status, server.print_line = options["status"], self.print_line
             server.secrets = [options["secret"]] if options["secret"] else []
-            self.say(f"Listening on http://127.0.0.1:{server.server_port}/   (Ctrl-C stops)")
+            self.print_line(f"Listening on http://127.0.0.1:{server.server_port}/   (Ctrl-C stops)")
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
-        self.say("\nStopped.")
+        self.print_line("\nStopped.")
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         self.stdout.write(text)
         self.stdout.flush()
 
@@ -40,7 +40,7 @@ class Command(BaseCommand):
 class EchoServer(ThreadingHTTPServer):
     status: int
     secrets: Sequence[str]
-    say: Any
+    print_line: Any
 
 
 class EchoHandler(BaseHTTPRequestHandler):
@@ -49,7 +49,9 @@ class EchoHandler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.server.say(render_call(f"{self.command} {self.path}", self.headers, body, self.server))
+        self.server.print_line(
+            render_call(f"{self.command} {self.path}", self.headers, body, self.server)
+        )
         self.send_response(self.server.status)
         self.send_header("Content-Length", "0")
         self.end_headers()

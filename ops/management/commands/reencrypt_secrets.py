@@ -43,12 +43,12 @@ class Command(BaseCommand):
                         self.stdout.write(f"{secret} can't be decrypted.")
                 progress.add(len(found))
             progress.end()
-        self.tell(counts, "to be re-encrypted" if options["dry_run"] else "re-encrypted")
+        self.print_counts(counts, "to be re-encrypted" if options["dry_run"] else "re-encrypted")
         if counts[UNREADABLE]:
             count = f"{counts[UNREADABLE]:,}"
             raise CommandError(f"No key of ENCRYPTION_KEYS decrypts {count} secrets.")
 
-    def tell(self, counts: Counter[str], older: str) -> None:
+    def print_counts(self, counts: Counter[str], older: str) -> None:
         self.stdout.write(
             f"{counts[OLDER]:,} {older}, {counts[CURRENT]:,} use the first key already,"
             f" {counts[UNREADABLE]:,} can't be decrypted."

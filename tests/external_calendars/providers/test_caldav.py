@@ -34,7 +34,7 @@ def fetch(calendar, hrefs) -> dict[str, RemoteObject]:
 
 
 # --- Looking --------------------------------------------------------------------------------------
-def test_looks_tell_what_is_new_and_what_is_gone(server):
+def test_changes_list_new_and_deleted_objects(server):
     calendar = server.make_calendar()
     etag_a = calendar.put("a.ics", event_text("a"))
     etag_b = calendar.put("b.ics", event_text("b"))
@@ -53,7 +53,7 @@ def test_looks_tell_what_is_new_and_what_is_gone(server):
     assert {first.mark["way"], second.mark["way"]} == {"sync"}
 
 
-def test_look_with_nothing_new_is_one_request(server):
+def test_unchanged_calendar_takes_one_request(server):
     calendar = server.make_calendar()
     calendar.fill({f"{number}.ics": event_text(str(number)) for number in range(20)})
     mark = look(calendar, {}).mark
@@ -65,7 +65,7 @@ def test_look_with_nothing_new_is_one_request(server):
     assert lines == [f"REPORT {calendar.path}"]
 
 
-def test_empty_calendar(server):
+def test_changes_of_an_empty_calendar(server):
     calendar = server.make_calendar()
 
     first = look(calendar, {})
@@ -75,7 +75,7 @@ def test_empty_calendar(server):
 
 
 @pytest.mark.parametrize("token", ["http://radicale.org/ns/sync/" + "0" * 64, "f" * 40, "?", "<"])
-def test_token_that_the_server_does_not_know_begins_anew(server, token):
+def test_unknown_sync_token_restarts_the_sync(server, token):
     calendar = server.make_calendar()
     etag = calendar.put("a.ics", event_text("a"))
 
@@ -92,7 +92,7 @@ def without_sync(call):
     return None
 
 
-def test_without_sync_a_tag_of_the_whole_tells(server):
+def test_changes_by_ctag_without_sync_collection(server):
     calendar = server.make_calendar()
     etag_a = calendar.put("a.ics", event_text("a"))
     etag_b = calendar.put("b.ics", event_text("b"))
@@ -116,7 +116,7 @@ def test_without_sync_a_tag_of_the_whole_tells(server):
     assert look(calendar, second.mark) == ChangeSet({}, [], False, second.mark)
 
 
-def test_without_any_tag_the_etags_tell(server):
+def test_changes_by_etags_without_ctag(server):
     calendar = server.make_calendar()
     etag_a = calendar.put("a.ics", event_text("a"))
     calendar.put("b.ics", event_text("b"))
@@ -141,7 +141,7 @@ def test_without_any_tag_the_etags_tell(server):
     assert lines == [f"PROPFIND {calendar.path}"]
 
 
-def test_collection_that_is_no_more(server):
+def test_deleted_collection_is_not_a_calendar(server):
     calendar = server.make_calendar()
     mark = look(calendar, {}).mark
     calendar.delete("")
@@ -152,7 +152,7 @@ def test_collection_that_is_no_more(server):
         assert trouble.value.code == "not_a_calendar"
 
 
-def test_wrong_password(server):
+def test_wrong_password_is_unauthorized(server):
     calendar = server.make_calendar()
     wrong = calendar.access._replace(password="wrong")
     mark = look(calendar, {}).mark
@@ -163,7 +163,7 @@ def test_wrong_password(server):
         assert (trouble.value.code, trouble.value.status) == ("unauthorized", 401)
 
 
-def test_names_that_need_encoding_stay_the_same_everywhere(server):
+def test_encoded_names_are_normalised(server):
     calendar = server.make_calendar()
     for name in ("a%20b", "%C3%BC", "x%2By%40z"):
         calendar.put(f"{name}.ics", event_text(name))
@@ -180,7 +180,7 @@ def test_names_that_need_encoding_stay_the_same_everywhere(server):
 
 
 # --- Fetching -------------------------------------------------------------------------------------
-def test_objects_come_in_batches_and_the_gone_are_left_out(server):
+def test_objects_are_fetched_in_batches(server):
     calendar = server.make_calendar()
     calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(230)})
     hrefs = [f"{calendar.path}{number}.ics" for number in range(231)]
@@ -196,7 +196,7 @@ def test_objects_come_in_batches_and_the_gone_are_left_out(server):
     assert found[hrefs[229]].etag == calendar.etag("229.ics")
 
 
-def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, monkeypatch):
+def test_too_large_batch_is_split(server, monkeypatch):
     monkeypatch.setattr(caldav_collection_reader, "BATCH_BYTES", 4000)
     calendar = server.make_calendar()
     calendar.fill({f"{number}.ics": event_text(f"u{number}") for number in range(8)})
@@ -212,7 +212,7 @@ def test_batch_that_is_too_large_is_split_and_one_object_alone_is_named(server, 
     ]
 
 
-def test_reading_one(server):
+def test_read_object(server):
     calendar = server.make_calendar()
     etag = calendar.put("a.ics", event_text("a", what="Grüße"))
 
@@ -240,7 +240,7 @@ def test_reading_one(server):
     ],
 )
 @pytest.mark.matrix
-def test_what_stands_in_a_range_or_within_a_day_of_it(server, start, minutes, uids):
+def test_objects_between_two_times(server, start, minutes, uids):
     calendar = server.make_calendar()
     daily = ("RRULE:FREQ=DAILY;COUNT=10",)
     day = event_text("day").replace("DTSTART:20261123T090000Z", "DTSTART;VALUE=DATE:20261128")
@@ -276,7 +276,7 @@ def test_write_move_and_remove(server):
     assert calendar.names() == []
 
 
-def test_writing_over_what_is_not_known_is_refused(server):
+def test_put_over_a_changed_object_is_refused(server):
     calendar = server.make_calendar()
     href = f"{calendar.path}a.ics"
     etag = calendar.put("a.ics", event_text("a"))
@@ -294,7 +294,7 @@ def test_writing_over_what_is_not_known_is_refused(server):
     assert calendar.etag("a.ics") == etag2
 
 
-def test_writing_a_uid_that_stands_under_another_name_is_refused(server):
+def test_put_of_a_duplicate_uid_is_refused(server):
     calendar = server.make_calendar()
     calendar.put("a.ics", event_text("a"))
 
@@ -304,7 +304,7 @@ def test_writing_a_uid_that_stands_under_another_name_is_refused(server):
     assert calendar.names() == ["a.ics"]
 
 
-def test_text_that_the_server_does_not_take_is_no_change(server):
+def test_put_refused_by_the_server_changes_nothing(server):
     calendar = server.make_calendar()
 
     with pytest.raises(ProviderError) as trouble:
@@ -314,27 +314,27 @@ def test_text_that_the_server_does_not_take_is_no_change(server):
     assert calendar.names() == []
 
 
-def test_etag_is_asked_for_where_the_answer_has_none(server):
+def test_etag_is_fetched_if_the_response_has_none(server):
     calendar = server.make_calendar()
-    passed_on = server.front.pass_on
+    passed_on = server.front.forward
 
     def without_etag(call, behind):
         answer = passed_on(call, behind)
         headers = {key: value for key, value in answer.headers.items() if key.lower() != "etag"}
         return answer._replace(headers=headers)
 
-    server.front.pass_on = without_etag
+    server.front.forward = without_etag
     try:
         etag = CALDAV.put(
             calendar.access, f"{calendar.path}a.ics", event_text("a"), "", deadline=30
         )
     finally:
-        server.front.pass_on = passed_on
+        server.front.forward = passed_on
 
     assert etag == calendar.etag("a.ics")
 
 
-def test_writing_where_one_may_only_read(radicale):
+def test_put_and_delete_without_write_access(radicale):
     calendar = radicale.make_calendar()
     etag = calendar.put("a.ics", event_text("a"))
     reader = calendar.access._replace(username=READER, password=PASSWORD)
@@ -360,7 +360,7 @@ def test_writing_where_one_may_only_read(radicale):
         ("x" * 201, hashlib.sha256(b"x" * 201).hexdigest()),
     ],
 )
-def test_paths_of_new_objects(radicale, uid, name):
+def test_new_href_of_an_object(radicale, uid, name):
     access = radicale.make_calendar().access
 
     assert CALDAV.new_href(access, uid).rpartition("/")[2] == f"{name}.ics"

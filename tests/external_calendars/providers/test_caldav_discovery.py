@@ -20,7 +20,7 @@ def find(address: str, user: str = "ada", password: str = PASSWORD) -> Discovere
     return CALDAV.find_calendar(CalendarAccess(address, user, password), deadline=30)
 
 
-def trouble_with(address: str, user: str = "ada", password: str = PASSWORD) -> ProviderError:
+def discovery_error(address: str, user: str = "ada", password: str = PASSWORD) -> ProviderError:
     with pytest.raises(ProviderError) as trouble:
         find(address, user, password)
     return trouble.value
@@ -42,7 +42,7 @@ def trouble_with(address: str, user: str = "ada", password: str = PASSWORD) -> P
     ],
 )
 @pytest.mark.matrix
-def test_calendar_is_found_from_any_address_of_its_server(server, given):
+def test_calendar_is_found_from_any_url_of_its_server(server, given):
     calendar = server.make_calendar()
     address = given.format(
         server=server.url,
@@ -58,7 +58,7 @@ def test_calendar_is_found_from_any_address_of_its_server(server, given):
     assert found == DiscoveredCalendar(calendar.url, NAMES[server.name], True, INVITES[server.name])
 
 
-def test_name_that_a_server_has_for_it(xandikos):
+def test_name_of_the_calendar(xandikos):
     calendar = xandikos.make_calendar()
     body = (
         '<propertyupdate xmlns="DAV:"><set><prop><displayname>Büro &amp; Praxis</displayname>'
@@ -69,18 +69,18 @@ def test_name_that_a_server_has_for_it(xandikos):
     assert find(calendar.url, calendar.user).name == "Büro & Praxis"
 
 
-def test_wrong_password(server):
+def test_wrong_password_is_unauthorized(server):
     calendar = server.make_calendar()
 
     for address in (server.url, calendar.url):
-        trouble = trouble_with(address, calendar.user, "wrong")
+        trouble = discovery_error(address, calendar.user, "wrong")
         assert (trouble.code, str(trouble)) == (
             "unauthorized",
             "The server refuses this user name and password.",
         )
 
 
-def test_user_who_may_only_read(radicale):
+def test_read_only_user(radicale):
     calendar = radicale.make_calendar()
 
     assert find(calendar.url, READER) == DiscoveredCalendar(calendar.url, "Home", False, False)
@@ -91,7 +91,7 @@ def test_several_calendars_are_named(server):
     for number in range(11):
         server.make_calendar(calendar.user, f"c{number:02}")
 
-    trouble = trouble_with(server.url, calendar.user)
+    trouble = discovery_error(server.url, calendar.user)
     chosen = find(f"{server.url}{server.home(calendar.user)}c03/", calendar.user)
 
     assert trouble.code == "several_calendars"
@@ -101,11 +101,11 @@ def test_several_calendars_are_named(server):
     assert chosen.address.endswith("/c03/")
 
 
-def test_calendar_of_tasks_alone_is_none(radicale):
+def test_calendar_without_events_is_refused(radicale):
     calendar = radicale.make_calendar(kinds=("VTODO",))
 
     one, all_of_them = (
-        trouble_with(address, calendar.user) for address in (calendar.url, radicale.url)
+        discovery_error(address, calendar.user) for address in (calendar.url, radicale.url)
     )
 
     assert (one.code, str(one)) == ("not_a_calendar", "This collection does not support events.")
@@ -115,15 +115,15 @@ def test_calendar_of_tasks_alone_is_none(radicale):
     )
 
 
-def test_path_that_is_not_there_is_no_reason_to_take_another(server):
+def test_unknown_path_is_not_a_calendar(server):
     calendar = server.make_calendar()
 
-    trouble = trouble_with(f"{calendar.url.rstrip('/')}-gone/", calendar.user)
+    trouble = discovery_error(f"{calendar.url.rstrip('/')}-gone/", calendar.user)
 
     assert trouble.code == "not_a_calendar"
 
 
-def test_page_beside_the_calendars_leads_to_them(server):
+def test_url_of_a_web_page_finds_the_calendar(server):
     """What a person copies from the browser may well speak no DAV."""
     calendar = server.make_calendar()
     server.front.answer = lambda call: Answer(405) if call.path == "/index.html" else None
@@ -133,7 +133,7 @@ def test_page_beside_the_calendars_leads_to_them(server):
     assert found.address == calendar.url
 
 
-def test_well_known_address_that_is_closed_leads_to_the_root(server):
+def test_forbidden_well_known_url_falls_back_to_the_root(server):
     calendar = server.make_calendar()
     server.front.answer = lambda call: Answer(403) if "/." in call.path else None
 
@@ -182,10 +182,10 @@ def test_redirects_on_the_same_server_are_followed(fake):
     assert signed(fake) == ["ada"] * 6
 
 
-def test_redirects_without_end_are_given_up(fake):
+def test_endless_redirects_are_refused(fake):
     fake.answer = lambda call: moved(f"{call.path}x")
 
-    trouble = trouble_with(f"{fake.url}/cal/")
+    trouble = discovery_error(f"{fake.url}/cal/")
 
     assert trouble.code == "not_a_calendar"
     assert len(fake.calls) == 12  # six there, and six at the well-known address
@@ -204,28 +204,28 @@ def test_redirects_without_end_are_given_up(fake):
         "https://ada:pw@example.com/",
     ],
 )
-def test_redirect_to_where_nothing_is_called(fake, to):
+def test_redirect_to_a_refused_address(fake, to):
     fake.answer = lambda call: moved(to)
 
-    trouble = trouble_with(f"{fake.url}/cal/")
+    trouble = discovery_error(f"{fake.url}/cal/")
 
     assert trouble.code == "address_refused"
     assert len(fake.calls) == 1
 
 
-def test_password_does_not_follow_to_another_server_without_https(fake):
+def test_password_is_not_sent_to_another_server_without_https(fake):
     other = Front()
     other.answer = lambda call: multistatus(calendar_member("/cal/"))
     try:
         fake.answer = lambda call: moved(f"{other.url}/cal/")
-        redirected = trouble_with(fake.url)
+        redirected = discovery_error(fake.url)
         home = f"<C:calendar-home-set><href>{other.url}/</href></C:calendar-home-set>"
         principal = (
             f"<response><href>/ada/</href><propstat><prop>{home}</prop>"
             "<status>HTTP/1.1 200 OK</status></propstat></response>"
         )
         fake.answer = lambda call: multistatus(principal)
-        named = trouble_with(fake.url)
+        named = discovery_error(fake.url)
     finally:
         other.stop()
 
@@ -234,7 +234,7 @@ def test_password_does_not_follow_to_another_server_without_https(fake):
 
 
 @pytest.mark.parametrize("path", ["/", "/ada/", "/homes/ada/"])
-def test_calendar_for_new_meetings_goes_before_others(fake, path):
+def test_default_calendar_takes_precedence(fake, path):
     def named(prop: str, href: str) -> str:
         return f"<C:{prop}><href>{href}</href></C:{prop}>"
 
@@ -265,7 +265,7 @@ def test_calendar_for_new_meetings_goes_before_others(fake, path):
     assert found == DiscoveredCalendar(f"{fake.url}/homes/ada/work/", "Work", True, True)
 
 
-def test_addresses_of_the_user_are_as_the_server_spells_them(fake):
+def test_user_addresses_are_as_the_server_writes_them(fake):
     hrefs = ("mailto:Ada@dav.example.com", "MAILTO:desk@dav.example.com", "/ada/", "urn:uuid:1")
     found = "".join(f"<href>{href}</href>" for href in hrefs)
     addresses = f"<C:calendar-user-address-set>{found}</C:calendar-user-address-set>"
@@ -285,12 +285,12 @@ def test_addresses_of_the_user_are_as_the_server_spells_them(fake):
     assert known.user_addresses == ("Ada@dav.example.com", "desk@dav.example.com")
 
 
-def test_members_on_other_servers_are_none(fake):
+def test_members_on_other_servers_are_ignored(fake):
     fake.answer = lambda call: multistatus(
         calendar_member("http://10.0.0.1/cal/"), calendar_member("//example.com/cal/")
     )
 
-    assert trouble_with(fake.url).code == "not_a_calendar"
+    assert discovery_error(fake.url).code == "not_a_calendar"
 
 
 @pytest.mark.parametrize(
@@ -307,11 +307,11 @@ def test_members_on_other_servers_are_none(fake):
         ("http://127.0.0.1:1/", "unreachable"),
     ],
 )
-def test_addresses_that_are_no_use(settings, address, code):
+def test_unusable_addresses_are_refused(settings, address, code):
     if "localhost" in address:
         settings.WEBHOOK_ALLOWED_NETWORKS = []
 
-    assert trouble_with(address).code == code
+    assert discovery_error(address).code == code
 
 
 @pytest.mark.parametrize(
@@ -331,7 +331,7 @@ def test_addresses_that_are_no_use(settings, address, code):
         (Answer(503), "server_error"),
     ],
 )
-def test_answers_that_are_no_use(fake, answer, code):
+def test_unusable_responses_are_errors(fake, answer, code):
     fake.answer = lambda call: answer
 
-    assert [trouble_with(f"{fake.url}{path}").code for path in ("/", "/cal/")] == [code, code]
+    assert [discovery_error(f"{fake.url}{path}").code for path in ("/", "/cal/")] == [code, code]

@@ -48,7 +48,7 @@ def look(publisher: Publisher, mark, known=None) -> ChangeSet:
     return FEED.list_changes(access, mark, lambda: dict(known or {}), deadline=10)
 
 
-def test_looks_tell_what_is_new_and_what_is_gone(publisher):
+def test_changes_list_new_and_deleted_objects(publisher):
     publisher.publish(event_lines("a"), event_lines("b"))
     first = look(publisher, {})
     publisher.publish(event_lines("a", what="Other"), event_lines("c"))
@@ -71,7 +71,7 @@ def test_looks_tell_what_is_new_and_what_is_gone(publisher):
         {"ETag": '"1"', "Last-Modified": "Sat, 21 Nov 2026 10:00:00 GMT"},
     ],
 )
-def test_look_with_nothing_new_is_one_request_without_the_feed(publisher, headers):
+def test_unchanged_feed_is_not_downloaded_again(publisher, headers):
     publisher.text, publisher.headers = event_text("a"), headers
     mark = look(publisher, {}).mark
     publisher.text = "not to be read"
@@ -83,7 +83,7 @@ def test_look_with_nothing_new_is_one_request_without_the_feed(publisher, header
     assert lines == ["GET /ada.ics"]
 
 
-def test_feed_that_does_not_tell_its_age_is_compared(publisher):
+def test_feed_without_etag_is_compared(publisher):
     publisher.text = event_text("a")
     first = look(publisher, {})
     publisher.text = event_text("a").replace("DTSTAMP:20261101", "DTSTAMP:20261102")
@@ -95,7 +95,7 @@ def test_feed_that_does_not_tell_its_age_is_compared(publisher):
     assert lines == ["GET /ada.ics"]
 
 
-def test_found_and_its_name(publisher):
+def test_find_calendar_returns_the_name(publisher):
     publisher.text = calendar_text(("X-WR-CALNAME:Ada\\, at work",), event_lines("a"))
 
     found = FEED.find_calendar(CalendarAccess(f" {publisher.url}#x"), deadline=10)
@@ -104,7 +104,7 @@ def test_found_and_its_name(publisher):
 
 
 @pytest.mark.parametrize("text", ["", "<html>Please sign in</html>", event_text("a")[:-20]])
-def test_what_is_no_feed(publisher, text):
+def test_text_that_is_no_feed_is_refused(publisher, text):
     publisher.text = event_text("a")
     mark = look(publisher, {}).mark
     publisher.text = text
@@ -118,7 +118,7 @@ def test_what_is_no_feed(publisher, text):
     assert (at_first.value.code, later.value.code) == ("not_a_calendar", "bad_answer")
 
 
-def test_password_is_sent_where_a_user_is_given(publisher):
+def test_password_is_sent_only_with_a_user(publisher):
     FEED.find_calendar(CalendarAccess(publisher.url), deadline=10)
     FEED.find_calendar(CalendarAccess(publisher.url, "ada", "x"), deadline=10)
 
@@ -160,7 +160,7 @@ def test_redirects_are_followed_without_the_password(publisher):
         (Answer(503), "server_error"),
     ],
 )
-def test_answers_that_are_no_feed(publisher, answer, code):
+def test_error_responses_of_a_feed(publisher, answer, code):
     publisher.front.answer = lambda call: answer
 
     with pytest.raises(ProviderError) as trouble:
@@ -170,7 +170,7 @@ def test_answers_that_are_no_feed(publisher, answer, code):
     assert trouble.value.retry_after == (60 if "Retry-After" in answer.headers else None)
 
 
-def test_objects_are_read_from_the_whole(publisher):
+def test_objects_are_read_from_the_feed(publisher):
     publisher.publish(event_lines("a"), event_lines("b", NINE + timedelta(days=9)))
     access = CalendarAccess(publisher.url)
 
@@ -183,7 +183,7 @@ def test_objects_are_read_from_the_whole(publisher):
     assert FEED.read_object(access, "gone", deadline=10) is None
 
 
-def test_nothing_is_written(publisher):
+def test_writes_are_refused(publisher):
     access = CalendarAccess(publisher.url)
 
     for write in (

@@ -66,14 +66,14 @@ def outcome(front: Front, deed: str) -> tuple[str, int | None]:
         (Answer(503), "server_error", None),
     ],
 )
-def test_refusals_that_mean_the_same_everywhere(fake, answer, code, pause, deed):
+def test_error_of_each_refusal(fake, answer, code, pause, deed):
     fake.answer = lambda call: answer
 
     assert outcome(fake, deed) == (code, pause)
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_forbidden(fake, deed):
+def test_forbidden_response(fake, deed):
     fake.answer = lambda call: Answer(403)
 
     assert outcome(fake, deed)[0] == ("no_write_access" if deed in WRITES else "unauthorized")
@@ -87,7 +87,7 @@ def test_forbidden(fake, deed):
         ("delete", "None"),
     ],
 )
-def test_not_there(fake, deed, came):
+def test_not_found_response(fake, deed, came):
     if came == "not_a_calendar" and deed in ("read", "delete"):
         return
     fake.answer = lambda call: Answer(404)
@@ -110,7 +110,7 @@ def test_not_there(fake, deed, came):
         (302, b"", "bad_answer", "bad_answer"),
     ],
 )
-def test_writes_that_are_refused(fake, status, body, put, delete):
+def test_error_of_each_refused_write(fake, status, body, put, delete):
     fake.answer = lambda call: Answer(status, body)
 
     assert outcome(fake, "put")[0] == put
@@ -130,7 +130,7 @@ GARBAGE = {
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in WRITES])
 @pytest.mark.parametrize("garbage", GARBAGE)
 @pytest.mark.parametrize("status", [200, 207])
-def test_garbage(fake, status, garbage, deed):
+def test_malformed_responses(fake, status, garbage, deed):
     fake.answer = lambda call: Answer(status, GARBAGE[garbage])
 
     is_first = deed in FINDS and not (deed == "find a feed" and status == 207)
@@ -149,7 +149,7 @@ PAGE = Answer(200, b"<html><body>Please sign in</body></html>")
         (Answer(500), "server_error", "server_error"),
     ],
 )
-def test_a_page_that_says_200_has_done_nothing(fake, after, put, delete):
+def test_html_page_with_200_is_no_successful_write(fake, after, put, delete):
     """As a gateway says it, before a server that has or has not the object."""
     fake.answer = lambda call: PAGE if call.method in ("PUT", "DELETE") else after
 
@@ -159,7 +159,7 @@ def test_a_page_that_says_200_has_done_nothing(fake, after, put, delete):
 @pytest.mark.matrix
 @pytest.mark.parametrize("deed", [deed for deed in DEEDS if deed not in FINDS])
 @pytest.mark.parametrize("to", ["http://10.0.0.1/", "http://127.0.0.1:1/", "/cal/", "https://["])
-def test_redirects_out_of_place_are_not_followed(fake, deed, to):
+def test_unexpected_redirects_are_not_followed(fake, deed, to):
     fake.answer = lambda call: Answer(302, headers={"Location": to})
 
     code, _ = outcome(fake, deed)
@@ -170,7 +170,7 @@ def test_redirects_out_of_place_are_not_followed(fake, deed, to):
 
 
 @pytest.mark.parametrize("deed", DEEDS)
-def test_nobody_there(deed):
+def test_unreachable_server(deed):
     class Nobody:
         url = "http://127.0.0.1:1"
 
@@ -186,7 +186,7 @@ def test_private_address_is_not_called(settings, fake, deed):
 
 
 # --- Time and memory ------------------------------------------------------------------------------
-def test_every_drip_has_an_end(fake, monkeypatch):
+def test_slow_responses_are_cut_off(fake, monkeypatch):
     """All at a time: each takes its whole deadline."""
     monkeypatch.setitem(globals(), "DEADLINE", 0.7)
     fake.answer = lambda call: Answer(
@@ -221,7 +221,7 @@ def bomb() -> Answer:
 
 
 @pytest.mark.parametrize("say", [flood, bomb])
-def test_200_megabytes_are_refused_with_little_memory(fake, say):
+def test_response_of_200_megabytes_is_refused_with_little_memory(fake, say):
     fake.answer = lambda call: say()._replace(status=207 if call.method != "GET" else 200)
     deeds = [deed for deed in DEEDS if deed not in WRITES]
     process, before = psutil.Process(), psutil.Process().memory_info().rss
@@ -234,7 +234,7 @@ def test_200_megabytes_are_refused_with_little_memory(fake, say):
     assert process.memory_info().rss - before < 4 * http_session.ANSWER_BYTES
 
 
-def test_changes_without_end_are_given_up(fake, monkeypatch):
+def test_endless_changes_are_refused(fake, monkeypatch):
     numbers = iter(range(10**9))
     cut_off = "<response><href>/cal/</href><status>HTTP/1.1 507 More</status></response>"
 
@@ -249,7 +249,7 @@ def test_changes_without_end_are_given_up(fake, monkeypatch):
     assert len(fake.calls) == 20
 
 
-def test_changes_in_pages(fake):
+def test_paginated_changes(fake):
     def member(name: str, status: int = 0) -> str:
         etag = f'<propstat><prop><getetag>"{name}"</getetag></prop></propstat>'
         said = f"<status>HTTP/1.1 {status} x</status>" if status else etag
@@ -276,7 +276,7 @@ def test_changes_in_pages(fake):
     assert found.mark == {"way": "sync", "token": "3"}
 
 
-def test_objects_that_were_not_asked_for_are_left_out(fake):
+def test_unrequested_objects_are_ignored(fake):
     names = 'xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"'
     member = "<response><href>{}</href><propstat><prop><C:calendar-data>x</C:calendar-data></prop>"
     member += "</propstat></response>"

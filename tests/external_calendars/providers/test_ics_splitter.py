@@ -33,7 +33,7 @@ def in_zone(uid: str, zone: str) -> tuple[str, ...]:
     return (*lines[:3], f"DTSTART;TZID={zone}:20261123T090000", *lines[5:])
 
 
-def test_one_text_for_each_uid_with_the_zones_that_it_names():
+def test_feed_is_split_by_uid_with_its_zones():
     override = event_lines("a", lines=("RECURRENCE-ID:20261123T090000Z",))
     feed = calendar_text(
         ("METHOD:PUBLISH", "X-WR-CALNAME:Ada", "X-WR-TIMEZONE:Europe/Berlin"),
@@ -78,7 +78,7 @@ PLAIN = calendar_text(event_lines("ünï", what="Grüße aus der Ferne"))
         PLAIN.replace("BEGIN:VEVENT", "\0BEGIN:VEVENT").encode(),
     ],
 )
-def test_lines_however_they_are_broken(feed):
+def test_folded_lines(feed):
     entries = split_feed(feed)
 
     assert [entry.href for entry in entries] == ["ünï"]
@@ -86,7 +86,7 @@ def test_lines_however_they_are_broken(feed):
     assert (event["UID"], event["SUMMARY"]) == ("ünï", "Grüße aus der Ferne")
 
 
-def test_uid_is_the_events_own():
+def test_uid_is_that_of_the_event():
     alarm = ("BEGIN:VALARM", "UID:alarm", "END:VALARM")
     lines = event_lines("a")
     feed = calendar_text((lines[0], *alarm, "UID;X=y:a:b ", *lines[2:]))
@@ -94,13 +94,13 @@ def test_uid_is_the_events_own():
     assert [entry.href for entry in split_feed(feed.encode())] == ["a:b"]
 
 
-def test_uid_that_is_too_long_is_hashed():
+def test_too_long_uid_is_hashed():
     feed = calendar_text(event_lines("x" * 300), event_lines("x" * 301))
 
     assert [entry.href for entry in split_feed(feed.encode())] == ["x" * 300, hash_text("x" * 301)]
 
 
-def test_event_without_uid_gets_one_that_stays():
+def test_event_without_uid_gets_a_stable_uid():
     lines = [line for line in event_lines("a") if not line.startswith("UID")]
     later = [line.replace("20261101T", "20261102T") for line in lines]
 
@@ -110,7 +110,7 @@ def test_event_without_uid_gets_one_that_stays():
     assert Calendar.from_ical(first.text).events[0]["UID"] == first.href
 
 
-def test_etag_is_of_what_is_said_and_not_of_when():
+def test_etag_ignores_dtstamp():
     def etag(**changed: str) -> str:
         text = calendar_text(event_lines("a"), event_lines("b"))
         for old, new in changed.items():
@@ -121,7 +121,7 @@ def test_etag_is_of_what_is_said_and_not_of_when():
     assert etag() == etag(**{"20261101T": "20261102T"})
 
 
-def test_calendars_that_follow_each_other():
+def test_concatenated_calendars():
     feed = calendar_text(event_lines("a")) + calendar_text(event_lines("b"), event_lines("a"))
 
     entries = split_feed(feed.encode())
@@ -146,17 +146,17 @@ def test_calendars_that_follow_each_other():
         "BEGIN:VCALENDAR\r\nBEGIN:VEVENT\r\n" + "BEGIN:X\r\n" * 100_000,
     ],
 )
-def test_what_is_no_whole_calendar(feed):
+def test_truncated_calendar_is_refused(feed):
     with pytest.raises(FeedTruncated):
         split_feed(feed.encode())
 
 
-def test_calendar_without_events_is_whole():
+def test_calendar_without_events():
     assert split_feed(calendar_text().encode()) == []
     assert calendar_name(calendar_text().encode()) == ""
 
 
-def test_copies_of_a_large_zone_are_bounded(monkeypatch):
+def test_copies_of_a_large_zone_are_limited(monkeypatch):
     monkeypatch.setattr(ics_splitter, "MAX_LETTERS", 100_000)
     large = (*ZONE[:2], *(f"X-A:{'x' * 1000}" for _ in range(20)), *ZONE[2:])
     events = [in_zone(f"u{number}", "Our/Zone") for number in range(5)]
@@ -181,7 +181,7 @@ def test_copies_of_a_large_zone_are_bounded(monkeypatch):
         (("BEGIN:VEVENT", "UID:a", "END:VEVENT"), False),
     ],
 )
-def test_what_lies_plainly_elsewhere(lines, is_far):
+def test_may_touch_excludes_distant_events(lines, is_far):
     feed = calendar_text(ZONE, lines)
 
     (entry,) = split_feed(feed.encode())

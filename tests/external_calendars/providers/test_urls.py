@@ -28,7 +28,7 @@ from external_calendars.providers.urls import (
         ("caldavs://example.com", "https://example.com/"),
     ],
 )
-def test_what_a_person_gives(settings, given, address):
+def test_full_address_of_user_input(settings, given, address):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
 
     assert full_address(given) == address
@@ -38,7 +38,7 @@ def test_what_a_person_gives(settings, given, address):
 @pytest.mark.parametrize(
     "given", ["", " ", "a b", "https://", "https://a:b@c/", "ftp://c/", "x" * 3000]
 )
-def test_what_is_no_address(given):
+def test_wrong_addresses_are_refused(given):
     with pytest.raises(ProviderError) as trouble:
         full_address(given)
 
@@ -56,7 +56,7 @@ def test_what_is_no_address(given):
         ("//", "//"),
     ],
 )
-def test_paths_have_one_form(path, normal):
+def test_normal_form_of_paths(path, normal):
     assert normal_path(path) == normal
     assert normal_path(normal) == normal
 
@@ -87,7 +87,7 @@ def test_paths_have_one_form(path, normal):
         ("", None),
     ],
 )
-def test_objects_lie_in_their_collection(href, path):
+def test_object_path_must_be_in_the_collection(href, path):
     assert path_in_collection("https://example.com/ada/home/", href) == path
 
 
@@ -109,7 +109,7 @@ def test_collections_end_with_a_slash():
         ('"a\n"', ""),
     ],
 )
-def test_etags(text, etag):
+def test_normal_form_of_etags(text, etag):
     assert normal_etag(text) == etag
 
 
@@ -126,7 +126,7 @@ def test_etags(text, etag):
         ("http://example.com/", "http://example.com:8443/cal/", False, False),
     ],
 )
-def test_where_the_password_goes(settings, given, link, anyhow, while_finding):
+def test_password_is_sent_only_to_allowed_hosts(settings, given, link, anyhow, while_finding):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     settings.WEBHOOK_PORTS = [80, 443, 8443]
 
@@ -151,7 +151,7 @@ def test_where_the_password_goes(settings, given, link, anyhow, while_finding):
         assert trouble.value.code == "address_refused"
 
 
-def test_host_that_has_no_password_can_not_pass_it_on(settings):
+def test_host_without_password_cannot_forward_it(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     visit = HttpSession(CalendarAccess("http://example.com/", "ada", "x"), 10)
 
@@ -162,7 +162,7 @@ def test_host_that_has_no_password_can_not_pass_it_on(settings):
     assert visit.authorization_headers("https://example.org/") == {}
 
 
-def test_without_a_user_any_server_may_lead_on(settings):
+def test_redirects_without_a_user_may_go_to_any_server(settings):
     settings.WEBHOOK_ALLOWED_NETWORKS = []
     visit = HttpSession(CalendarAccess("http://example.com/"), 10)
 

@@ -12,7 +12,7 @@ from external_calendars.providers.webdav_xml import CALDAV, DAV, UnreadableXml, 
 NAMES = 'xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"'
 
 
-def test_what_is_read_of_a_multistatus():
+def test_read_multistatus():
     body = f"""<?xml version="1.0"?>
     <multistatus {NAMES}>
       <response><href> /a.ics </href>
@@ -62,12 +62,12 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_what_is_no_multistatus(document):
+def test_malformed_multistatus_is_refused(document):
     with pytest.raises(UnreadableXml):
         read_multistatus(DOCUMENTS[document])
 
 
-def test_memory_of_what_is_refused_is_bounded():
+def test_memory_of_a_refused_document_is_limited():
     body = f"<multistatus {NAMES}>".encode() + b"<a/>" * 5_000_000
     process = psutil.Process()
     before = process.memory_info().rss
@@ -81,14 +81,14 @@ def test_memory_of_what_is_refused_is_bounded():
 @pytest.mark.parametrize(
     "letter", [b"\x00", b"\x0b", b"\x1f", b"&#11;", b"&#x0B;", b"&#0;", b"&#x1f;", b"&#031;"]
 )
-def test_letters_that_xml_does_not_know_are_left_out(letter):
+def test_invalid_xml_characters_are_removed(letter):
     body = f"<multistatus {NAMES}><response><href>/a%sb</href></response></multistatus>".encode()
 
     assert read_multistatus(body.replace(b"%s", letter)).members[0].href == "/ab"
 
 
 @pytest.mark.parametrize("letter", ["&#9;", "&#10;", "&#xD;", "&#32;", "&#x20;", "&#110;"])
-def test_letters_that_xml_knows_stay(letter):
+def test_valid_xml_characters_are_kept(letter):
     body = f"<multistatus {NAMES}><sync-token>a{letter}b</sync-token></multistatus>"
 
     assert len(read_multistatus(body.encode()).sync_token) == 3
@@ -106,11 +106,11 @@ def test_letters_that_xml_knows_stay(letter):
         (b"", ""),
     ],
 )  # fmt: skip
-def test_conditions(body, condition):
+def test_failed_condition_of_a_response(body, condition):
     assert webdav_xml.failed_condition(body) == condition
 
 
-def test_what_is_asked_is_xml_whatever_is_in_it():
+def test_requests_are_well_formed_xml():
     start = datetime(2026, 11, 23, 10, 0, 0, 1, tzinfo=timezone(timedelta(hours=1)))
     token, href = "a<b>&\"'ü", "/a&b<c>.ics"
 
