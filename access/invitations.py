@@ -11,7 +11,7 @@ from apps_config.security_events import record_event, record_role
 from apps_config.services import end_tokens_of_new_owner
 from common.email_address import canonical_address
 from common.errors import AlreadyExists, NotFound, Refusal
-from notifications.invitation_links import INVITATION_LASTS, INVITATION_MAIL
+from notifications.links.invitations import INVITATION_LASTS, INVITATION_MAIL
 from notifications.models import Delivery
 from notifications.outbox.queueing import queue_delivery
 

@@ -12,8 +12,8 @@ from django.core.signing import BadSignature, TimestampSigner
 from django.http import HttpRequest, HttpResponse
 
 from apps_config.models import Account, SecurityEvent
-from common.ids import least_id
-from common.rate_limit import digest_key
+from common.db.ids import least_id
+from common.limits.rate_limit import digest_key
 
 SALT = "access.known_devices"
 COOKIE_LASTS = timedelta(days=90)

@@ -23,12 +23,12 @@ from django.db.models import F
 
 from access.known_devices import has_logged_in_from
 from apps_config.models import FailedLogin
+from common.db.sql import count_up
 from common.email_address import canonical_address
 from common.errors import RateLimited
-from common.hashing_slots import TooManyLogIns
-from common.instants import to_datetime
-from common.rate_limit import RefusedKeys, digest_key
-from common.sql import count_up
+from common.limits.hashing_slots import TooManyLogIns
+from common.limits.rate_limit import RefusedKeys, digest_key
+from common.time.instants import to_datetime
 
 FREE_FAILURES, MAX_FAILURES = 10, 100
 PAUSES = (1, 2, 4, 8, 15)  # minutes; the last one repeats

@@ -20,7 +20,7 @@ from availability.models import Resource
 from availability.resources_by_email import with_email
 from common.email_address import canonical_address
 from common.errors import Invalid, SecondFactorRequired, Unauthenticated
-from common.hashing_slots import TooManyLogIns, hashing_slot
+from common.limits.hashing_slots import TooManyLogIns, hashing_slot
 
 # The number of apps in which an address is looked up as a resource's.
 MAX_APPS = 5

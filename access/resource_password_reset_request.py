@@ -7,10 +7,10 @@ from django.db import transaction
 from apps_config.models import App
 from availability.models import Resource
 from availability.resources_by_email import with_email
-from common.ids import least_id
+from common.db.ids import least_id
+from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL
 from notifications.models import Delivery
 from notifications.outbox.queueing import queue_delivery
-from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL
 
 MAX_PASSWORD_MAILS = 3  # per hour and resource
 

@@ -23,11 +23,12 @@ from apps_config.models import (
 )
 from apps_config.second_factors import OFF, has_second_factor, must_have_second_factor
 from apps_config.services import LOG_IN_DESCRIPTION
-from common.batching import delete_in_batches
-from common.compiled_query import FixedQuery
+from common.db.batching import delete_in_batches
+from common.db.compiled_query import FixedQuery
+from common.db.sql import count_up
 from common.email_address import canonical_address
 from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
-from common.rate_limit import (
+from common.limits.rate_limit import (
     CountedRequest,
     RateKey,
     RateWindow,
@@ -35,7 +36,6 @@ from common.rate_limit import (
     SharedCounter,
     customer_network,
 )
-from common.sql import count_up
 
 Scope = TypeVar("Scope")
 
@@ -216,7 +216,7 @@ def _scope(stored: list[str] | None, read: Callable[[str], Scope]) -> frozenset[
 # --- How often ------------------------------------------------------------------------------------
 counter_of_all_processes: SharedCounter | None = None
 if settings.REDIS_URL:  # without it, redis and all that it imports would take 8 MB of each process
-    from common.redis_counter import RedisCounter
+    from common.limits.redis_counter import RedisCounter
 
     counter_of_all_processes = RedisCounter(settings.REDIS_URL)
 request_rates = RateWindow(settings.RATE_LIMIT_PER_MINUTE, counter_of_all_processes)

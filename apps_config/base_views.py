@@ -29,6 +29,8 @@ from common.api.pagination import Page, list_envelope
 from common.api.prefixed_request_headers import service_header
 from common.api.query import QueryParams
 from common.api.views import ApiRequest, ApiView, Handler, render_json_response
+from common.db.replica import note_write, read_on_replica
+from common.db.updated_at import changed_rows
 from common.errors import (
     Forbidden,
     Invalid,
@@ -37,11 +39,9 @@ from common.errors import (
     ignore_database_outage,
     sqlstate_of,
 )
-from common.instants import ZONES, format_stamp
+from common.limits.rate_limit import WINDOW, CountedRequest, customer_network
 from common.observability.log_format import add_log_fields
-from common.rate_limit import WINDOW, CountedRequest, customer_network
-from common.read_replica import note_write, read_on_replica
-from common.updated_at import changed_rows
+from common.time.instants import ZONES, format_stamp
 
 Row = TypeVar("Row", bound=Model)
 

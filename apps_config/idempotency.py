@@ -18,10 +18,10 @@ from django.utils import timezone
 
 from apps_config.models import App, Credential, IdempotencyRecord
 from common.api.renderers import render_json
-from common.batching import delete_in_batches, iterate_batches
-from common.calls_outside_transaction import with_calls_outside_transaction
+from common.db.batching import delete_in_batches, iterate_batches
+from common.db.calls_outside_transaction import with_calls_outside_transaction
+from common.db.sql import id_param
 from common.errors import Invalid, Refusal, Unauthenticated, sqlstate_of
-from common.sql import id_param
 
 KEPT_FOR = timedelta(hours=24)
 MAX_CLAIMS = 3

@@ -13,9 +13,9 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from apps_config.history import ChangeHistory
+from common.db.ids import TenantIdField, home_of_id, new_id
+from common.db.updated_at import UpdatedAtField
 from common.email_address import canonical_address, check_address
-from common.ids import TenantIdField, home_of_id, new_id
-from common.updated_at import UpdatedAtField
 
 SECRET_LENGTH = 43  # 32 random bytes in base64url
 
@@ -179,7 +179,7 @@ class InvitationQuerySet(models.QuerySet["Invitation"]):
 class Invitation(models.Model):
     """An offer, by e-mail, of a role in an app.
 
-    Its e-mail contains a signed link (`notifications/invitation_links.py`). Accepting it proves
+    Its e-mail contains a signed link (`notifications/links/invitations.py`). Accepting it proves
     that the person reads the address.
     """
 

@@ -22,12 +22,12 @@ from django.db.models import Sum
 from django.http import HttpRequest
 
 from apps_config.models import App, RequestCount
-from common.batching import delete_in_batches
+from common.db.batching import delete_in_batches
+from common.db.sql import count_up
 from common.email_address import canonical_address, canonical_pattern, limit_key
 from common.errors import Forbidden, RateLimited, ignore_database_outage
-from common.instants import to_datetime
-from common.rate_limit import RefusedKeys, digest_key, forwarded_by_unknown_proxy
-from common.sql import count_up
+from common.limits.rate_limit import RefusedKeys, digest_key, forwarded_by_unknown_proxy
+from common.time.instants import to_datetime
 
 PER_ADDRESS = "public_bookings_per_address_per_hour"
 PER_EMAIL = "public_bookings_per_email_per_day"

@@ -16,10 +16,10 @@ from django.db.models import F
 
 from apps_config.history import current_actor
 from apps_config.models import Account, Membership, SecurityEvent
-from common.batching import delete_in_batches
+from common.db.batching import delete_in_batches
+from common.db.ids import least_id
 from common.errors import ignore_database_outage
 from common.hooks import Hook
-from common.ids import least_id
 from common.request_origin import request_origin
 
 logger = logging.getLogger("security")

@@ -21,9 +21,9 @@ from apps_config.models import (
 )
 from apps_config.security_events import record_event, record_role
 from common.api.merge_patch import merge_free, merge_keys
+from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
-from common.updated_at import transaction_start
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
 LOG_IN_DESCRIPTION = "POST /auth"

@@ -10,8 +10,8 @@ from apps_config.authentication import purge_failed_logins
 from apps_config.idempotency import purge_records
 from apps_config.public_limits import purge_request_counts
 from apps_config.security_events import purge_security_events
-from common.batching import finish_within
-from common.sql import database_now
+from common.db.batching import finish_within
+from common.db.sql import database_now
 
 PURGE_SECONDS = 10.0  # of one purge: a worker that is shutting down waits for it
 

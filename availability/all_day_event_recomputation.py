@@ -11,12 +11,12 @@ from zoneinfo import ZoneInfoNotFoundError
 from django.db import transaction
 from django.db.models import QuerySet
 
-from availability.event_reservations import lock_resources
 from availability.models import Calendar, Event
+from availability.reserve.events import lock_resources
 from availability.services import local_midnights
-from common.batching import iterate_batches
+from common.db.batching import iterate_batches
+from common.db.sql import update_rows
 from common.errors import Invalid
-from common.sql import update_rows
 
 SLICE = 500
 

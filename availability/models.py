@@ -12,9 +12,9 @@ from django.db.models.fields.json import KeyTransform
 
 from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
+from common.db.ids import TenantIdField
+from common.db.updated_at import UpdatedAtField
 from common.email_columns import CanonicalAddressField
-from common.ids import TenantIdField
-from common.updated_at import UpdatedAtField
 
 
 class ObjectField(models.JSONField):
@@ -434,7 +434,7 @@ class Project(HasConstraints, Owned):
     slug = models.CharField(max_length=100)
     name = models.CharField(max_length=200)
     resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
-    # As sent (availability/requirements.py); the resources are derived from it.
+    # As sent (availability/search/requirements.py); the resources are derived from it.
     requires = models.JSONField(null=True, blank=True)
     availability = ObjectField(default=dict, blank=True)
     booking = ObjectField(default=dict, blank=True)

@@ -14,8 +14,8 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from availability.graph_names import PAYMENT_GRAPHS
 from availability.models import Project
 from common.api.fields import is_web_address
-from common.instants import format_instant
 from common.keyed_digests import keyed_digest
+from common.time.instants import format_instant
 
 SALT = "availability.payment_links"
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")

@@ -11,7 +11,7 @@ from availability.core.constraints import CONSTRAINT_NAMES, MAX_CATEGORIES, MAX_
 from availability.core.date_rules import MAX_DURATION
 from availability.models import Calendar, Event, Project, Resource
 from availability.payment_links import payment_key
-from availability.slot_parameters import MODE_ALIASES, MODES
+from availability.search.parameters import MODE_ALIASES, MODES
 from common.api.fields import ONE_LINE, duration_schema
 from common.api.response_records import (
     END_EXAMPLE,

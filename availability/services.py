@@ -15,17 +15,9 @@ from django.utils.text import slugify
 from apps_config.history import record_history
 from apps_config.models import App, Credential
 from apps_config.services import end_log_in_tokens, issue_key, replace_notifications, revoke_key
-from availability.capacity_units import lower_units
 from availability.core.constraints import ConstraintRule, render_constraint
 from availability.core.intervals import clip, find_overlaps
 from availability.core.zones import day_start
-from availability.event_reservations import (
-    LAST_INSTANT,
-    lock_resources,
-    lock_resources_of_calendars,
-    span_record,
-)
-from availability.hold_lifecycle import release_holds_of_project
 from availability.models import (
     Calendar,
     Event,
@@ -38,14 +30,26 @@ from availability.models import (
     Schedule,
 )
 from availability.payment_links import lacks_payment_link
-from availability.requirements import derive_resources, derive_resources_by_tag, load_requirements
-from availability.search_queries import TimeSpan, fetch_busy_events
-from availability.slot_parameters import merge_parameters
+from availability.reserve.events import (
+    LAST_INSTANT,
+    lock_resources,
+    lock_resources_of_calendars,
+    span_record,
+)
+from availability.reserve.holds import release_holds_of_project
+from availability.reserve.units import lower_units
+from availability.search.parameters import merge_parameters
+from availability.search.queries import TimeSpan, fetch_busy_events
+from availability.search.requirements import (
+    derive_resources,
+    derive_resources_by_tag,
+    load_requirements,
+)
 from common.api.merge_patch import merge_free, merge_keys
+from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.images import SmallImage
-from common.instants import to_datetime
-from common.updated_at import transaction_start
+from common.time.instants import to_datetime
 
 FIRST_CALENDAR = "Bookings"
 

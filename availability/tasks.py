@@ -1,8 +1,8 @@
 from celery import shared_task
 
-from availability import hold_lifecycle
-from common.batching import finish_within
-from common.sql import database_now
+from availability.reserve import holds as hold_lifecycle
+from common.db.batching import finish_within
+from common.db.sql import database_now
 
 PURGE_SECONDS = 20.0  # a worker that is shutting down waits for it
 

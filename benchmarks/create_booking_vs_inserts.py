@@ -25,8 +25,8 @@ django.setup()
 from django.db import connection  # noqa: E402
 
 from apps_config.models import App  # noqa: E402
-from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Calendar  # noqa: E402
+from availability.reserve.events import EventDetails  # noqa: E402
 from benchmarks.booking_creation import body_of  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from benchmarks.stage import HttpClient  # noqa: E402
@@ -34,7 +34,7 @@ from bookings.booking_target import BookingTarget  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402
 from bookings.models import Booking, BookingNotification, Customer, StateChange  # noqa: E402
 from bookings.services import Actor, NewBooking, create_booking  # noqa: E402
-from common.ids import new_id  # noqa: E402
+from common.db.ids import new_id  # noqa: E402
 from notifications.models import Delivery  # noqa: E402
 
 ROUNDS, PER_ROUND = 9, 60

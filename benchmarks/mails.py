@@ -16,8 +16,8 @@ django.setup()
 
 from django.utils import timezone  # noqa: E402
 
-from availability.event_reservations import EventDetails  # noqa: E402
 from availability.models import Resource  # noqa: E402
+from availability.reserve.events import EventDetails  # noqa: E402
 from benchmarks.fill import make_app  # noqa: E402
 from bookings.booking_target import BookingTarget  # noqa: E402
 from bookings.graphs import GRAPHS  # noqa: E402

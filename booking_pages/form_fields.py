@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from availability.serializers.projects import MAX_POSITION
 from bookings.booking_input import NOT_ASKED
-from bookings.formatting import to_one_line
+from bookings.pages.formatting import to_one_line
 from common.api.merge_patch import merge_keys
 
 # format -> (HTML element, input type)

@@ -27,16 +27,16 @@ from apps_config.public_limits import (
     count_subjects,
     was_used,
 )
-from bookings.action_links import own_bookings_path
 from bookings.graphs import CUSTOMER, INITIALIZED
 from bookings.models import Booking
+from bookings.pages.action_links import own_bookings_path
 from bookings.privacy import Person
 from common.email_address import limit_key
-from common.instants import to_datetime
 from common.keyed_digests import keyed_digest
+from common.time.instants import to_datetime
+from notifications.links.own_bookings import LINK_LASTS, LINK_MAIL
 from notifications.models import Delivery
 from notifications.outbox.queueing import queue_delivery
-from notifications.own_bookings_links import LINK_LASTS, LINK_MAIL
 
 COOKIE = "own_bookings"
 SALT = "booking_pages.own_bookings"

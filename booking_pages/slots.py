@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from availability.core.slots import Slot
 from availability.core.zones import DAY
-from availability.query_cost import public_days
-from availability.search import AvailabilityQuery, search_first_slots
-from bookings.formatting import clock_words, is_ambiguous
-from common.instants import (
+from availability.search.cost import public_days
+from availability.search.engine import AvailabilityQuery, search_first_slots
+from bookings.pages.formatting import clock_words, is_ambiguous
+from common.time.instants import (
     InstantError,
     find_zone,
     format_instant,

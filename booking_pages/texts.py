@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from bookings.graphs import INITIALIZED, Graph
-from bookings.views.email_links import LINK_ACTIONS, REFUSAL_TEXTS
+from bookings.pages.email_links import LINK_ACTIONS, REFUSAL_TEXTS
 
 CANCEL = LINK_ACTIONS["cancel_by_customer"]
 

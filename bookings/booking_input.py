@@ -8,8 +8,6 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.core.matching import FixedChoice
-from availability.event_reservations import EVENT_WORDS, EventDetails
-from availability.hold_lifecycle import find_hold, with_companions
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
@@ -19,6 +17,8 @@ from availability.public_access import (
     needs_project,
     visible_projects,
 )
+from availability.reserve.events import EVENT_WORDS, EventDetails
+from availability.reserve.holds import find_hold, with_companions
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
 from bookings.models import Booking
@@ -32,7 +32,7 @@ from bookings.serializers import (
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
 from bookings.services.create_seat import OWNER_PATH
-from common.compiled_query import FixedQuery
+from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
 

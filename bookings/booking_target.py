@@ -7,7 +7,12 @@ from datetime import datetime
 from functools import cached_property
 
 from apps_config.models import App
-from availability.booking_policies import (
+from availability.core.busy_items import Buffers
+from availability.core.explain import Reason
+from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, choose
+from availability.models import Calendar, Event, Hold, Project, ProjectResource
+from availability.reserve.events import NotAvailable, TimeRequest
+from availability.reserve.policies import (
     conflicts_only_query,
     policy_query,
     project_buffers,
@@ -15,22 +20,17 @@ from availability.booking_policies import (
     without_booking_terms,
     without_rules,
 )
-from availability.core.busy_items import Buffers
-from availability.core.explain import Reason
-from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, choose
-from availability.event_reservations import NotAvailable, TimeRequest
-from availability.fair_turns import resources_by_turn, with_fair_turns
-from availability.models import Calendar, Event, Hold, Project, ProjectResource
-from availability.search import (
+from availability.search.engine import (
     AvailabilityQuery,
     ExternalBusy,
     load_project_resources,
     load_resources,
 )
-from availability.search_queries import fetch_project_resource_zones
-from availability.slot_parameters import FAIR, MODE_ALIASES, MODES
+from availability.search.fair_turns import resources_by_turn, with_fair_turns
+from availability.search.parameters import FAIR, MODE_ALIASES, MODES
+from availability.search.queries import fetch_project_resource_zones
 from bookings.public_booking_checks import PublicRequest
-from common.sql import to_uuid
+from common.db.sql import to_uuid
 
 NOT_OFFERED = Reason("limit", "project", (), None, "The project no longer offers these resources.")
 

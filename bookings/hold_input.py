@@ -6,9 +6,9 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.hold_lifecycle import MAX_SECONDS, hold_seconds
 from availability.models import Project
 from availability.public_access import check_max_length_without_project
+from availability.reserve.holds import MAX_SECONDS, hold_seconds
 from availability.serializers.fields import CLEARABLE, check_span
 from bookings.booking_input import (
     check_named_resources,

@@ -9,9 +9,9 @@ from django.db.models import Value
 
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
+from common.db.ids import TenantIdField
 from common.email_address import MAX_LENGTH
 from common.email_columns import CanonicalAddressField, LimitKeyField
-from common.ids import TenantIdField
 
 
 class BookingQuerySet(models.QuerySet["Booking"]):

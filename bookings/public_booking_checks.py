@@ -28,12 +28,12 @@ from apps_config.public_limits import (
     limit_of,
 )
 from bookings.models import Customer, UnverifiedBooking
-from common.altcha import make_challenge, read_solution
 from common.api.fields import array_as_object
+from common.db.sql import wait_for_turn
 from common.email_address import canonical_address, is_address, limit_key
 from common.errors import Invalid, Refusal
 from common.keyed_digests import keyed_digest
-from common.sql import wait_for_turn
+from common.limits.altcha import make_challenge, read_solution
 
 MAX_EMAILS = 5  # more customers are refused anyway
 # Bookings of one address that wait for a code, at the turn of an hour.

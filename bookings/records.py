@@ -39,9 +39,9 @@ from availability.records import (
     ResourceRecord,
     visible_calendars,
 )
-from bookings.action_links import PAY, action_url, payment_address
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Series, StateChange, further_events
+from bookings.pages.action_links import PAY, action_url, payment_address
 from common.api.response_records import (
     END_EXAMPLE,
     START_EXAMPLE,
@@ -55,7 +55,7 @@ from common.api.response_records import (
     field,
     writer_of,
 )
-from common.compiled_query import FixedQuery, prefetch_relation
+from common.db.compiled_query import FixedQuery, prefetch_relation
 from common.openapi.components import ErrorOfOneRecord, SpanRecord
 
 

@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.serializers import notifications_field
-from availability.requirements import MAX_REQUIREMENTS
+from availability.search.requirements import MAX_REQUIREMENTS
 from availability.serializers.fields import CLEARABLE, OPTIONAL, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import OUTCOMES
@@ -31,10 +31,10 @@ from common.api.fields import (
     array_as_object,
 )
 from common.api.validated_input import read_values_as
-from common.durations import elapsed_seconds
 from common.errors import Invalid
 from common.ical.rrule import MAX_LENGTH
 from common.openapi.components import ID
+from common.time.durations import elapsed_seconds
 
 MAX_CUSTOMERS = 50
 MAX_SEATS = 1000

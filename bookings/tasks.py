@@ -6,8 +6,8 @@ from kombu.exceptions import OperationalError
 
 from bookings import services
 from bookings.services.verification import purge_unverified
-from common.batching import finish_within
-from common.sql import database_now
+from common.db.batching import finish_within
+from common.db.sql import database_now
 
 PURGE_SECONDS = 20.0  # a worker that is shutting down waits for it
 

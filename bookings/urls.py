@@ -1,15 +1,8 @@
 from django.urls import path
 
-from bookings.views import (
-    actions,
-    bookings,
-    bookings_with_seats,
-    bulk,
-    customers,
-    email_links,
-    holds,
-    proof_of_work,
-)
+from bookings.pages import email_links
+from bookings.views import actions, bookings, bulk, customers, holds, proof_of_work
+from bookings.views import groups as bookings_with_seats
 
 urlpatterns = [
     path("bookings", bookings.BookingsView.as_view()),

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from django.http import HttpRequest
 
-from common.rate_limit import customer_network
+from common.limits.rate_limit import customer_network
 
 MAX_USER_AGENT = 200
 

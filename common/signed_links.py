@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.core.signing import BadSignature, Signer
 
-from common.instants import to_datetime
+from common.time.instants import to_datetime
 
 
 def sign_link(salt: str, subject: str, expires_at: datetime) -> str:

@@ -12,12 +12,12 @@ from collections.abc import Collection, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import NamedTuple
 
-from availability.live_freebusy import freebusy_sources
 from availability.models import Event
-from availability.search_queries import TimeSpan
+from availability.search.live_freebusy import freebusy_sources
+from availability.search.queries import TimeSpan
+from common.db.updated_at import TransactionStart
 from common.ical.occurrences import UnreadableCalendar, read_occurrences
-from common.instants import to_datetime
-from common.updated_at import TransactionStart
+from common.time.instants import to_datetime
 from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers import PROVIDERS

@@ -4,8 +4,8 @@ from django.db import models
 from django.utils import timezone
 
 from availability.models import Calendar, Event
-from common.ids import TenantIdField
-from common.instants import format_stamp
+from common.db.ids import TenantIdField
+from common.time.instants import format_stamp
 from external_calendars.providers.base import PROVIDER_ERRORS
 
 

@@ -15,11 +15,11 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import digest_secret
-from availability.event_reservations import lock_resources_of_calendars
 from availability.models import Calendar, Event
-from bookings.formatting import to_one_line
+from availability.reserve.events import lock_resources_of_calendars
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import Customer
+from bookings.pages.formatting import to_one_line
 from common.errors import NotFound
 from common.ical.writing import PRODUCT
 from external_calendars.models import Feed

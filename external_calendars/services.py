@@ -14,11 +14,11 @@ from urllib.parse import urlsplit
 from django.db import router, transaction
 from django.db.models import QuerySet
 
-from availability.event_reservations import lock_resources, lock_resources_of_calendars
 from availability.models import Calendar, Event, Resource
+from availability.reserve.events import lock_resources, lock_resources_of_calendars
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
+from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
-from common.updated_at import transaction_start
 from external_calendars.credentials import credentials_of, scheme_and_host, store_credentials
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed

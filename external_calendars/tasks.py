@@ -2,7 +2,7 @@ import time
 
 from celery import shared_task
 
-from common.sql import database_now
+from common.db.sql import database_now
 from external_calendars.sync.advance_window import delete_old_events, expand_further
 from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
 from external_calendars.sync.run_all_due import MAX_RUN, sync_due_calendars

@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce
 from apps_config.models import EventNotification
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, BookingNotification, Customer, StateChange
-from common.ids import least_id
+from common.db.ids import least_id
 from notifications.merged_mails import MERGED_KINDS
 from notifications.models import Delivery
 from notifications.personal_data import ERASED

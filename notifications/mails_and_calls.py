@@ -15,14 +15,17 @@ from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
 from availability.models import Resource
-from bookings.formatting import languages_of
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
+from bookings.pages.formatting import languages_of
 from bookings.records import with_includes
 from bookings.services import code_of
 from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
-from notifications.invitation_links import INVITATION_MAIL, invitation_url
+from notifications.links.invitations import INVITATION_MAIL, invitation_url
+from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
+from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
+from notifications.links.unsubscribe import unsubscribe_headers
 from notifications.mail import (
     Letter,
     compose_code_mail,
@@ -34,11 +37,11 @@ from notifications.mail import (
     compose_webhook_notice,
     entry_of,
 )
-from notifications.mail.owner_and_test_mode_recipients import Recipients
 from notifications.mail.provider_entries import provider_entries
+from notifications.mail.recipients import Recipients
+from notifications.mail.smtp_session import send_mail
 from notifications.mail.suppressions import Suppressions
 from notifications.models import ChangeCalls, Delivery, EmailTemplate, Webhook
-from notifications.outbox.mail_sessions import send_mail
 from notifications.outbox.outdated_reasons import (
     changed_since_reason,
     outdated_call_reason,
@@ -46,11 +49,8 @@ from notifications.outbox.outdated_reasons import (
 )
 from notifications.outbox.results import SendResult, with_lease
 from notifications.outbox.senders import SendCall, SkipDelivery, senders
-from notifications.own_bookings_links import LINK_MAIL, own_bookings_url
 from notifications.planning import UNASSIGNED, VERIFICATION_CODE
-from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL, password_url
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
-from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
 from notifications.webhooks.call import send_call
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets

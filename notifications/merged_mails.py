@@ -18,8 +18,8 @@ from bookings.graphs import CUSTOMER
 from bookings.services import Transition
 from bookings.services.bulk_request import BulkRequest, current_bulk_request, on_bulk_request_end
 from bookings.services.transition_log import TIMER
+from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
-from common.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 

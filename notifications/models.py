@@ -10,11 +10,11 @@ from django.db.models.functions import Coalesce
 from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
+from common.db.ids import TenantIdField
+from common.db.updated_at import StampedQuerySet, UpdatedAtField
 from common.email_address import MAX_LENGTH
-from common.ids import TenantIdField
 from common.observability.log_format import current_request_id
 from common.observability.tracing import current_trace_parent
-from common.updated_at import StampedQuerySet, UpdatedAtField
 
 
 class EmailTemplate(models.Model):

@@ -9,7 +9,7 @@ from celery import current_app, signals
 from django.conf import settings
 from django.db.models import Q
 
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.models import TaskRun
 
 # Until then a task that was started may still wait in its queue or run.

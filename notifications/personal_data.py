@@ -7,10 +7,10 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Length
 
+from bookings.pages.trusted_texts import has_untrusted_title
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
-from bookings.trusted_texts import has_untrusted_title
 from common.api.response_records import Json
-from common.batching import iterate_batches, key_batches
+from common.db.batching import iterate_batches, key_batches
 from common.email_address import canonical_address
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import CALL_BODY, Attempt, ChangeCalls, Delivery

@@ -16,15 +16,15 @@ from django.db.models import Count
 
 from apps_config.models import EventNotification
 from availability.models import Resource
-from bookings.formatting import first_known_zone
 from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
+from bookings.pages.formatting import first_known_zone
+from bookings.pages.trusted_texts import trusted_text
 from bookings.services import Transition, on_transition, on_unverified_booking
-from bookings.trusted_texts import trusted_text
+from common.db.sql import id_param, insert_rows, to_uuid
+from common.db.updated_at import transaction_start
 from common.hooks import Hook
-from common.instants import format_instant, wall_time, wall_to_utc_or_gap_end
-from common.sql import id_param, insert_rows, to_uuid
-from common.updated_at import transaction_start
+from common.time.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from notifications.merged_mails import MergedMails
 from notifications.models import ChangeCalls, Delivery, LaneCheck
 from notifications.outbox.circuit_breaker import endpoint_of

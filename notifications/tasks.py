@@ -7,7 +7,7 @@ from celery import shared_task
 from django.conf import settings
 
 from bookings import privacy
-from common.sql import database_now, no_statement_timeout
+from common.db.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
 from notifications.delivery_check import find_delivery_faults
 from notifications.outbox import beat_heartbeat, retention

@@ -37,9 +37,9 @@ from apps_config.public_limits import (
     saw_unknown_proxy,
 )
 from availability.models import Calendar
-from bookings.formatting import weekday_words
 from bookings.models import Booking
-from common.instants import find_zone, local_date
+from bookings.pages.formatting import weekday_words
+from common.time.instants import find_zone, local_date
 from notifications.models import FAILURES, LATE, Delivery, DeliveryQuerySet, Webhook
 from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words

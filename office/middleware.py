@@ -6,7 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
 from apps_config.history import change_actor
-from common.read_replica import note_write
+from common.db.replica import note_write
 from office.access.session_age import postpone_session_end
 from office.base.dates import AccountTimeZone
 from office.base.languages import language_of_request

@@ -32,13 +32,13 @@ from django.utils import timezone
 from apps_config.models import App
 from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_event_recomputation import find_shifted
-from availability.calendar_staleness import is_stale
+from availability.search.staleness import is_stale
 from common.broker_address import TRANSPORTS
-from common.direct_and_replica_connections import DIRECT, REPLICA, use_connection
+from common.db.connections import DIRECT, REPLICA, use_connection
+from common.db.replica import MAX_LAG, replica_lag
+from common.db.sql import accepts_writes, database_now
+from common.db.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
 from common.email_address import is_address
-from common.read_replica import MAX_LAG, replica_lag
-from common.sql import accepts_writes, database_now
-from common.updated_at import MAX_TRANSACTION_AGE, oldest_transaction_age
 from external_calendars.sync.health_queries import (
     SYNCED_AT,
     connected_calendars,

@@ -12,9 +12,9 @@ from rest_framework.response import Response
 
 from common.api.response_records import Record, field
 from common.api.views import ApiRequest, ApiView
+from common.db.sql import accepts_writes
 from common.errors import is_stale_plan, retry_header
 from common.openapi.generator import describe_endpoint
-from common.sql import accepts_writes
 
 
 class HealthRecord(Record):

@@ -20,13 +20,13 @@ from prometheus_client import Metric, generate_latest
 
 from apps_config.models import ListingTally
 from common.api.views import ApiRequest, ApiView
-from common.direct_and_replica_connections import REPLICA
+from common.db.connections import REPLICA
+from common.db.replica import read_on_replica, replica_lag
+from common.db.sql import database_now
+from common.db.updated_at import oldest_transaction_age
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.openapi.components import METRICS
-from common.read_replica import read_on_replica, replica_lag
-from common.sql import database_now
-from common.updated_at import oldest_transaction_age
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Attempt, ChangeCalls, Delivery, Endpoint, Webhook
 from notifications.outbox.beat_heartbeat import last_heartbeat

@@ -12,7 +12,7 @@ from allauth.mfa.models import Authenticator
 from django.db.models import BooleanField, ExpressionWrapper, Model, Q, QuerySet
 from django.db.models.functions import Now
 
-from common.batching import iterate_batches
+from common.db.batching import iterate_batches
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text, is_under_first_key
 from external_calendars.models import Connection
 from notifications.models import Webhook

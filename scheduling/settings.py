@@ -407,7 +407,7 @@ def with_postgresql_options(database: dict[str, Any], *, pooled: bool) -> dict[s
         "CONN_HEALTH_CHECKS": True,
         "DISABLE_SERVER_SIDE_CURSORS": pooled,
     }
-    return defaults | database | {"ENGINE": "common.postgresql", "OPTIONS": options}
+    return defaults | database | {"ENGINE": "common.db.postgresql", "OPTIONS": options}
 
 
 #: `postgres://user:password@host:5432/name`, `sqlite:///path`

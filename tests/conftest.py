@@ -19,8 +19,8 @@ from psycopg._preparing import PrepareManager
 
 from access import log_in_limits
 from apps_config import authentication, public_limits
-from common import rate_limit
-from common.rate_limit import RateWindow, RefusedKeys
+from common.limits import rate_limit
+from common.limits.rate_limit import RateWindow, RefusedKeys
 from notifications.outbox.expansion import expand_changes
 from tests.browser import browser, chromium
 from tests.network_guard import NetworkGuard

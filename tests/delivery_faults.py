@@ -6,7 +6,7 @@ from notifications.delivery_check import find_delivery_faults
 from tests.services import Service
 
 CODE = """
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.delivery_check import find_delivery_faults
 print(find_delivery_faults(database_now(), limit=1_000_000))
 """

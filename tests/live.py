@@ -39,12 +39,12 @@ PASSWORD_LINK = """
 from datetime import timedelta
 from django.utils import timezone
 from availability.models import Resource
-from notifications.resource_password_reset_links import password_url
+from notifications.links.resource_password_reset import password_url
 resource = Resource.objects.get(id="{resource_id}")
 print(password_url(resource, timezone.now() + timedelta(hours=1)))
 """
 SIGNED_LINK = """
-from bookings.action_links import action_url
+from bookings.pages.action_links import action_url
 from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
 print(action_url(booking, "cancel_by_customer", booking.event.end))
@@ -52,7 +52,7 @@ print(action_url(booking, "cancel_by_customer", booking.event.end))
 UNSUBSCRIBE_LINK = """
 from bookings.models import Customer
 from django.utils import timezone
-from notifications.unsubscribe_links import unsubscribe_headers
+from notifications.links.unsubscribe import unsubscribe_headers
 customer = Customer.objects.get(booking_id="{booking_id}")
 print(unsubscribe_headers(customer, timezone.now())["List-Unsubscribe"].strip("<>"))
 """

@@ -10,7 +10,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from common import last_writes, read_replica
+from common.db import last_writes
+from common.db import replica as read_replica
 from scheduling.wsgi import application as service
 
 is_unguarded = ContextVar("is_unguarded", default=False)

@@ -19,7 +19,7 @@ from django.apps import apps
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
 
-from common import updated_at
+from common.db import updated_at
 
 ROOT = Path(__file__).resolve().parent.parent
 # Packages may be installed below the project, in .venv.

@@ -23,7 +23,7 @@ LAYERS = (
     "scheduling",
 )
 CORE = "availability.core"  # pure: the standard library, itself and what is as pure
-PURE = ("common.durations", "common.ical", "dateutil", "holidays")
+PURE = ("common.time.durations", "common.ical", "dateutil", "holidays")
 
 
 def is_in(module: str, package: str) -> bool:
@@ -107,7 +107,7 @@ def test_layers_import_downwards() -> None:
         ("scheduling.urls", "import notifications.urls, django.urls", []),
         (
             "booking_pages.views.hosted_project_page",
-            "from bookings.html_page_base import PageView",
+            "from bookings.pages.base import PageView",
             [],
         ),
         ("ops.metrics", "from office.dashboard import today_context", []),
@@ -194,8 +194,8 @@ def test_layers_import_downwards() -> None:
         ),
         (
             "availability.core.slots",
-            "from common.instants import find_zone",
-            ["availability.core.slots:1 imports common.instants.find_zone"],
+            "from common.time.instants import find_zone",
+            ["availability.core.slots:1 imports common.time.instants.find_zone"],
         ),
         (
             "availability.core.slots",

@@ -16,17 +16,17 @@ from apps_config.models import Account
 from availability.models import Project, Resource
 from availability.payment_links import payment_key
 from booking_pages.own_bookings import begin_session, has_valid_form_token, read_session
-from bookings.action_links import action_url
 from bookings.models import Booking, Customer
+from bookings.pages.action_links import action_url
 from bookings.public_booking_checks import new_challenge, use_challenge
 from bookings.services.verification import code_of
 from common.encryption import SecretUnreadable, decrypt_text
 from common.errors import Refusal
-from common.rate_limit import digest_key
-from notifications.invitation_links import invitation_url
-from notifications.own_bookings_links import own_bookings_url, read_link
-from notifications.resource_password_reset_links import password_url
-from notifications.unsubscribe_links import unsubscribe_headers
+from common.limits.rate_limit import digest_key
+from notifications.links.invitations import invitation_url
+from notifications.links.own_bookings import own_bookings_url, read_link
+from notifications.links.resource_password_reset import password_url
+from notifications.links.unsubscribe import unsubscribe_headers
 from notifications.webhooks.services import create_webhook
 from office.access.account_password_links import password_link
 from tests.bookings.test_proof_of_work import solve

@@ -30,17 +30,17 @@ from availability.records import (
     LogInRecord,
     ScheduleRecord,
 )
-from bookings.action_links import action_url
 from bookings.models import Booking, Customer
+from bookings.pages.action_links import action_url
 from bookings.records import WHOLE_BOOKING_EXAMPLE, BookingRecord
 from bookings.services import code_of
 from common.api.views import ApiView
 from common.errors import STATUS
-from external_calendars.feed_and_connection_test_records import FEED_ADDRESS
+from external_calendars.records import FEED_ADDRESS
+from notifications.links.resource_password_reset import password_url
+from notifications.links.unsubscribe import unsubscribe_headers
 from notifications.planning import KINDS
 from notifications.records import DeliveryRecord, WebhookRecord
-from notifications.resource_password_reset_links import password_url
-from notifications.unsubscribe_links import unsubscribe_headers
 from notifications.webhooks.bodies import CALL_EXAMPLE
 from notifications.webhooks.signing import new_secret, signature_headers
 from tests.description import Operation, description, examples_of, subschemas

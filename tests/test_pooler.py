@@ -38,7 +38,7 @@ except Exception as error:
     print(error)
 """
 SHOW_AROUND_A_LONG_JOB = f"""{SHOW}
-from common.sql import no_statement_timeout
+from common.db.sql import no_statement_timeout
 with no_statement_timeout():
     print(show())
 print(show())

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import psycopg
 import pytest
 
-from common import last_writes, read_replica
+from common.db import last_writes
+from common.db import replica as read_replica
 from tests.live import CUSTOMER, LiveAnswer, LiveApp, LiveCaller
 from tests.services import PostgreSQL, Redis, Replica, Service, make_database, with_database
 
@@ -20,7 +21,7 @@ NAME = "booking"
 READS = 24  # enough to reach both processes of web
 UNGUARDED = {"X-Unguarded": "1"}
 LIMITS = """
-from common.direct_and_replica_connections import REPLICA, use_connection
+from common.db.connections import REPLICA, use_connection
 from django.db import connection
 names = ("lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout", "jit")
 with use_connection(REPLICA), connection.cursor() as cursor:
@@ -34,7 +35,7 @@ print(check_replica().level, check_replica().seen)
 CONFLICT = """
 import threading, psycopg
 from django.db import connection
-from common.read_replica import read_on_replica, replica
+from common.db.replica import read_on_replica, replica
 seen = []
 def lock():
     with psycopg.connect({url!r}) as other:
@@ -52,7 +53,8 @@ print(seen, replica.paused_until)
 OFFICE_LIST = """
 from django.test import Client
 from apps_config.models import Account
-from common import last_writes, read_replica
+from common.db import last_writes
+from common.db import replica as read_replica
 read_replica.MAX_LAG = read_replica.SAMPLE_SECONDS = 3600.0
 account = Account.objects.get(email={email!r})
 client = Client()
@@ -69,7 +71,8 @@ read_replica.MAX_LAG, read_replica.SAMPLE_SECONDS = 1.0, 0.25
 """
 WITHOUT_REDIS = """
 import math
-from common import last_writes, read_replica
+from common.db import last_writes
+from common.db import replica as read_replica
 replica = read_replica.replica
 position = read_replica.read_position()
 replica.last_writes.paused_until = math.inf

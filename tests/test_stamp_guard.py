@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from django.db import transaction
 
-from common.updated_at import transaction_start
+from common.db.updated_at import transaction_start
 from notifications.webhooks.services import disable_webhook
 from tests.stamp_guard import StampGuard, fault_of
 from tests.world import NOW, Tenant
@@ -53,7 +53,7 @@ def test_service_with_another_stamp_is_found(
 ) -> None:
     tenant.post("/webhooks", {"url": "https://example.com/hook"})
     webhook = tenant.app.webhooks.get()
-    monkeypatch.setattr("common.updated_at.transaction_start", lambda: NOW - timedelta(days=1))
+    monkeypatch.setattr("common.db.updated_at.transaction_start", lambda: NOW - timedelta(days=1))
 
     disable_webhook(webhook, "Gone.", now=NOW)
 

@@ -20,9 +20,9 @@ from availability.models import Resource
 from availability.serializers.projects import NewProjectSerializer
 from availability.serializers.resources import NewResourceSerializer
 from availability.services import create_project, create_resource
-from common import updated_at
 from common.api.validated_input import read_values_as
-from common.sql import datetime_param
+from common.db import updated_at
+from common.db.sql import datetime_param
 
 BERLIN = "Europe/Berlin"
 NOW = datetime(2026, 11, 20, 9, 30, tzinfo=UTC)  # a Friday; what the fixture `clock` shows

@@ -20,8 +20,8 @@ from common.api.search_conditions import CREDENTIAL_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
+from common.limits.rate_limit import customer_network
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
-from common.rate_limit import customer_network
 
 SERVER_KEY = CredentialRecord.example(
     kind="server",

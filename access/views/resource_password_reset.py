@@ -10,8 +10,8 @@ from apps_config.base_views import TenantView
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
-from bookings.formatting import to_one_line
-from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
+from bookings.pages.base import PAGE_HEADERS, PageView, page_response
+from bookings.pages.formatting import to_one_line
 from common.api.fields import CANONICAL_ID
 from common.api.json_parser import read_body
 from common.api.validated_input import read_body_as, read_values_as
@@ -19,7 +19,7 @@ from common.api.views import ApiRequest
 from common.errors import Invalid
 from common.openapi.components import EmptyRecord, text_response
 from common.openapi.generator import data_object, describe_endpoint
-from notifications.resource_password_reset_links import BadPasswordLink, check_password_link
+from notifications.links.resource_password_reset import BadPasswordLink, check_password_link
 
 CHOOSE = _("Choose a new password")
 SET = _("Your password is set")

@@ -1,5 +1,5 @@
+import common.db.ids
 import common.email_address
-import common.ids
 import django.contrib.postgres.functions
 import django.db.models.deletion
 import django.db.models.functions.datetime
@@ -22,7 +22,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='App',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('slug', models.CharField(max_length=100, unique=True)),
                 ('name', models.CharField(max_length=200)),
                 ('mode', models.CharField(choices=[('live', 'live'), ('test', 'test')], default='live', max_length=4)),
@@ -58,7 +58,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Credential',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('kind', models.CharField(choices=[('server', 'server'), ('widget', 'widget'), ('access', 'access'), ('resource', 'resource')], max_length=8)),
                 ('prefix', models.CharField(editable=False, max_length=40, unique=True)),
                 ('secret_hash', models.CharField(editable=False, max_length=64)),
@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HistoricalApp',
             fields=[
-                ('id', models.UUIDField(db_index=True, default=common.ids.new_id, editable=False)),
+                ('id', models.UUIDField(db_index=True, default=common.db.ids.new_id, editable=False)),
                 ('slug', models.CharField(db_index=True, max_length=100)),
                 ('name', models.CharField(max_length=200)),
                 ('mode', models.CharField(choices=[('live', 'live'), ('test', 'test')], default='live', max_length=4)),
@@ -124,7 +124,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Invitation',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254)),
                 ('role', models.CharField(choices=[('viewer', 'viewer'), ('editor', 'editor'), ('owner', 'owner')], max_length=6)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
@@ -171,7 +171,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SavedFilter',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('name', models.CharField(max_length=60)),
                 ('query', models.CharField(max_length=2000)),
                 ('created_at', models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
@@ -183,7 +183,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='SecurityEvent',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('actor', models.CharField(help_text='an address, a key or a command', max_length=254)),
                 ('kind', models.CharField(max_length=24)),
                 ('network', models.CharField(blank=True, max_length=45)),
@@ -202,7 +202,7 @@ class Migration(migrations.Migration):
                 ('password', models.CharField(max_length=128, verbose_name='password')),
                 ('last_login', models.DateTimeField(blank=True, null=True, verbose_name='last login')),
                 ('is_superuser', models.BooleanField(default=False, help_text='Designates that this user has all permissions without explicitly assigning them.', verbose_name='superuser status')),
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(max_length=254, unique=True, validators=[common.email_address.check_address])),
                 ('name', models.CharField(blank=True, max_length=200)),
                 ('is_staff', models.BooleanField(default=False)),

@@ -31,8 +31,8 @@ from availability.core.intervals import (
     unite,
 )
 from availability.core.zones import DAY, offset_segments
-from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.ical.rrule import RecurrenceRuleError
+from common.time.durations import DurationError, duration_in_words, elapsed_seconds
 
 MAX_RULES = 200
 MAX_LABEL = 200  # characters of a rule's `name`

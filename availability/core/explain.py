@@ -62,7 +62,7 @@ from availability.core.intervals import (
 )
 from availability.core.slots import TooManySlots
 from availability.core.zones import DAY, offset_segments
-from common.durations import duration_in_words
+from common.time.durations import duration_in_words
 
 SOURCES = ("resource", "project", "request")
 _WEEK = 7 * DAY

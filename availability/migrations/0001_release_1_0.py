@@ -1,4 +1,4 @@
-import common.ids
+import common.db.ids
 import django.db.models.deletion
 import simple_history.models
 from django.conf import settings
@@ -21,7 +21,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Resource',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
@@ -48,7 +48,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Calendar',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('name', models.CharField(max_length=200)),
@@ -73,7 +73,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HistoricalProject',
             fields=[
-                ('id', models.UUIDField(db_index=True, default=common.ids.new_id, editable=False)),
+                ('id', models.UUIDField(db_index=True, default=common.db.ids.new_id, editable=False)),
                 ('created_at', models.DateTimeField(blank=True, editable=False)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
                 ('slug', models.CharField(max_length=100)),
@@ -106,7 +106,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HistoricalSchedule',
             fields=[
-                ('id', models.UUIDField(db_index=True, default=common.ids.new_id, editable=False)),
+                ('id', models.UUIDField(db_index=True, default=common.db.ids.new_id, editable=False)),
                 ('created_at', models.DateTimeField(blank=True, editable=False)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
                 ('name', models.CharField(max_length=200)),
@@ -128,7 +128,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Project',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
@@ -201,7 +201,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Hold',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('start', models.DateTimeField()),
                 ('end', models.DateTimeField()),
                 ('expires_at', models.DateTimeField()),
@@ -223,7 +223,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Event',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('start', models.DateTimeField()),
@@ -258,7 +258,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Schedule',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField(auto_now_add=True)),
                 ('updated_at', models.DateTimeField(auto_now=True)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
@@ -278,7 +278,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HistoricalResource',
             fields=[
-                ('id', models.UUIDField(db_index=True, default=common.ids.new_id, editable=False)),
+                ('id', models.UUIDField(db_index=True, default=common.db.ids.new_id, editable=False)),
                 ('created_at', models.DateTimeField(blank=True, editable=False)),
                 ('availability_constraints', models.JSONField(blank=True, default=list, verbose_name='opening hours')),
                 ('name', models.CharField(max_length=200)),

@@ -7,8 +7,8 @@ from rest_framework import serializers
 
 from availability.core.zones import day_start
 from availability.models import Event
+from availability.search.parameters import MAX_RANGE
 from availability.serializers.fields import CLEARABLE, OPTIONAL, MomentOrDateField, check_span
-from availability.slot_parameters import MAX_RANGE
 from common.api.fields import (
     IdField,
     ListOf,
@@ -17,7 +17,7 @@ from common.api.fields import (
     StrictBooleanField,
     TextField,
 )
-from common.instants import find_zone
+from common.time.instants import find_zone
 
 
 class EventSerializer(ObjectSerializer):

@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
-from availability.slot_parameters import MAX_RANGE
+from availability.search.parameters import MAX_RANGE
 from common.api.fields import (
     BoundedIntegerField,
     IdField,
@@ -18,9 +18,9 @@ from common.api.fields import (
     OneLineField,
     array_as_object,
 )
-from common.durations import DurationError, resolve_time
-from common.instants import InstantError, parse_date, parse_instant
 from common.openapi.components import ID
+from common.time.durations import DurationError, resolve_time
+from common.time.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
 MAX_RESOURCES = 500

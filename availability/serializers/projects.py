@@ -10,6 +10,14 @@ from rest_framework import serializers
 from apps_config.serializers import SlugField, notifications_field
 from availability.graph_names import GRAPH_NAMES
 from availability.payment_links import PLACEHOLDERS, is_payment_template
+from availability.search.parameters import (
+    MAX_RANGE,
+    MODE_ALIASES,
+    MODES,
+    SlotParameters,
+    merge_parameters,
+    with_parameters,
+)
 from availability.serializers.fields import (
     CLEARABLE,
     DAY,
@@ -21,14 +29,6 @@ from availability.serializers.fields import (
     MomentField,
     RequiresField,
     WeightsField,
-)
-from availability.slot_parameters import (
-    MAX_RANGE,
-    MODE_ALIASES,
-    MODES,
-    SlotParameters,
-    merge_parameters,
-    with_parameters,
 )
 from common.api.fields import (
     MAX_URL,
@@ -47,7 +47,7 @@ from common.api.fields import (
     TextField,
     UrlField,
 )
-from common.durations import resolve_time
+from common.time.durations import resolve_time
 
 MAX_LENGTHS = 20
 DERIVED = "Is derived from `requires`."

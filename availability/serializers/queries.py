@@ -5,6 +5,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from availability.search.parameters import SlotParameters, with_parameters
 from availability.serializers.fields import (
     CLEARABLE,
     CONSTRAINT_LIST,
@@ -17,7 +18,6 @@ from availability.serializers.fields import (
     RequiresField,
 )
 from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
-from availability.slot_parameters import SlotParameters, with_parameters
 from common.api.fields import (
     DurationField,
     IdField,

@@ -9,18 +9,10 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantView
 from availability.core.slots import Slot
-from availability.legacy_findtime import (
-    ALL_SOLUTIONS,
-    RuleLists,
-    read_filters,
-    restore_sent_paths,
-    within_one_day,
-)
 from availability.models import Calendar
-from availability.query_cost import check_cost, check_number_of_rules
-from availability.query_input import common_zone_or, parse_availability_query
 from availability.records import RESOURCE_EXAMPLE
-from availability.search import (
+from availability.search.cost import check_cost, check_number_of_rules
+from availability.search.engine import (
     AvailabilityQuery,
     explain_query,
     free_times_of_requirements,
@@ -28,8 +20,15 @@ from availability.search import (
     search_slots,
     search_unavailable,
 )
-from availability.serializers.queries import FindtimeSerializer, QuerySerializer
-from availability.slot_rendering import (
+from availability.search.findtime import (
+    ALL_SOLUTIONS,
+    RuleLists,
+    read_filters,
+    restore_sent_paths,
+    within_one_day,
+)
+from availability.search.input import common_zone_or, parse_availability_query
+from availability.search.rendering import (
     CountRecord,
     DateRecord,
     ExplanationRecord,
@@ -47,15 +46,16 @@ from availability.slot_rendering import (
     warning_records,
     write_instants,
 )
+from availability.serializers.queries import FindtimeSerializer, QuerySerializer
 from common.api.fields import array_as_object
 from common.api.response_records import Record, schema_of
 from common.api.validated_input import read_body_as, read_values_as
 from common.api.views import ApiRequest
-from common.durations import DurationError, resolve_time
 from common.errors import Invalid
-from common.instants import InstantError, format_instant
 from common.openapi.components import SpanRecord, text_response
 from common.openapi.generator import data_list, data_lists, describe_endpoint
+from common.time.durations import DurationError, resolve_time
+from common.time.instants import InstantError, format_instant
 
 QUERY_EXAMPLES = {
     "a week of half hours": {

@@ -22,9 +22,9 @@ from common.api.search_conditions import RESOURCE_SEARCH, filter_by_search
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden
-from common.instants import find_zone
 from common.openapi.components import text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+from common.time.instants import find_zone
 
 
 class ResourcesView(ResourceScopedView):

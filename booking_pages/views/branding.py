@@ -8,7 +8,7 @@ from django.views.decorators.http import require_safe
 
 from apps_config.models import AppLogo
 from availability.models import ResourcePicture
-from bookings.branding import readable_on_dark, readable_on_light
+from bookings.pages.branding import readable_on_dark, readable_on_light
 
 FOREVER = "public, max-age=31536000, immutable"
 

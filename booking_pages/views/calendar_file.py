@@ -7,13 +7,13 @@ from django.http import HttpResponse
 from django.utils.functional import Promise
 
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.action_links import CALENDAR, project_page_path
-from bookings.formatting import activate_language_of, clean_lines, languages_of, to_one_line
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from bookings.pages.action_links import CALENDAR, project_page_path
+from bookings.pages.email_links import LinkPageView
+from bookings.pages.formatting import activate_language_of, clean_lines, languages_of, to_one_line
+from bookings.pages.trusted_texts import trusted_text
 from bookings.services import ActionNotAllowed
-from bookings.trusted_texts import trusted_text
-from bookings.views.email_links import LinkPageView
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.api.views import ApiRequest
 from common.ical.writing import Guest

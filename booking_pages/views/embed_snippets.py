@@ -17,9 +17,9 @@ from apps_config.models import App
 from availability.models import Project
 from booking_pages.texts import NO_PAGE
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.formatting import to_one_line
-from bookings.html_page_base import SOURCES
-from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
+from bookings.pages.base import SOURCES
+from bookings.pages.email_links import REFUSAL_TEXTS, UNREADABLE
+from bookings.pages.formatting import to_one_line
 from common.api.views import ApiRequest
 from common.errors import NotFound
 

@@ -20,13 +20,13 @@ from django.utils.translation import get_language, gettext, pgettext
 from apps_config.base_views import add_test_mode_header
 from apps_config.models import App
 from apps_config.services import public_key
-from availability.booking_policies import policy_query
-from availability.fair_turns import with_fair_turns
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
-from availability.query_cost import public_days
-from availability.search import AvailabilityQuery, SearchResource, load_project_resources
-from availability.slot_parameters import SlotParameters, with_parameters
+from availability.reserve.policies import policy_query
+from availability.search.cost import public_days
+from availability.search.engine import AvailabilityQuery, SearchResource, load_project_resources
+from availability.search.fair_turns import with_fair_turns
+from availability.search.parameters import SlotParameters, with_parameters
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.picture_paths import picture_paths
@@ -52,9 +52,12 @@ from booking_pages.texts import (
     needs_approval,
 )
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.action_links import own_bookings_path
 from bookings.booking_input import DEFAULT_GRAPH
-from bookings.formatting import (
+from bookings.graphs import GRAPHS, Graph
+from bookings.pages.action_links import own_bookings_path
+from bookings.pages.base import ORIGIN, SOURCES
+from bookings.pages.email_links import REFUSAL_TEXTS, UNREADABLE
+from bookings.pages.formatting import (
     clean_lines,
     date_words,
     first_known_zone,
@@ -64,17 +67,14 @@ from bookings.formatting import (
     to_one_line,
     weekday_words,
 )
-from bookings.graphs import GRAPHS, Graph
-from bookings.html_page_base import ORIGIN, SOURCES
 from bookings.public_booking_checks import needs_challenge
 from bookings.services import needs_verification
-from bookings.views.email_links import REFUSAL_TEXTS, UNREADABLE
 from common.api.fields import CANONICAL_ID, is_web_address
 from common.api.views import ApiRequest
-from common.durations import DurationError, duration_in_words, elapsed_seconds
 from common.errors import Invalid, NotFound
-from common.instants import local_date, local_midnight, to_datetime
-from common.zone_names import current_browser_zones
+from common.time.durations import DurationError, duration_in_words, elapsed_seconds
+from common.time.instants import local_date, local_midnight, to_datetime
+from common.time.zone_names import current_browser_zones
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds

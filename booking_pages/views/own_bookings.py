@@ -31,7 +31,9 @@ from booking_pages.own_bookings import (
 )
 from booking_pages.texts import NO_PAGE, SCRIPT
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.action_links import (
+from bookings.graphs import GRAPHS
+from bookings.models import Booking, Customer
+from bookings.pages.action_links import (
     CALENDAR,
     RESCHEDULE,
     action_url,
@@ -39,12 +41,7 @@ from bookings.action_links import (
     payment_address,
     project_page_path,
 )
-from bookings.formatting import to_one_line
-from bookings.graphs import GRAPHS
-from bookings.models import Booking, Customer
-from bookings.privacy import erase_person, write_own_export
-from bookings.services import Actor, change_booking, movable_bookings
-from bookings.views.email_links import (
+from bookings.pages.email_links import (
     BOOK_AGAIN,
     CLOSE,
     REFUSAL_TEXTS,
@@ -52,12 +49,15 @@ from bookings.views.email_links import (
     UNREADABLE,
     booking_facts,
 )
+from bookings.pages.formatting import to_one_line
+from bookings.privacy import erase_person, write_own_export
+from bookings.services import Actor, change_booking, movable_bookings
 from common.api.fields import CANONICAL_ID, EmailField, OneLineField
 from common.api.json_parser import read_body
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Forbidden, NotFound
-from common.rate_limit import customer_network
-from notifications.own_bookings_links import BadOwnBookingsLink, read_link, use_link
+from common.limits.rate_limit import customer_network
+from notifications.links.own_bookings import BadOwnBookingsLink, read_link, use_link
 
 CUSTOMER = Actor(name="customer", source="link")
 CANCEL = "cancel_by_customer"

@@ -4,9 +4,9 @@ from django.http.response import HttpResponseBase
 
 from apps_config.authentication import count_request_without_key
 from apps_config.base_views import finish_rate, refuse_above_limit
-from bookings.html_page_base import PageView
+from bookings.pages.base import PageView
 from common.api.views import ApiRequest
-from common.rate_limit import CountedRequest
+from common.limits.rate_limit import CountedRequest
 
 
 class RateLimitedPageView(PageView):

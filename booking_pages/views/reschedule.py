@@ -15,24 +15,15 @@ from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from availability.event_reservations import NotAvailable, SlotTaken, event_with_companions
-from availability.search import AvailabilityQuery
+from availability.reserve.events import NotAvailable, SlotTaken, event_with_companions
+from availability.search.engine import AvailabilityQuery
 from booking_pages.slots import find_slots_to_offer, parse_day_parameter, slot_words, slots_by_day
 from booking_pages.texts import PAGE, SCRIPT
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.action_links import RESCHEDULE
-from bookings.formatting import (
-    date_words,
-    first_known_zone,
-    languages_of,
-    short_month_words,
-    span_words,
-    weekday_words,
-)
-from bookings.html_page_base import SOURCES
 from bookings.models import Booking
-from bookings.services import Actor, check_may_move, reschedule_unless_done, target_of
-from bookings.views.email_links import (
+from bookings.pages.action_links import RESCHEDULE
+from bookings.pages.base import SOURCES
+from bookings.pages.email_links import (
     CLOSE,
     REFUSAL_TEXTS,
     LinkPageView,
@@ -40,10 +31,19 @@ from bookings.views.email_links import (
     customer_zone,
     reason_sentences,
 )
+from bookings.pages.formatting import (
+    date_words,
+    first_known_zone,
+    languages_of,
+    short_month_words,
+    span_words,
+    weekday_words,
+)
+from bookings.services import Actor, check_may_move, reschedule_unless_done, target_of
 from common.api.json_parser import read_body
 from common.api.views import ApiRequest
 from common.errors import NotFound
-from common.instants import (
+from common.time.instants import (
     InstantError,
     format_instant,
     local_date,
@@ -51,7 +51,7 @@ from common.instants import (
     parse_instant,
     to_datetime,
 )
-from common.zone_names import current_browser_zones
+from common.time.zone_names import current_browser_zones
 
 CUSTOMER = Actor(name="customer", source="link")
 ZONE_SEARCH = "booking_pages/zones.js"

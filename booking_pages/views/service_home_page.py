@@ -6,8 +6,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from availability.models import Project
-from bookings.html_page_base import SOURCES, content_security_policy
 from bookings.management.commands.seed_demo import APP_SLUG
+from bookings.pages.base import SOURCES, content_security_policy
 from common.documentation_site import has_documentation
 
 

@@ -1,4 +1,4 @@
-import common.ids
+import common.db.ids
 import django.db.models.deletion
 import uuid
 from django.contrib.postgres.operations import TrigramExtension
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Booking',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('max_seats', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('policies', models.JSONField(blank=True, db_default=models.Value({}, models.JSONField()), default=dict)),
                 ('graph', models.CharField(max_length=32)),
@@ -74,7 +74,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Bulk',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('created_at', models.DateTimeField()),
                 ('app', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='bulks', to='apps_config.app')),
             ],
@@ -90,7 +90,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Series',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('rrule', models.CharField(help_text='RFC 5545', max_length=500)),
                 ('skipped', models.JSONField(blank=True, default=list)),
                 ('created_at', models.DateTimeField()),
@@ -109,7 +109,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='StateChange',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('from_state', models.CharField(max_length=32)),
                 ('to_state', models.CharField(max_length=32)),
                 ('action', models.CharField(max_length=32)),
@@ -127,7 +127,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='UnverifiedBooking',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('email', models.EmailField(blank=True, max_length=254)),
                 ('limit_key', models.CharField(blank=True, editable=False, max_length=254)),
                 ('body', models.JSONField(default=dict, help_text='of POST /bookings')),
@@ -165,7 +165,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Customer',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('position', models.PositiveSmallIntegerField(default=0)),
                 ('name', models.CharField(max_length=200)),
                 ('email', models.EmailField(max_length=254)),

@@ -18,13 +18,13 @@ from apps_config.models import App, AppNotification, SavedFilter, SecurityEvent
 from apps_config.security_events import record_event
 from availability.models import Event, ProjectNotification
 from bookings.models import Booking, BookingNotification, Customer, StateChange
+from bookings.pages.trusted_texts import fallback_title, has_untrusted_title
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
-from bookings.trusted_texts import fallback_title, has_untrusted_title
-from common.batching import key_batches, update_json_columns
+from common.db.batching import key_batches, update_json_columns
+from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
-from common.updated_at import transaction_start
 
 BATCH = 100  # bookings
 NOTHING = Redactor(())

@@ -8,12 +8,12 @@ from apps_config.models import SecurityEvent
 from apps_config.security_events import record_export
 from availability.records import EventRecord
 from bookings.models import Booking
+from bookings.pages.trusted_texts import trusted_text
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
-from bookings.trusted_texts import trusted_text
 from common.api.renderers import render_json
-from common.batching import iterate_batches, key_batches
+from common.db.batching import iterate_batches, key_batches
 from common.errors import NotFound
 
 SLICE = 100

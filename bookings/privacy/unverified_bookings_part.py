@@ -8,9 +8,9 @@ from bookings.models import UnverifiedBooking
 from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, Record, personal_data_parts
 from bookings.services import empty_rows, end_hold
-from common.batching import iterate_batches
+from common.db.batching import iterate_batches
 from common.email_address import canonical_address
-from common.instants import format_stamp
+from common.time.instants import format_stamp
 
 SLICE = 100
 

@@ -12,7 +12,7 @@ from apps_config.models import App
 from bookings.models import Booking, Bulk
 from bookings.services.bulk_locks import lock_named_rows
 from bookings.services.bulk_request import bulk_request
-from common.calls_outside_transaction import (
+from common.db.calls_outside_transaction import (
     NeedsAnswer,
     merge_questions,
     with_calls_outside_transaction,

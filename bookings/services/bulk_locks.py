@@ -13,9 +13,9 @@ from typing import Any
 from django.db.models import Q
 
 from apps_config.models import App
-from availability.event_reservations import lock_project, lock_resources
 from availability.models import Calendar, Event, Hold, Project, ProjectResource, Resource
-from availability.slot_parameters import FAIR
+from availability.reserve.events import lock_project, lock_resources
+from availability.search.parameters import FAIR
 from bookings.models import Booking
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from availability.event_reservations import EventDetails, write_events
 from availability.models import Event
+from availability.reserve.events import EventDetails, write_events
 from bookings.booking_target import BookingTarget
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
@@ -22,8 +22,8 @@ from bookings.services.transition_log import (
     write_first_transitions,
 )
 from bookings.services.where_placeholders import fill_places
-from common.sql import insert_rows
-from common.updated_at import transaction_start
+from common.db.sql import insert_rows
+from common.db.updated_at import transaction_start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

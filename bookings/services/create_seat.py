@@ -16,8 +16,8 @@ from bookings.services.create import BookingDraft, new_row, write_bookings
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
 from bookings.services.transition_log import Actor
-from common.durations import elapsed_seconds
 from common.errors import Invalid, NotFound, Refusal
+from common.time.durations import elapsed_seconds
 
 OWNER_PATH = "related.owner_booking_id"
 

@@ -10,8 +10,14 @@ from typing import Any
 
 from django.db import transaction
 
-from availability.booking_policies import first_own_calendars
-from availability.event_reservations import (
+from availability.models import Calendar
+from availability.reserve.checks import (
+    NO_RESOURCE,
+    RequestRefusal,
+    check_requests,
+    restrict_to_resources,
+)
+from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
     TimeRequest,
@@ -21,23 +27,17 @@ from availability.event_reservations import (
     span_record,
     write_events,
 )
-from availability.free_time_checks import (
-    NO_RESOURCE,
-    RequestRefusal,
-    check_requests,
-    restrict_to_resources,
-)
-from availability.models import Calendar
-from availability.search import AvailabilityQuery, ExternalBusy, SearchResource
+from availability.reserve.policies import first_own_calendars
+from availability.search.engine import AvailabilityQuery, ExternalBusy, SearchResource
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, Series
 from bookings.services.create import NewBooking, new_row, write_bookings
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.resource_assignment import FIRST_BATCH
 from bookings.services.transition_log import Actor
+from common.db.sql import insert_rows
 from common.errors import Invalid
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
-from common.sql import insert_rows
 
 FAIL, SKIP = ON_CONFLICT = ("fail", "skip")
 

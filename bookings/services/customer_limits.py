@@ -12,14 +12,14 @@ from typing import NamedTuple
 
 from django.db.models import Case, QuerySet, When
 
-from availability.booking_policies import limit_setting
 from availability.core.zones import local_day
 from availability.models import Hold, Project
+from availability.reserve.policies import limit_setting
 from bookings.graphs import ENDED_EARLY
 from bookings.models import Booking, Customer, UnverifiedBooking
 from bookings.services.errors import PolicyViolated
+from common.db.sql import wait_for_turn
 from common.email_address import limit_key
-from common.sql import wait_for_turn
 
 PER_DAY, OPEN = "max_per_customer_per_day", "max_open_per_customer"
 TWO_DAYS = timedelta(days=2)  # more than a local day and the distance of two zones

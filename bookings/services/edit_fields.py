@@ -9,7 +9,7 @@ from typing import Any
 from django.db import transaction
 
 from apps_config.models import App
-from availability.event_reservations import EVENT_WORDS, update_event_details
+from availability.reserve.events import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
 from bookings.services.create_seat import count_held_seats, count_seats
@@ -18,10 +18,10 @@ from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
 from bookings.services.where_placeholders import fill_placeholders
 from common.api.merge_patch import merge_free
+from common.db.sql import update_rows
+from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
 from common.errors import InUse, Invalid
-from common.sql import update_rows
-from common.updated_at import transaction_start
 
 UPDATE = "update"
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start

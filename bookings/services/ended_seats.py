@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from availability.models import Event
 from bookings.models import Booking
 from bookings.services.locks import lock_seats
-from common.updated_at import transaction_start
+from common.db.updated_at import transaction_start
 
 COPIED = (
     *("app_id", "calendar_id", "resource_id", "project_id", "start", "end"),

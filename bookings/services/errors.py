@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from availability.event_reservations import (
+from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
     TimeRequest,

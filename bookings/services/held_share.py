@@ -17,12 +17,12 @@ from django.db.models import QuerySet
 from apps_config.models import App
 from apps_config.public_limits import HELD_SHARE, LIMITS, LimitReached
 from availability.models import Hold
-from availability.search import AvailabilityQuery, free_seconds, load_project_resources
+from availability.search.engine import AvailabilityQuery, free_seconds, load_project_resources
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.create_seat import held_seats
-from common.instants import format_instant, local_date, local_midnight
-from common.sql import wait_for_turn
+from common.db.sql import wait_for_turn
+from common.time.instants import format_instant, local_date, local_midnight
 
 DAY = timedelta(days=1)
 SHARE = LIMITS[HELD_SHARE].default  # per cent

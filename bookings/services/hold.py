@@ -5,16 +5,16 @@ from datetime import datetime
 
 from django.db import transaction
 
-from availability.booking_policies import first_own_calendars
-from availability.free_time_checks import check_request
-from availability.hold_lifecycle import (
+from availability.models import Hold
+from availability.reserve.checks import check_request
+from availability.reserve.holds import (
     WIDGET_EXTENSIONS,
     check_open_holds,
     extend_hold,
     with_companions,
     write_hold,
 )
-from availability.models import Hold
+from availability.reserve.policies import first_own_calendars
 from bookings.booking_target import BookingTarget
 from bookings.public_booking_checks import count_public_hold
 from bookings.services.held_share import check_held_share

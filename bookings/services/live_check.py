@@ -8,12 +8,12 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
-from availability.event_reservations import TimeRequest
-from availability.live_freebusy import fetch_live_busy
-from availability.search import ExternalBusy
-from availability.search_queries import TimeSpan
+from availability.reserve.events import TimeRequest
+from availability.search.engine import ExternalBusy
+from availability.search.live_freebusy import fetch_live_busy
+from availability.search.queries import TimeSpan
 from bookings.booking_target import BookingTarget
-from common.calls_outside_transaction import resolve
+from common.db.calls_outside_transaction import resolve
 
 # Bookings made at once share one query over at most this many seconds from the first start: a rule
 # can reach ten years ahead, where live data seldom decides.

@@ -9,9 +9,10 @@ from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
-from availability.booking_policies import first_own_calendars, without_rules
 from availability.core.matching import FixedChoice, Requirement
-from availability.event_reservations import (
+from availability.models import Calendar, Resource
+from availability.reserve.checks import find_first_refusal, find_free_resources
+from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
     TimeRequest,
@@ -20,9 +21,8 @@ from availability.event_reservations import (
     lock_resources,
     lock_resources_of_calendars,
 )
-from availability.free_time_checks import find_first_refusal, find_free_resources
-from availability.models import Calendar, Resource
-from availability.requirements import resource_ids_of_requirements
+from availability.reserve.policies import first_own_calendars, without_rules
+from availability.search.requirements import resource_ids_of_requirements
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
@@ -41,11 +41,11 @@ from bookings.services.transition_log import (
 )
 from bookings.services.transitions import check_notice, reserve_times, targets_of
 from bookings.services.where_placeholders import refill_place
-from common.calls_outside_transaction import with_calls_outside_transaction
+from common.db.calls_outside_transaction import with_calls_outside_transaction
+from common.db.sql import update_rows
+from common.db.updated_at import transaction_start
 from common.errors import Forbidden, Invalid
-from common.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
-from common.sql import update_rows
-from common.updated_at import transaction_start
+from common.time.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.

@@ -15,8 +15,14 @@ from typing import NamedTuple
 
 from django.db import transaction
 
-from availability.booking_policies import first_own_calendars, without_rules
-from availability.event_reservations import (
+from availability.models import Calendar
+from availability.reserve.checks import (
+    check_request,
+    find_free_resources,
+    find_nearest_refusal,
+    find_unmet_requirement,
+)
+from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
     TimeRequest,
@@ -24,21 +30,15 @@ from availability.event_reservations import (
     lock_project,
     lock_resources_of_calendars,
 )
-from availability.free_time_checks import (
-    check_request,
-    find_free_resources,
-    find_nearest_refusal,
-    find_unmet_requirement,
-)
-from availability.hold_lifecycle import use_hold
-from availability.models import Calendar
-from availability.requirements import resource_ids_of_requirements
-from availability.search import AvailabilityQuery
+from availability.reserve.holds import use_hold
+from availability.reserve.policies import first_own_calendars, without_rules
+from availability.search.engine import AvailabilityQuery
+from availability.search.requirements import resource_ids_of_requirements
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
+from common.db.sql import to_uuid
 from common.errors import Invalid
-from common.sql import to_uuid
 
 # A project's resources are read and checked in growing batches until one is free.
 FIRST_BATCH = 8

@@ -11,10 +11,10 @@ from django.db.models import prefetch_related_objects
 from availability.models import Project, Resource
 from bookings.graphs import Graph
 from bookings.models import Booking, BookingNotification, Customer, StateChange
-from common.durations import elapsed_seconds
+from common.db.ids import id_after
+from common.db.sql import insert_rows
 from common.hooks import Hook
-from common.ids import id_after
-from common.sql import insert_rows
+from common.time.durations import elapsed_seconds
 
 COMPLETES_AFTER = timedelta(hours=1)
 

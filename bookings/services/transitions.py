@@ -12,7 +12,9 @@ from django.db import transaction
 from django.db.models import Q
 
 from apps_config.models import App
-from availability.event_reservations import (
+from availability.models import Calendar, Event
+from availability.reserve.checks import find_first_refusal
+from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
     TimeRequest,
@@ -22,8 +24,6 @@ from availability.event_reservations import (
     lock_resources,
     write_times,
 )
-from availability.free_time_checks import find_first_refusal
-from availability.models import Calendar, Event
 from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER
 from bookings.models import Booking
@@ -43,10 +43,10 @@ from bookings.services.transition_log import (
     new_change,
     write_transitions,
 )
-from common.durations import DurationError, elapsed_seconds
+from common.db.sql import update_rows
+from common.db.updated_at import transaction_start
 from common.errors import Invalid, is_outage
-from common.sql import update_rows
-from common.updated_at import transaction_start
+from common.time.durations import DurationError, elapsed_seconds
 
 logger = logging.getLogger(__name__)
 

@@ -16,8 +16,8 @@ from django.db.models import F, QuerySet
 
 from apps_config.models import App
 from apps_config.public_limits import CODES, count_subjects
-from availability.hold_lifecycle import HoldExpired, extend_hold, find_hold, release_hold
 from availability.models import Project
+from availability.reserve.holds import HoldExpired, extend_hold, find_hold, release_hold
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, UnverifiedBooking
 from bookings.public_booking_checks import count_public_booking, count_public_hold
@@ -27,14 +27,14 @@ from bookings.services.customer_limits import check_unverified_booking
 from bookings.services.held_share import check_held_seats
 from bookings.services.hold import NewHold, hold_time
 from bookings.services.transition_log import Actor
-from common.batching import delete_in_batches
-from common.calls_outside_transaction import with_calls_outside_transaction
+from common.db.batching import delete_in_batches
+from common.db.calls_outside_transaction import with_calls_outside_transaction
+from common.db.ids import new_tenant_id
+from common.db.sql import wait_for_turn
 from common.email_address import limit_key
 from common.errors import Invalid, NotFound
 from common.hooks import Hook
-from common.ids import new_tenant_id
 from common.keyed_digests import keyed_digest
-from common.sql import wait_for_turn
 
 HELD_SECONDS = 900
 MAX_CODES_TRIED = 5

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from datetime import datetime
 from urllib.parse import quote
 
-from availability.event_reservations import update_event_details
+from availability.reserve.events import update_event_details
 from bookings.models import Booking
 from common.api.fields import is_web_address
 from common.errors import Invalid
-from common.instants import format_instant
+from common.time.instants import format_instant
 
 PLACEHOLDER = re.compile(r"\{(booking_id|start|end)\}")
 MAX_LENGTH = 200

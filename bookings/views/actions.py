@@ -12,10 +12,10 @@ from availability.public_access import (
     check_max_length_without_project,
     check_resources_are_in_no_project,
 )
-from bookings.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from bookings.pages.action_links import RESCHEDULE, BadLink, read_expiry
 from bookings.records import BookingRecord
 from bookings.serializers import (
     ACTION_INPUT,

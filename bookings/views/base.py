@@ -14,12 +14,12 @@ from apps_config.public_limits import (
     count_public_success,
     record_unknown_proxy,
 )
-from availability.event_reservations import NotAvailable
 from availability.public_access import needs_project
-from availability.slot_rendering import public_reason_record, reason_record
-from bookings.action_links import CALENDAR, PAY, RESCHEDULE, action_url, payment_address
+from availability.reserve.events import NotAvailable
+from availability.search.rendering import public_reason_record, reason_record
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import Booking
+from bookings.pages.action_links import CALENDAR, PAY, RESCHEDULE, action_url, payment_address
 from bookings.public_booking_checks import (
     PublicRequest,
     check_public_request,
@@ -39,8 +39,8 @@ from bookings.services import Actor, customer_may_move
 from common.api.response_records import Json
 from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import NotFound, Refusal
+from common.limits.rate_limit import customer_network
 from common.openapi.generator import include_of
-from common.rate_limit import customer_network
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})

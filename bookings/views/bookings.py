@@ -41,9 +41,9 @@ from common.api.ordering import BOUND, order_query_parameters, read_order
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, Handler
 from common.errors import Invalid
+from common.limits.rate_limit import customer_network
 from common.openapi.components import FLAG, ID, text_response
 from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
-from common.rate_limit import customer_network
 
 CUSTOMER_EXAMPLE = CustomerRecord.example()
 NEW_BOOKING_WORDS = (

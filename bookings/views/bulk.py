@@ -7,7 +7,7 @@ from typing import Any
 
 from rest_framework.response import Response
 
-from availability.event_reservations import NotAvailable
+from availability.reserve.events import NotAvailable
 from bookings.booking_input import parse_new_booking
 from bookings.models import Booking, Bulk
 from bookings.records import (

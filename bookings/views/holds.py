@@ -9,9 +9,9 @@ from django.http.response import HttpResponseBase
 from rest_framework.response import Response
 
 from apps_config.models import Credential
-from availability.hold_lifecycle import extend_hold, find_hold, release_hold
 from availability.models import Hold
 from availability.records import HoldRecord, PublicResourceRecord
+from availability.reserve.holds import extend_hold, find_hold, release_hold
 from bookings.booking_input import may_use_hold, parse_new_booking
 from bookings.hold_input import (
     ExtensionSerializer,
@@ -35,8 +35,8 @@ from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedVi
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, Handler, found_or_404
 from common.errors import Invalid, NotFound
+from common.limits.rate_limit import customer_network
 from common.openapi.generator import data_object, describe_endpoint
-from common.rate_limit import customer_network
 
 HOLD_EXAMPLE = HoldRecord.example()
 

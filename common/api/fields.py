@@ -12,11 +12,11 @@ from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from common.durations import MAX_DAYS, DurationError, duration_in_words, elapsed_seconds
 from common.email_address import MAX_LENGTH, check_address
-from common.instants import ZONES, InstantError, format_instant, parse_instant
 from common.net.ssrf import NOT_IN_URL, url_problem
 from common.shipped_languages import find_shipped, shipped_languages
+from common.time.durations import MAX_DAYS, DurationError, duration_in_words, elapsed_seconds
+from common.time.instants import ZONES, InstantError, format_instant, parse_instant
 
 CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")

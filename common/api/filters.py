@@ -11,9 +11,9 @@ from django.db.models import Model, QuerySet
 
 from common.api.fields import CANONICAL_ID
 from common.api.query import BOOLEANS, LOST_PLUS
-from common.durations import resolve_bound
 from common.errors import Invalid
-from common.instants import InstantError
+from common.time.durations import resolve_bound
+from common.time.instants import InstantError
 
 Row = TypeVar("Row", bound=Model)
 

@@ -10,9 +10,9 @@ from urllib.parse import unquote_to_bytes
 from django.http import HttpRequest
 
 from common.api.fields import CANONICAL_ID
-from common.durations import resolve_bound
 from common.errors import Invalid, Malformed
-from common.instants import InstantError
+from common.time.durations import resolve_bound
+from common.time.instants import InstantError
 
 BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
 MAX_TERMS = 20

@@ -24,7 +24,7 @@ from operator import attrgetter
 from types import NoneType, UnionType
 from typing import Any, ClassVar, NamedTuple, NewType, Union, get_args, get_origin
 
-from common.instants import format_instant, format_stamp
+from common.time.instants import format_instant, format_stamp
 
 Json = dict[str, Any]
 Id = NewType("Id", str)

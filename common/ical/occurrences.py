@@ -23,7 +23,7 @@ from common.ical.expand import (
     has_recurrence,
 )
 from common.ical.timezones import Clock, ClocksByTzid, ZoneClock, resolve_tzid
-from common.instants import FIRST_YEAR, LAST_YEAR
+from common.time.instants import FIRST_YEAR, LAST_YEAR
 
 __all__ = [
     "CalendarOccurrence",

@@ -18,7 +18,7 @@ from typing import TypeVar
 
 from dateutil.relativedelta import relativedelta
 
-from common.instants import (
+from common.time.instants import (
     LAST_YEAR,
     InstantError,
     check_year,

@@ -15,7 +15,7 @@ from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
 
 from common.ical.components import all_values, date_values, first_value, value_text
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, rule_starts
-from common.instants import ZONES, wall_time, wall_to_utc_or_gap_end
+from common.time.instants import ZONES, wall_time, wall_to_utc_or_gap_end
 
 # Limit of clock changes of one zone that a text defines, around the window.
 MAX_CHANGES = 1000

@@ -7,9 +7,9 @@ from contextlib import contextmanager
 
 from django.http import HttpRequest, HttpResponse
 
+from common.limits.rate_limit import client_address
 from common.observability import metrics, tracing
 from common.observability.log_format import log_fields
-from common.rate_limit import client_address
 
 logger = logging.getLogger("access")
 

@@ -1,4 +1,4 @@
-import common.ids
+import common.db.ids
 import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
@@ -71,7 +71,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='WrittenEvent',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('uid', models.CharField(max_length=300)),
                 ('href', models.CharField(blank=True, max_length=1000)),
                 ('etag', models.CharField(blank=True, max_length=300)),

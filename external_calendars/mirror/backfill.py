@@ -9,8 +9,8 @@ from django.db import transaction
 
 from availability.models import Calendar
 from bookings.models import Booking
-from common.sql import insert_rows
-from common.updated_at import transaction_start
+from common.db.sql import insert_rows
+from common.db.updated_at import transaction_start
 from external_calendars.mirror.desired import DesiredCopy, reconcile_copies
 from external_calendars.models import Connection, WrittenEvent
 from notifications.models import Delivery

@@ -8,7 +8,7 @@ from django.db import connection
 
 from bookings.graphs import GRAPHS
 from bookings.services import Transition
-from common.sql import id_param
+from common.db.sql import id_param
 from external_calendars.mirror.desired import COMPLETED, reconcile_copies
 from notifications.models import Delivery
 from notifications.planning import delivery_planners, event_of, new_delivery

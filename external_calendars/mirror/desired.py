@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from availability.destination_calendar import DestinationCalendars
 from availability.models import Event
+from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent

@@ -6,7 +6,7 @@ entry for certain: a second entry has the same UID and replaces the first, a mis
 
 from collections.abc import Collection, Mapping
 
-from availability.destination_calendar import DestinationCalendars
+from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.models import Booking, Customer
 from external_calendars.models import Connection, WrittenEvent
 from notifications.mail.provider_entries import provider_entries

@@ -17,15 +17,15 @@ from typing import Any, ClassVar, NamedTuple
 from django.db.models import Count
 
 from apps_config.models import App
-from availability.destination_calendar import DestinationCalendars
 from availability.models import Calendar, Event
-from bookings.formatting import clean_lines, first_known_zone, to_one_line
+from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.models import Booking, Customer, StateChange
-from bookings.trusted_texts import customer_name, trusted_text
+from bookings.pages.formatting import clean_lines, first_known_zone, to_one_line
+from bookings.pages.trusted_texts import customer_name, trusted_text
 from common.email_address import canonical_address, is_address
 from common.ical.occurrences import UnreadableCalendar
 from common.ical.writing import Guest
-from common.instants import local_date
+from common.time.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
     ForeignObject,
@@ -51,7 +51,7 @@ from external_calendars.providers.base import (
     RemoteObject,
 )
 from notifications.mail.compose import contact_lines
-from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.mail.recipients import Recipients
 from notifications.mails_and_calls import check_app_is_open
 from notifications.models import Delivery
 from notifications.outbox.results import SendResult

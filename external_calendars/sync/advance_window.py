@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from availability.event_reservations import lock_resources
 from availability.models import Event
+from availability.reserve.events import lock_resources
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import RemoteObject
 from external_calendars.sync.store import (

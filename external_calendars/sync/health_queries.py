@@ -5,8 +5,8 @@ from datetime import datetime
 from django.db.models import Count, Min, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from availability.calendar_staleness import stale_before
 from availability.models import Calendar
+from availability.search.staleness import stale_before
 from notifications.outbox.overdue import seconds_since
 
 # When a calendar was last synced; if never, when it was connected.

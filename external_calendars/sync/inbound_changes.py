@@ -11,14 +11,14 @@ from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps_config.models import App
 from availability.models import Calendar
-from bookings.formatting import first_known_zone
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from bookings.pages.formatting import first_known_zone
 from bookings.services import Actor, apply_action, reschedule_booking
-from common.calls_outside_transaction import with_calls_outside_transaction
+from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
-from common.instants import check_year, format_instant, wall_to_utc_or_gap_end
+from common.time.instants import check_year, format_instant, wall_to_utc_or_gap_end
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
     ForeignObject,

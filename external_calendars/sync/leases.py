@@ -14,9 +14,9 @@ from django.conf import settings
 from django.db import transaction
 from django.db.models import Case, F, QuerySet, Value, When
 
-from availability.event_reservations import lock_resources
 from availability.models import Calendar
-from common.sql import database_now
+from availability.reserve.events import lock_resources
+from common.db.sql import database_now
 from external_calendars.models import Connection
 from external_calendars.providers.base import FINAL_ERRORS, NO_WRITE_ACCESS, ProviderError
 from notifications.outbox.wakeup import WakeUp

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from django.db import DatabaseError
 
-from common.sql import database_now
+from common.db.sql import database_now
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.backfill import retry_now
 from external_calendars.models import Connection

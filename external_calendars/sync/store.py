@@ -10,9 +10,9 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from availability.models import Event
+from common.db.sql import insert_rows
+from common.db.updated_at import transaction_start
 from common.ical.occurrences import LAST, CalendarOccurrence, UnreadableCalendar, read_object
-from common.sql import insert_rows
-from common.updated_at import transaction_start
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import RemoteObject
 

@@ -13,13 +13,8 @@ from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
 from common.openapi.generator import data_object, describe_endpoint
-from external_calendars.feed_and_connection_test_records import (
-    CONNECTED,
-    FEED_ADDRESS,
-    STOPPED,
-    CalendarTestRecord,
-)
 from external_calendars.providers.base import CalendarAccess
+from external_calendars.records import CONNECTED, FEED_ADDRESS, STOPPED, CalendarTestRecord
 from external_calendars.serializers import (
     CalendarKindSerializer,
     ConnectedCalendarSerializer,

@@ -13,10 +13,9 @@ from apps_config.base_views import PublicView
 from availability.models import Calendar
 from common.api.validated_input import read_body_as
 from common.api.views import ApiRequest
+from common.db.replica import read_on_replica
 from common.openapi.components import ICALENDAR, TEXT, text_response
 from common.openapi.generator import data_object, describe_endpoint
-from common.read_replica import read_on_replica
-from external_calendars.feed_and_connection_test_records import EXAMPLE_FEED, CalendarFeedRecord
 from external_calendars.published_feeds import (
     feed_etag,
     feed_text,
@@ -25,6 +24,7 @@ from external_calendars.published_feeds import (
     issue_feed_token,
     revoke_feed,
 )
+from external_calendars.records import EXAMPLE_FEED, CalendarFeedRecord
 from external_calendars.serializers import FeedSerializer
 from external_calendars.views.calendars import ConnectedView
 

@@ -18,12 +18,12 @@ from apps_config.models import Invitation
 from availability.models import Resource
 from bookings.models import UnverifiedBooking
 from common.email_address import canonical_address
-from notifications.invitation_links import INVITATION_MAIL
-from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.links.invitations import INVITATION_MAIL
+from notifications.links.resource_password_reset import RESET_MAIL
+from notifications.mail.recipients import Recipients
 from notifications.mail.suppressions import is_address_failure, suppress
 from notifications.models import Delivery, Suppression
 from notifications.planning import VERIFICATION_CODE
-from notifications.resource_password_reset_links import RESET_MAIL
 from notifications.security_mails import NEW_DEVICE
 
 DELIVERY_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from common.instants import local_date
+from common.time.instants import local_date
 
 GOOGLE = "https://calendar.google.com/calendar/render"
 # Personal accounts, and those of organisations: neither knows the other's.

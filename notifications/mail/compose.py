@@ -18,7 +18,9 @@ from django.utils.translation import get_language_bidi, gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
-from bookings.action_links import (
+from bookings.graphs import GRAPHS
+from bookings.models import Booking, Customer
+from bookings.pages.action_links import (
     CALENDAR,
     PAY,
     RESCHEDULE,
@@ -27,14 +29,14 @@ from bookings.action_links import (
     payment_address,
     project_page_path,
 )
-from bookings.branding import (
+from bookings.pages.branding import (
     Branding,
     absolute_url,
     branding_of,
     readable_on_dark,
     readable_on_light,
 )
-from bookings.formatting import (
+from bookings.pages.formatting import (
     activate_language_of,
     clean_lines,
     date_words,
@@ -46,14 +48,12 @@ from bookings.formatting import (
     time_words,
     to_one_line,
 )
-from bookings.graphs import GRAPHS
-from bookings.models import Booking, Customer
+from bookings.pages.trusted_texts import customer_name, trusted_text
 from bookings.services import customer_may_move
-from bookings.trusted_texts import customer_name, trusted_text
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.email_address import is_address
 from common.ical.writing import Guest
-from common.instants import find_zone, local_date
+from common.time.instants import find_zone, local_date
 from notifications.mail.calendar_links import (
     CalendarEntry,
     google_url,

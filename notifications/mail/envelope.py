@@ -12,7 +12,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 
 from apps_config.models import App
-from bookings.formatting import to_one_line
+from bookings.pages.formatting import to_one_line
 from common.email_address import ascii_address, canonical_address, is_address
 
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")

@@ -7,9 +7,9 @@ from datetime import datetime
 from apps_config.models import App
 from bookings.privacy import Person
 from common.api.response_records import Json
+from common.db.sql import database_now
 from common.email_address import canonical_address
-from common.instants import format_stamp
-from common.sql import database_now
+from common.time.instants import format_stamp
 from notifications.models import Suppression
 
 

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from apps_config.models import App, Membership
-from bookings.formatting import activate_language_of, clean_lines, to_one_line
+from bookings.pages.formatting import activate_language_of, clean_lines, to_one_line
 from notifications.mail.compose import (
     MailBranding,
     as_html,

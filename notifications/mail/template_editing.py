@@ -7,10 +7,10 @@ from typing import Any
 
 from apps_config.models import App
 from availability.models import Event, Resource
-from bookings.action_links import unsigned_action_url
-from bookings.formatting import activate_language_of, first_known_zone
 from bookings.models import Booking, Customer
-from common.instants import format_stamp, local_date, wall_to_utc_or_gap_end
+from bookings.pages.action_links import unsigned_action_url
+from bookings.pages.formatting import activate_language_of, first_known_zone
+from common.time.instants import format_stamp, local_date, wall_to_utc_or_gap_end
 from notifications.mail import Letter, MailWords, default_mail_words, merge_override, render_mail
 from notifications.models import EmailTemplate
 

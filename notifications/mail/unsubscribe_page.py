@@ -4,16 +4,16 @@ from django.http import HttpResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from bookings.formatting import languages_of, to_one_line
-from bookings.html_page_base import PAGE_HEADERS, PageView, page_response
 from bookings.models import Customer
+from bookings.pages.base import PAGE_HEADERS, PageView, page_response
+from bookings.pages.formatting import languages_of, to_one_line
 from common.api.fields import CANONICAL_ID
 from common.api.views import ApiRequest
 from common.openapi.components import text_response
 from common.openapi.generator import describe_endpoint
+from notifications.links.unsubscribe import BadUnsubscribeLink, check_unsubscribe_link
 from notifications.mail.suppressions import suppress
 from notifications.models import Suppression
-from notifications.unsubscribe_links import BadUnsubscribeLink, check_unsubscribe_link
 
 QUESTION = (
     _("Stop reminders?"),

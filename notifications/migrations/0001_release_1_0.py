@@ -1,4 +1,4 @@
-import common.ids
+import common.db.ids
 import common.observability.log_format
 import common.observability.tracing
 import django.contrib.postgres.functions
@@ -96,7 +96,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='HistoricalWebhook',
             fields=[
-                ('id', models.UUIDField(db_index=True, default=common.ids.new_id, editable=False)),
+                ('id', models.UUIDField(db_index=True, default=common.db.ids.new_id, editable=False)),
                 ('url', models.CharField(max_length=2048)),
                 ('method', models.CharField(choices=[('post', 'post'), ('put', 'put'), ('patch', 'patch')], default='post', max_length=5)),
                 ('graph', models.CharField(blank=True, help_text='empty: any', max_length=32)),
@@ -126,7 +126,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Webhook',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('url', models.CharField(max_length=2048)),
                 ('method', models.CharField(choices=[('post', 'post'), ('put', 'put'), ('patch', 'patch')], default='post', max_length=5)),
                 ('graph', models.CharField(blank=True, help_text='empty: any', max_length=32)),
@@ -153,7 +153,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Delivery',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('number', models.PositiveSmallIntegerField(default=0, help_text="its place among the change's")),
                 ('type', models.CharField(choices=[('email', 'email'), ('webhook', 'webhook'), ('calendar', 'calendar')], max_length=8)),
                 ('kind', models.CharField(help_text='reminder, confirmed, rescheduled, test, ...', max_length=40)),
@@ -189,7 +189,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name='Attempt',
             fields=[
-                ('id', models.UUIDField(default=common.ids.new_id, editable=False, primary_key=True, serialize=False)),
+                ('id', models.UUIDField(default=common.db.ids.new_id, editable=False, primary_key=True, serialize=False)),
                 ('at', models.DateTimeField()),
                 ('outcome', models.CharField(choices=[('ok', 'ok'), ('failed', 'failed'), ('unconfirmed', 'unconfirmed'), ('lost', 'lost')], db_default='ok', default='ok', max_length=11)),
                 ('response_code', models.PositiveSmallIntegerField(blank=True, null=True)),

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.models import Heartbeat
 
 

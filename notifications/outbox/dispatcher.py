@@ -15,14 +15,14 @@ from django.conf import settings
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
+from common.db.sql import database_now
 from common.errors import is_outage
-from common.sql import database_now
+from notifications.mail.smtp_session import kept_mail_session
 from notifications.models import Delivery
 from notifications.outbox.attempt_tracing import send_and_log
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES, claim_due
-from notifications.outbox.mail_sessions import kept_mail_session
 from notifications.outbox.results import SendResult, finish_unsent, record_results, release_unsent
 from notifications.outbox.senders import SendCall, prepare_batch
 

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from common.ids import new_tenant_id
-from common.sql import insert_rows
+from common.db.ids import new_tenant_id
+from common.db.sql import insert_rows
 from notifications.models import ChangeCalls, ChangeCallsQuerySet, Delivery, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import in_turns

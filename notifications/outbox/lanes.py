@@ -19,7 +19,7 @@ from django.db import connection
 from django.db.models import Exists, Min, OuterRef, Q, QuerySet, Subquery, TextField
 
 from apps_config.models import App
-from common.sql import to_uuid, update_rows
+from common.db.sql import to_uuid, update_rows
 from notifications.models import ChangeCalls, Delivery, LaneCheck
 
 MAX_LANES = 100  # of one claim

@@ -14,8 +14,8 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from common.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
-from common.updated_at import transaction_start_sql
+from common.db.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
+from common.db.updated_at import transaction_start_sql
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (

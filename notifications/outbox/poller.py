@@ -20,8 +20,8 @@ from django.conf import settings
 from django.db import Error as DatabaseTrouble
 from django.db import close_old_connections, connection
 
+from common.db.sql import database_now
 from common.hooks import Hook
-from common.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.lanes import next_check

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from common.updated_at import transaction_start
+from common.db.updated_at import transaction_start
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 

@@ -4,14 +4,14 @@ from datetime import datetime
 
 from django.db import transaction
 
+from common.db.updated_at import transaction_start
 from common.errors import NotFound, Outdated
-from common.updated_at import transaction_start
+from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.planning import REMINDER_GRACE
-from notifications.resource_password_reset_links import LINK_LASTS, RESET_MAIL
 from notifications.webhooks.services import EXPIRES_AFTER
 
 

@@ -14,8 +14,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F, QuerySet
 
-from common.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
-from common.updated_at import transaction_start_sql
+from common.db.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
+from common.db.updated_at import transaction_start_sql
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
     SLOW_SECONDS,

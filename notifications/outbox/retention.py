@@ -8,8 +8,8 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from common.batching import iterate_batches
-from common.sql import id_in_sql
+from common.db.batching import iterate_batches
+from common.db.sql import id_in_sql
 from notifications.models import ChangeCalls, Delivery, Endpoint, LaneCheck
 from notifications.outbox.lanes import delete_checks_of_empty_lanes
 

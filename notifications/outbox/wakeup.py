@@ -15,7 +15,7 @@ from typing import NamedTuple
 from celery import current_app
 from django.db import transaction
 
-from common.updated_at import transaction_start
+from common.db.updated_at import transaction_start
 from notifications.models import Delivery
 
 logger = logging.getLogger(__name__)

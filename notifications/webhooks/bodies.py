@@ -28,7 +28,7 @@ from common.api.response_records import (
     example_id,
     field,
 )
-from common.compiled_query import set_relation
+from common.db.compiled_query import set_relation
 
 WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TEST_EVENT = "webhook.test"

@@ -14,9 +14,9 @@ from django.db.models.functions import Coalesce
 from apps_config.history import record_history
 from apps_config.models import App
 from bookings.models import Booking
+from common.db.updated_at import transaction_start
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
-from common.updated_at import transaction_start
 from notifications.models import Delivery, Webhook
 from notifications.outbox.circuit_breaker import (
     MAX_FAILING_SERVERS,

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from access.invitations import accept_invitation, account_of_invitation, needs_password
 from apps_config.models import Account, Invitation, Membership
 from common.errors import NotFound
-from notifications.invitation_links import BadInvitationLink, find_invitation
+from notifications.links.invitations import BadInvitationLink, find_invitation
 from office.access.members import role_name
 
 INVITED_AS = {

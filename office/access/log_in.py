@@ -18,9 +18,9 @@ from access.known_devices import read_device
 from access.log_in_failures import record_failure
 from access.log_in_limits import TooManyFailures, count_log_in_attempt, typed_address
 from apps_config.models import Account
-from bookings.formatting import in_minutes_words
-from common.hashing_slots import TooManyLogIns, hashing_slot
-from common.rate_limit import customer_network
+from bookings.pages.formatting import in_minutes_words
+from common.limits.hashing_slots import TooManyLogIns, hashing_slot
+from common.limits.rate_limit import customer_network
 from office.base.scope import load_account_scope
 
 

@@ -20,7 +20,7 @@ from unfold.decorators import display
 from access.invitations import invite_member, resend_invitation, revoke_invitation
 from apps_config.models import App, Membership
 from apps_config.services import change_role, remove_member
-from bookings.formatting import day_and_time, short_day_words, time_words
+from bookings.pages.formatting import day_and_time, short_day_words, time_words
 from common.api.fields import EmailField
 from common.errors import Refusal
 from office.access.fresh_log_in import require_fresh_log_in

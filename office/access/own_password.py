@@ -19,9 +19,9 @@ from access.log_in_failures import record_failure
 from access.log_in_limits import TooManyFailures, count_log_in_attempt
 from access.sessions import list_new_session
 from apps_config.models import Account
-from bookings.formatting import in_minutes_words
-from common.hashing_slots import TooManyLogIns, hashing_slot
-from common.rate_limit import customer_network
+from bookings.pages.formatting import in_minutes_words
+from common.limits.hashing_slots import TooManyLogIns, hashing_slot
+from common.limits.rate_limit import customer_network
 
 
 def check_own_password(request: HttpRequest, account: Account, password: str) -> bool:

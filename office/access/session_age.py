@@ -10,7 +10,7 @@ from django.conf import settings
 from django.contrib.sessions.backends.base import SessionBase, UpdateError
 
 from common.errors import ignore_database_outage
-from common.instants import to_datetime
+from common.time.instants import to_datetime
 
 BEGAN, ENDS = "began", "ends"  # seconds since 1970
 STEP = 300  # seconds: most requests write nothing

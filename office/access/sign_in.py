@@ -45,7 +45,7 @@ from apps_config.models import Account, SecurityEvent
 from apps_config.security_events import record_event
 from common.encryption import decrypt_text, encrypt_text
 from common.errors import RateLimited
-from common.rate_limit import client_address, customer_network
+from common.limits.rate_limit import client_address, customer_network
 from office.access.own_password import check_own_password
 from office.access.session_age import begin_session
 from office.base.lazy_text import LazyText

@@ -37,12 +37,12 @@ from apps_config.public_limits import (
 from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
 from apps_config.services import change_app, create_app, issue_key, store_logo
 from booking_pages.views.hosted_project_page import bookable_projects
-from bookings.branding import branding_of
-from bookings.formatting import activate_language_of
-from bookings.html_page_base import LINK_WORDS
+from bookings.pages.base import LINK_WORDS
+from bookings.pages.branding import branding_of
+from bookings.pages.formatting import activate_language_of
 from common.api.fields import EmailField, OneLineField
 from common.images import small_logo
-from common.zone_names import current_zone_name
+from common.time.zone_names import current_zone_name
 from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
 from office.app_settings.archive_app import ArchivingAdmin

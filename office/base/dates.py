@@ -7,9 +7,9 @@ from functools import cached_property
 from django.http import HttpRequest
 from django.utils.timezone import localtime
 
-from bookings.formatting import day_and_time, short_date_words, time_words
-from common.instants import FIRST_YEAR, LAST_YEAR, ZONES, find_zone, local_midnight
-from common.zone_names import current_zone_name
+from bookings.pages.formatting import day_and_time, short_date_words, time_words
+from common.time.instants import FIRST_YEAR, LAST_YEAR, ZONES, find_zone, local_midnight
+from common.time.zone_names import current_zone_name
 from office.base.scope import read_once, scope_of
 
 DAY = timedelta(days=1)

@@ -19,11 +19,11 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
-from common.durations import DurationError, parse_duration
 from common.errors import Invalid
 from common.images import MAX_FILE, SmallImage
-from common.instants import ZONES, find_zone
-from common.zone_names import current_zone_name, current_zones
+from common.time.durations import DurationError, parse_duration
+from common.time.instants import ZONES, find_zone
+from common.time.zone_names import current_zone_name, current_zones
 from office.base.api_forms import JsonField, ShownField
 from office.base.labels import yes_or_no
 from office.base.lazy_text import LazyText

@@ -19,7 +19,7 @@ from simple_history.models import HistoricalChanges
 
 from apps_config.models import Account, App, Credential
 from bookings.graphs import STATES
-from common.zone_names import current_zone_name
+from common.time.zone_names import current_zone_name
 from notifications.mail import SLUGS
 from notifications.planning import KINDS
 from office.base.dates import moment_words

@@ -10,7 +10,8 @@ from django.utils.translation import get_language_info, gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
-from bookings.formatting import (
+from bookings.models import Booking
+from bookings.pages.formatting import (
     day_and_time,
     first_known_zone,
     is_ambiguous,
@@ -18,9 +19,8 @@ from bookings.formatting import (
     short_date_words,
     time_words,
 )
-from bookings.models import Booking
-from common.instants import find_zone
 from common.shipped_languages import shipped_languages
+from common.time.instants import find_zone
 from notifications.models import Delivery
 from notifications.planning import UPDATED
 from office.base.dates import moment_words

@@ -4,7 +4,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.utils.translation import get_language_info
 
-from bookings.formatting import accepted_languages, language_of
+from bookings.pages.formatting import accepted_languages, language_of
 from common.shipped_languages import SOURCE_LANGUAGE, shipped_languages
 
 

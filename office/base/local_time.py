@@ -11,10 +11,10 @@ from typing import NamedTuple
 from django.utils.translation import gettext as _
 
 from availability.core.zones import day_start, offset_segments
-from availability.search_queries import TimeSpan
-from bookings.formatting import first_known_zone, is_ambiguous, offset_words, time_words
+from availability.search.queries import TimeSpan
+from bookings.pages.formatting import first_known_zone, is_ambiguous, offset_words, time_words
 from common.errors import Invalid
-from common.instants import InstantError, find_zone, local_date, parse_date, parse_instant
+from common.time.instants import InstantError, find_zone, local_date, parse_date, parse_instant
 from office.base.labels import reading_words
 
 

@@ -31,9 +31,9 @@ from unfold.views import ChangeList
 
 from apps_config.models import Membership
 from bookings.models import Booking
+from common.db.indexed_values import in_values
+from common.db.replica import read_on_replica
 from common.errors import Refusal
-from common.indexed_values import in_values
-from common.read_replica import read_on_replica
 from common.shipped_languages import SOURCE_LANGUAGE
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.history import HistoryPages

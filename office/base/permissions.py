@@ -16,9 +16,9 @@ from django.views.decorators.http import require_http_methods
 from apps_config.authentication import Caller
 from apps_config.models import App, Credential, Membership
 from availability.core.explain import Reason
-from availability.event_reservations import NotAvailable
 from availability.models import Project, Resource, Schedule
-from availability.slot_rendering import reason_record
+from availability.reserve.events import NotAvailable
+from availability.search.rendering import reason_record
 from bookings.services import Actor
 from common.api.json_parser import parse_body
 from common.errors import Malformed, Refusal, json_error, log_refusal, refusal_of

@@ -21,9 +21,9 @@ from availability.core.constraints import (
     ConstraintRules,
     parse_constraints,
 )
-from bookings.formatting import plain_date_words
-from common.durations import elapsed_seconds
+from bookings.pages.formatting import plain_date_words
 from common.shipped_languages import SOURCE_LANGUAGE
+from common.time.durations import elapsed_seconds
 from office.base.lazy_text import LazyText
 from office.base.opening_hours_text import DaySpan, clock, read_spans
 from office.base.service_sentence_translations import translate_sentence

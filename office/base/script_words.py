@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from babel import Locale
 from django.utils.translation import get_language, ngettext, to_locale
 
-from bookings.formatting import SOURCE_LANGUAGE
+from bookings.pages.formatting import SOURCE_LANGUAGE
 
 
 class Plural(NamedTuple):

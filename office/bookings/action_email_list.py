@@ -7,7 +7,7 @@ from django.utils.translation import ngettext
 
 from bookings.graphs import CUSTOMER, GRAPHS
 from bookings.models import Booking
-from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.mail.recipients import Recipients
 from notifications.planning import MAILS
 from office.base.labels import mail_words, sends_emails
 

@@ -23,7 +23,7 @@ from bookings.models import OUTCOMES, Booking, Customer
 from bookings.services import apply_action
 from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
-from notifications.mail.owner_and_test_mode_recipients import Recipients
+from notifications.mail.recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter

@@ -20,8 +20,8 @@ from unfold.views import ChangeList
 
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.privacy import Person, erase_person, write_export
-from common.indexed_values import in_values
-from common.zone_names import current_zone_name
+from common.db.indexed_values import in_values
+from common.time.zone_names import current_zone_name
 from notifications.models import Suppression
 from office.base.dates import moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words

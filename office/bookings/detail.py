@@ -14,9 +14,9 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
 from availability.models import Calendar
-from bookings.formatting import days_words, first_known_zone, span_words
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
+from bookings.pages.formatting import days_words, first_known_zone, span_words
 from bookings.services import (
     ActionNotAllowed,
     apply_action,
@@ -26,9 +26,9 @@ from bookings.services import (
 )
 from bookings.services.edit_fields import OUTCOME_BEFORE
 from common.errors import Refusal
-from common.instants import find_zone, parse_instant
-from common.zone_names import current_zone_name
-from notifications.mail.owner_and_test_mode_recipients import Recipients
+from common.time.instants import find_zone, parse_instant
+from common.time.zone_names import current_zone_name
+from notifications.mail.recipients import Recipients
 from office.base.event_notification_words import event_notification_words
 from office.base.labels import (
     ACTION_WORDS,

@@ -17,9 +17,9 @@ from unfold.decorators import action
 
 from apps_config.models import SecurityEvent
 from apps_config.security_events import record_export
-from bookings.formatting import first_known_zone
 from bookings.models import Booking
-from common.instants import format_instant
+from bookings.pages.formatting import first_known_zone
+from common.time.instants import format_instant
 from office.base.dates import parse_iso_day
 from office.base.model_admin import ReadOnlyAdmin
 

@@ -5,15 +5,15 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
-from availability.event_reservations import find_alternatives
 from availability.models import Calendar, Project, Resource
-from availability.slot_parameters import HOUR
+from availability.reserve.events import find_alternatives
+from availability.search.parameters import HOUR
 from bookings.booking_input import check_named_resources, target_calendar, target_resources
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.transitions import target_of
 from common.errors import Invalid
-from common.instants import local_date, local_midnight, parse_instant
+from common.time.instants import local_date, local_midnight, parse_instant
 
 MAX_OFFERED = 12
 MAX_CHIPS = 8  # beside the form of a new booking

@@ -17,13 +17,13 @@ from django.urls import reverse
 from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 
 from apps_config.models import App
-from availability.booking_policies import DEFAULT_PARAMETERS
 from availability.models import Calendar, Event, Hold, Resource
-from availability.search import AvailabilityQuery, Explanation, explain_query, load_resources
-from availability.search_queries import TimeSpan
+from availability.reserve.policies import DEFAULT_PARAMETERS
+from availability.search.engine import AvailabilityQuery, Explanation, explain_query, load_resources
+from availability.search.queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking
-from common.instants import to_datetime
+from common.time.instants import to_datetime
 from office.base.labels import state_words
 from office.base.local_time import (
     LocalSpan,

@@ -17,13 +17,13 @@ from apps_config.models import App
 from availability.core.zones import day_start
 from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
-from bookings.formatting import first_known_zone
 from bookings.models import Booking
+from bookings.pages.formatting import first_known_zone
 from bookings.serializers import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
-from common.instants import format_instant, parse_instant, to_datetime
+from common.time.instants import format_instant, parse_instant, to_datetime
 from office.base.labels import reading_words
 from office.base.local_time import (
     local_text,

@@ -8,8 +8,8 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import ngettext
 
-from availability.calendar_staleness import is_stale
 from availability.models import Calendar
+from availability.search.staleness import is_stale
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import FINAL_ERRORS

@@ -18,12 +18,12 @@ from availability.core.constraints import WEEKLY_KINDS, render_constraint
 from availability.core.explain import Reason, Segment
 from availability.core.zones import day_start, local_day
 from availability.models import Event, Project, Resource
-from availability.query_input import parse_availability_query
-from availability.search import AvailabilityQuery, Explanation, explain_query
+from availability.search.engine import AvailabilityQuery, Explanation, explain_query
+from availability.search.input import parse_availability_query
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
 from common.api.validated_input import read_values_as
-from common.instants import to_datetime
+from common.time.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
 from office.base.rule_rows import rule_text

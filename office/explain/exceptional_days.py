@@ -25,7 +25,7 @@ from availability.core.date_rules import (
 )
 from availability.core.intervals import Span, subtract
 from availability.core.zones import DAY, day_start, local_day, offset_at
-from bookings.formatting import short_date_words, time_words
+from bookings.pages.formatting import short_date_words, time_words
 from office.explain.data import times_text
 
 DAYS = 366

@@ -25,12 +25,12 @@ from availability.core.constraints import (
 from availability.core.explain import Segment
 from availability.core.intervals import Span
 from availability.models import Calendar, Event, Project, Resource, Schedule
-from availability.search import AvailabilityQuery, SearchResource, explain_query
-from availability.slot_parameters import SlotParameters
-from bookings.formatting import first_known_zone, short_day_words
+from availability.search.engine import AvailabilityQuery, SearchResource, explain_query
+from availability.search.parameters import SlotParameters
 from bookings.models import Booking
+from bookings.pages.formatting import first_known_zone, short_day_words
 from common.errors import Refusal
-from common.instants import format_instant, to_datetime
+from common.time.instants import format_instant, to_datetime
 from office.base.local_time import days_span, span_text, today_in, validate_zone_name
 from office.base.model_admin_pages import find_row
 from office.base.opening_hours_text import (

@@ -52,8 +52,8 @@ from availability.services import (
 from booking_pages.picture_paths import picture_paths
 from booking_pages.views.hosted_project_page import is_bookable_project
 from bookings.models import Booking
-from common.indexed_values import in_values
-from common.zone_names import current_zone_name
+from common.db.indexed_values import in_values
+from common.time.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.dates import moment_words, office_zone
 from office.base.event_notification_forms import (

@@ -23,7 +23,7 @@ from availability.serializers.resources import ResourceSerializer
 from availability.services import change_resource
 from common.api.validated_input import read_values_as
 from common.errors import Refusal
-from common.zone_names import current_zone_name
+from common.time.zone_names import current_zone_name
 from office.base.form_fields import LinesField, ZoneField
 from office.base.model_admin import OfficeAdmin, refusal_words
 from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed

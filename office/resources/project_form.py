@@ -18,7 +18,7 @@ from unfold.widgets import (
 )
 
 from availability.models import Project, Resource
-from availability.requirements import load_requirements
+from availability.search.requirements import load_requirements
 from availability.serializers.projects import (
     MAX_PUBLIC_CUSTOMERS,
     NewProjectSerializer,

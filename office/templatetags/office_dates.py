@@ -4,7 +4,7 @@ from datetime import date, datetime
 
 from django import template
 
-from bookings.formatting import date_words, short_date_words, short_day_words
+from bookings.pages.formatting import date_words, short_date_words, short_day_words
 from office.base import dates
 
 register = template.Library()

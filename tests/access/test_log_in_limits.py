@@ -16,7 +16,7 @@ from access.log_in_failures import record_failure
 from access.log_in_limits import LogInAttempt, count_log_in_attempt
 from apps_config.authentication import purge_failed_logins
 from apps_config.models import Account, FailedLogin, Membership, SecurityEvent
-from common.rate_limit import RefusedKeys
+from common.limits.rate_limit import RefusedKeys
 from tests.live import LiveApp
 from tests.services import Service
 from tests.world import Tenant

@@ -20,7 +20,7 @@ from access.invitations import (
 )
 from apps_config.models import Account, Invitation, Membership
 from common.errors import NotFound
-from notifications.invitation_links import BadInvitationLink, find_invitation
+from notifications.links.invitations import BadInvitationLink, find_invitation
 from notifications.models import Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher

@@ -14,11 +14,11 @@ from apps_config.models import Credential
 from apps_config.services import LOG_IN_DESCRIPTION, archive_app
 from availability.models import Resource
 from availability.services import replace_password
+from notifications.links.resource_password_reset import password_url
 from notifications.models import Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
-from notifications.resource_password_reset_links import password_url
 from tests.bookings.test_action_links import POLICY, Page
 from tests.sinks import Mail, MailSink
 from tests.world import NOW, Answer, Caller, Tenant

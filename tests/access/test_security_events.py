@@ -19,7 +19,7 @@ from apps_config.security_events import KEPT, purge_security_events, record_even
 from apps_config.services import issue_key
 from booking_pages.own_bookings import begin_session
 from bookings.models import AppCustomer
-from notifications.invitation_links import invitation_url
+from notifications.links.invitations import invitation_url
 from tests.booking_pages.test_book_page import make_page
 from tests.booking_pages.test_own_bookings import Visitor
 from tests.office.staff import member, superuser

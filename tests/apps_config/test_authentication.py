@@ -12,7 +12,7 @@ from apps_config.authentication import authenticate
 from apps_config.models import Account, App, Credential, Membership, home_of_key
 from apps_config.services import archive_app, issue_key, revoke_key
 from availability.models import Resource
-from common.ids import home_of_id
+from common.db.ids import home_of_id
 from tests.world import NOW, Answer, Caller, Tenant, at, basic, hours
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]

@@ -10,7 +10,7 @@ import pytest
 from apps_config import idempotency, tasks
 from apps_config.idempotency import purge_records
 from apps_config.models import Credential, IdempotencyRecord, Membership
-from common.sql import database_now
+from common.db.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]

@@ -24,7 +24,7 @@ from apps_config.public_limits import (
     purge_request_counts,
     refusals_of_a_day,
 )
-from common.rate_limit import RefusedKeys
+from common.limits.rate_limit import RefusedKeys
 from tests.queries import Queries
 from tests.world import NOW, Answer, Caller, Tenant, at
 

@@ -8,8 +8,8 @@ from django.db import connection
 
 from apps_config import authentication
 from apps_config.models import FailedLogin
-from common import rate_limit
-from common.rate_limit import RateWindow, RefusedKeys
+from common.limits import rate_limit
+from common.limits.rate_limit import RateWindow, RefusedKeys
 from tests.world import NOW, Answer, Caller, Tenant, at
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]

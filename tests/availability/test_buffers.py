@@ -6,7 +6,7 @@ import pytest
 
 from availability.core.busy_items import Buffers
 from availability.models import Event, Hold, Resource
-from availability.search_queries import TimeSpan, fetch_busy_events
+from availability.search.queries import TimeSpan, fetch_busy_events
 from tests.availability.queries import lines
 from tests.world import Caller, Tenant, at
 

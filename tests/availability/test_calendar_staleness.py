@@ -7,9 +7,9 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from availability.calendar_staleness import is_stale
 from availability.models import Calendar
-from availability.search_queries import fetch_project_resources, fetch_resources
+from availability.search.queries import fetch_project_resources, fetch_resources
+from availability.search.staleness import is_stale
 from tests.availability.queries import MONDAY, MORNING, ask, line, lines, open_hours
 from tests.world import BERLIN, Answer, Caller, Tenant, app_of, at
 

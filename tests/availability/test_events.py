@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from availability.models import Event
-from common.durations import NO_BOUND
+from common.time.durations import NO_BOUND
 from tests.bookings.booking_drafts import busy_times
 from tests.world import BERLIN, NOW, STAMP, Tenant
 

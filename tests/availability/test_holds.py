@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 from django.db import connection, connections, transaction
 
-from availability import hold_lifecycle, tasks
-from availability.event_reservations import SlotTaken, TimeRequest, lock_resources
-from availability.free_time_checks import check_request
-from availability.hold_lifecycle import (
+from availability import tasks
+from availability.models import Hold, Resource
+from availability.reserve import holds as hold_lifecycle
+from availability.reserve.checks import check_request
+from availability.reserve.events import SlotTaken, TimeRequest, lock_resources
+from availability.reserve.holds import (
     HoldExpired,
     extend_hold,
     find_hold,
@@ -20,9 +22,8 @@ from availability.hold_lifecycle import (
     use_hold,
     write_hold,
 )
-from availability.models import Hold, Resource
+from common.db.sql import database_now
 from common.errors import NotFound
-from common.sql import database_now
 from tests.availability.queries import MONDAY, ask, lines, open_hours, segment_lines
 from tests.bookings.booking_drafts import shown
 from tests.queries import Queries

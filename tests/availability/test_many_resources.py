@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from availability import search
-from availability.booking_policies import policy_query, without_rules
 from availability.core import slots
-from availability.event_reservations import SlotTaken, TimeRequest
-from availability.free_time_checks import check_requests, find_free_resources, find_nearest_refusal
 from availability.models import Project
-from availability.search import AvailabilityQuery, load_project_resources
+from availability.reserve.checks import check_requests, find_free_resources, find_nearest_refusal
+from availability.reserve.events import SlotTaken, TimeRequest
+from availability.reserve.policies import policy_query, without_rules
+from availability.search.engine import AvailabilityQuery, load_project_resources
+from availability.search.engine import engine as search
 from tests.availability.queries import MONDAY, ask, lines, refusal
 from tests.queries import Queries
 from tests.world import Tenant, at

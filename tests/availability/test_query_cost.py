@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from availability import query_cost, search
 from availability.core import slots
+from availability.search.engine import cost as query_cost
+from availability.search.engine import engine as search
 from tests.availability.queries import MONDAY, UNKNOWN, ask, open_hours, refusal
 from tests.world import BERLIN, Caller, Tenant
 

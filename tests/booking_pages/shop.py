@@ -80,7 +80,7 @@ IS_READY = "document.querySelector('#zone')?.disabled === false"
 SIGNED_LINKS = """
 import json
 from urllib.parse import urlsplit
-from bookings.action_links import action_url
+from bookings.pages.action_links import action_url
 from bookings.models import Booking
 booking = Booking.objects.select_related("event").get(id="{booking_id}")
 links = dict()

@@ -14,8 +14,8 @@ from apps_config import authentication
 from apps_config.models import Credential
 from apps_config.services import archive_app
 from availability.models import Project
-from common.rate_limit import RateWindow
-from common.zone_names import current_browser_zones
+from common.limits.rate_limit import RateWindow
+from common.time.zone_names import current_browser_zones
 from tests.world import Answer, Tenant, at
 
 pytestmark = pytest.mark.usefixtures("clock")

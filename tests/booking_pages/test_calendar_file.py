@@ -6,8 +6,8 @@ from urllib.parse import urlsplit
 import pytest
 from django.test import Client
 
-from bookings.action_links import action_url
 from bookings.models import Booking
+from bookings.pages.action_links import action_url
 from tests.booking_pages.test_book_page import Shown, make_page
 from tests.world import Tenant
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from django.utils import translation
 
-from bookings.formatting import date_words, length_words, month_words, time_words
+from bookings.pages.formatting import date_words, length_words, month_words, time_words
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from ops.translation_catalogues import read_catalogue
 from tests.accessibility import load_axe

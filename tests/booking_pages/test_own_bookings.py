@@ -18,7 +18,7 @@ from apps_config.models import RequestCount
 from apps_config.services import archive_app
 from booking_pages.own_bookings import begin_session
 from bookings.models import Booking, Customer
-from common.rate_limit import RefusedKeys
+from common.limits.rate_limit import RefusedKeys
 from notifications.models import Delivery
 from notifications.outbox.senders import prepare_batch
 from tests.booking_pages.test_book_page import NO_PAGE, Shown, make_page

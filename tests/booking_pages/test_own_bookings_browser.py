@@ -17,7 +17,7 @@ import uuid
 from datetime import timedelta
 from django.utils import timezone
 from apps_config.models import App
-from notifications.own_bookings_links import own_bookings_url
+from notifications.links.own_bookings import own_bookings_url
 app = App.objects.get(slug="{slug}")
 ends = timezone.now() + timedelta(minutes=15)
 for _ in range({count}):

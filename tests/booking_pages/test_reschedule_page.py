@@ -8,8 +8,8 @@ import pytest
 from django.conf import settings
 from django.test import Client
 
-from bookings.action_links import action_url
 from bookings.models import Booking
+from bookings.pages.action_links import action_url
 from notifications.mail import render_mail
 from notifications.mail.template_editing import letter_for_booking
 from notifications.models import Delivery, EmailTemplate

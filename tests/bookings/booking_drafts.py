@@ -3,9 +3,9 @@
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bookings.action_links import action_url
 from bookings.models import Booking
-from common.instants import format_instant
+from bookings.pages.action_links import action_url
+from common.time.instants import format_instant
 from tests.world import STAMP, Answer, Tenant
 
 MONDAY = "2026-11-23"  # three days after NOW

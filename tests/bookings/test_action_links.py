@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from bookings.action_links import action_url
 from bookings.models import Booking
+from bookings.pages.action_links import action_url
 from notifications.models import Delivery
 from notifications.outbox.senders import prepare_batch
 from tests.bookings.booking_drafts import NINE, span, steps
@@ -557,7 +557,7 @@ def test_wrong_methods_and_bodies_get_html_pages(tenant: Tenant) -> None:
 def test_server_error_is_an_html_page(tenant: Tenant, monkeypatch: pytest.MonkeyPatch) -> None:
     desk = Desk(tenant)
     link = desk.link("confirm")
-    monkeypatch.setattr("bookings.views.email_links.apply_action", lambda **_: 1 / 0)
+    monkeypatch.setattr("bookings.pages.email_links.apply_action", lambda **_: 1 / 0)
     desk.client.raise_request_exception = False
 
     page = desk.press(link)

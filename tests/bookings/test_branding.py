@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps_config.models import App
-from bookings.branding import (
+from bookings.pages.branding import (
     DARK_GROUNDS,
     LIGHT_GROUNDS,
     MIN_CONTRAST,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connections, transaction
 
-from availability import capacity_units
 from availability.models import Event, Resource
+from availability.reserve import units as capacity_units
 from bookings.services import resource_assignment, transitions
 from tests.bookings.race_tenant import count_overlaps
 from tests.guide import block_of_guide

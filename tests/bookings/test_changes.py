@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from availability.models import Resource
 from bookings.models import Booking
-from common import updated_at
+from common.db import updated_at
 from tests.bookings.booking_drafts import MARTY
 from tests.world import Tenant
 

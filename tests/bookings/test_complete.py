@@ -19,7 +19,7 @@ from bookings.services import (
     transition_log,
     transitions,
 )
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.models import Delivery
 from tests.bookings.booking_drafts import MONDAY, NINE, act, busy_times, span, steps, whole
 from tests.world import Tenant, at

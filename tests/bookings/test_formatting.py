@@ -8,8 +8,8 @@ import pytest
 from babel import localedata
 from django.utils import translation
 
-from bookings import formatting
-from bookings.formatting import (
+from bookings.pages import formatting
+from bookings.pages.formatting import (
     accepted_languages,
     activate_clock_of,
     date_words,

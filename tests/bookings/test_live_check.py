@@ -7,11 +7,11 @@ from uuid import UUID
 import pytest
 from django.db import connection
 
-from availability import live_freebusy
 from availability.models import Event
-from availability.search_queries import TimeSpan
+from availability.search.engine import live_freebusy
+from availability.search.queries import TimeSpan
 from bookings.models import Booking
-from common.instants import to_datetime
+from common.time.instants import to_datetime
 from tests.bookings.booking_drafts import MARTY, MONDAY, NINE, shown, span, whole
 from tests.world import Answer, Tenant, at
 

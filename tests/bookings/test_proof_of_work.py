@@ -9,8 +9,8 @@ import pytest
 
 from apps_config.models import RequestCount
 from apps_config.public_limits import HOLDS, LIMITS, OPEN_PER_EMAIL, PER_ADDRESS, PER_APP, PER_EMAIL
-from common import altcha
-from common.altcha import MAX_NUMBER, make_challenge, read_solution
+from common.limits import altcha
+from common.limits.altcha import MAX_NUMBER, make_challenge, read_solution
 from tests.bookings.booking_drafts import MARTY, NINE, span
 from tests.world import NOW, Answer, Caller, Tenant, at
 

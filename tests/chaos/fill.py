@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from apps_config.models import App, Credential
 from apps_config.services import create_app, issue_key
-from availability.event_reservations import EventDetails
 from availability.models import Calendar
+from availability.reserve.events import EventDetails
 from availability.services import create_resource
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS

@@ -7,7 +7,7 @@ import pytest
 from django.db import connection, transaction
 
 from apps_config.models import App
-from common.calls_outside_transaction import (
+from common.db.calls_outside_transaction import (
     NeedsAnswer,
     merge_questions,
     resolve,

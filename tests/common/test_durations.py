@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.durations import (
+from common.time.durations import (
     Duration,
     DurationError,
     elapsed_seconds,
@@ -12,7 +12,7 @@ from common.durations import (
     parse_duration,
     resolve_time,
 )
-from common.instants import ZONES, InstantError
+from common.time.instants import ZONES, InstantError
 
 NO_TEXT = "Must be a duration such as '30 minutes' or '3 days 2 weeks'."
 NOW = datetime(2026, 3, 27, 12, 0, 0, 5, UTC)

@@ -14,9 +14,9 @@ import pytest
 from django.test import Client
 
 from apps_config.models import FailedLogin
-from common import hashing_slots
 from common.errors import Unavailable
-from common.hashing_slots import hashing_slot
+from common.limits import hashing_slots
+from common.limits.hashing_slots import hashing_slot
 
 OCCUPY = """
 import fcntl, sys, time
@@ -70,7 +70,7 @@ def test_core_count_respects_the_container(
 def test_slots_are_half_of_the_cores() -> None:
     """Of those that the process may use: another process is limited to one."""
     one = min(os.sched_getaffinity(0))
-    show = "from common.hashing_slots import SLOTS, count_cores; print(count_cores(), SLOTS)"
+    show = "from common.limits.hashing_slots import SLOTS, count_cores; print(count_cores(), SLOTS)"
 
     shown = subprocess.check_output(
         [sys.executable, "-c", f"import os; os.sched_setaffinity(0, {{{one}}}); {show}"],

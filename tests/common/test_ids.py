@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext as Queries
 from apps_config.models import App, Credential
 from availability.models import Calendar, Event, Project, Resource
 from bookings.models import Customer
-from common.ids import home_of_id, least_id, new_id, new_tenant_id
-from common.sql import insert_rows
+from common.db.ids import home_of_id, least_id, new_id, new_tenant_id
+from common.db.sql import insert_rows
 from external_calendars.models import WrittenEvent
 
 OLD_ID = uuid.UUID("019aa0b6-7d40-7fff-bfff-ffffffffffff")  # of version 7

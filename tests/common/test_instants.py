@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from common.instants import (
+from common.time.instants import (
     ZONES,
     InstantError,
     find_zone,

@@ -79,7 +79,7 @@ def test_idle_connection_is_checked_after_30_seconds(
 ) -> None:
     checks = count_checks(idle, monkeypatch)
     later = time.monotonic() + 31
-    monkeypatch.setattr("common.postgresql.base.time.monotonic", lambda: later)
+    monkeypatch.setattr("common.db.postgresql.base.time.monotonic", lambda: later)
     for _ in range(2):
         begin_request(idle)
         backend_of(idle)

@@ -8,9 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from django.test import RequestFactory
 
-from common import rate_limit
-from common.optional_redis import REDIS_PAUSE
-from common.rate_limit import (
+from common.limits import rate_limit
+from common.limits.rate_limit import (
     RateKey,
     RateWindow,
     RefusedKeys,
@@ -19,7 +18,8 @@ from common.rate_limit import (
     digest_key,
     forwarded_by_unknown_proxy,
 )
-from common.redis_counter import RedisCounter
+from common.limits.redis_counter import RedisCounter
+from common.optional_redis import REDIS_PAUSE
 from tests.services import free_port
 
 ANN, BOB = RateKey(network="192.0.2.1"), RateKey(network="198.51.100.1")

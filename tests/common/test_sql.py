@@ -10,7 +10,7 @@ from django.db.models import Model
 
 from availability.models import Calendar, Event
 from bookings.models import Booking, Customer
-from common.sql import _column_values
+from common.db.sql import _column_values
 from notifications.models import Attempt, Delivery
 
 pytestmark = pytest.mark.both_databases

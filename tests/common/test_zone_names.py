@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from common.instants import ZONES, find_zone
-from common.zone_names import current_zone_name, current_zones
+from common.time.instants import ZONES, find_zone
+from common.time.zone_names import current_zone_name, current_zones
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from django.test import Client
 from apps_config import authentication
 from apps_config.models import digest_secret
 from availability.models import Calendar, Event
-from common.rate_limit import RateWindow
+from common.limits.rate_limit import RateWindow
 from external_calendars import published_feeds
 from external_calendars.models import Feed
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in

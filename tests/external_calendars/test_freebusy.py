@@ -10,9 +10,9 @@ from uuid import UUID
 import pytest
 from django.utils import timezone
 
-from availability import live_freebusy
 from availability.models import Calendar, Event
-from availability.search_queries import TimeSpan
+from availability.search.engine import live_freebusy
+from availability.search.queries import TimeSpan
 from external_calendars import live_provider_freebusy
 from external_calendars.credentials import store_credentials
 from external_calendars.live_provider_freebusy import fetch_calendar_busy

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from availability.models import Calendar
-from common.sql import database_now
+from common.db.sql import database_now
 from external_calendars.models import Connection
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from ops.doctor import OK, WARN, check_calendars

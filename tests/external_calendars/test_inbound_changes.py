@@ -7,10 +7,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from availability import live_freebusy
 from availability.models import Calendar
+from availability.search.engine import live_freebusy
 from bookings.models import Booking, StateChange
-from common.instants import format_instant
+from common.time.instants import format_instant
 from external_calendars.models import WrittenEvent
 from external_calendars.providers.base import ProviderError
 from external_calendars.sync.inbound_changes import EMPTIED, apply_inbound_changes

@@ -6,7 +6,7 @@ import pytest
 from django.db import connection
 
 from availability.models import Calendar
-from common.instants import format_stamp
+from common.time.instants import format_stamp
 from external_calendars.models import WrittenEvent
 from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from notifications.models import Delivery

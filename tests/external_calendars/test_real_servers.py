@@ -10,7 +10,7 @@ import pytest
 import requests
 
 from availability.models import Calendar, Event
-from common.sql import database_now
+from common.db.sql import database_now
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import CalendarAccess
 from external_calendars.sync.run import FAILED, SYNCED, UNFINISHED

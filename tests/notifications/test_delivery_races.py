@@ -12,8 +12,8 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
-from common.ids import new_tenant_id
-from common.sql import database_now
+from common.db.ids import new_tenant_id
+from common.db.sql import database_now
 from notifications import mails_and_calls
 from notifications.models import Attempt, Delivery
 from notifications.outbox import dispatcher, lanes, senders

@@ -14,7 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from apps_config.models import App
-from common.sql import database_now, insert_rows
+from common.db.sql import database_now, insert_rows
 from notifications.models import Delivery, Endpoint, LaneCheck
 from notifications.outbox import circuit_breaker, dispatcher, lanes
 from notifications.outbox.dispatcher import Dispatcher, run_dispatcher

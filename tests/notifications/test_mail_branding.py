@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 
 from apps_config.models import App
-from bookings.branding import contrast, parse_color, readable_on_dark, readable_on_light
+from bookings.pages.branding import contrast, parse_color, readable_on_dark, readable_on_light
 from notifications.mail import (
     compose_code_mail,
     compose_invitation_mail,

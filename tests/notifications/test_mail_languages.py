@@ -10,8 +10,8 @@ from django.test import Client
 from django.utils import translation
 
 from availability.models import Project
-from bookings.formatting import language_of
 from bookings.models import Booking, Customer
+from bookings.pages.formatting import language_of
 from common.shipped_languages import OFFICE, TRANSLATED_PACKAGES
 from notifications.mail import compose_mail
 from tests.booking_pages.test_book_page import Shown, make_page

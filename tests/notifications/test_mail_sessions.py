@@ -8,7 +8,7 @@ from aiosmtpd.smtp import SMTP
 from django.core.mail import EmailMessage
 
 from apps_config.models import App
-from notifications.outbox.mail_sessions import MAILS_PER_SESSION, kept_mail_session, send_mail
+from notifications.mail.smtp_session import MAILS_PER_SESSION, kept_mail_session, send_mail
 from tests.sinks import MailSink
 
 

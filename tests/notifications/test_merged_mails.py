@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from bookings.services import expire_bookings
 from bookings.services.bulk_request import bulk_request
-from common.instants import format_instant
+from common.time.instants import format_instant
 from notifications.mail import compose_mail
 from notifications.models import Delivery, Suppression
 from notifications.outbox import dispatcher

@@ -117,7 +117,7 @@ def test_success_is_recorded_and_failure_is_not(
     app.loader.import_default_modules()
     start_overdue_periodic_tasks(NOW)
     app.tasks[DAILY].apply()
-    monkeypatch.setattr("availability.hold_lifecycle.purge_lapsed", _refuse)
+    monkeypatch.setattr("availability.reserve.holds.purge_lapsed", _refuse)
     app.tasks[HOURLY].apply()
 
     ended = dict(TaskRun.objects.values_list("task", "succeeded_at"))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pytest
 import vobject
 
-from bookings.formatting import span_words
+from bookings.pages.formatting import span_words
 from notifications.models import Delivery, Suppression
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bookings.action_links import action_url
+from bookings.pages.action_links import action_url
 from notifications.mail import SLUGS, Letter, compose_mail
 from tests.notifications.mails import BOOKING_ID, html_of, make_letter
 

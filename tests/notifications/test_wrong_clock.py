@@ -8,7 +8,7 @@ import time_machine
 from django.utils import timezone
 
 from bookings.models import Booking
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.models import Delivery
 from notifications.outbox.leases import claim_due
 from notifications.outbox.redeliver import redeliver

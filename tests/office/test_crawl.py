@@ -17,11 +17,11 @@ from django.urls import Resolver404, resolve, reverse
 
 from apps_config.models import App, Membership
 from availability.models import Resource
-from availability.slot_parameters import MODES
+from availability.search.parameters import MODES
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES
-from common.instants import ZONES
-from common.zone_names import current_zone_name
+from common.time.instants import ZONES
+from common.time.zone_names import current_zone_name
 from notifications.mail import SLUGS
 from notifications.models import Attempt
 from notifications.planning import KINDS

@@ -24,9 +24,9 @@ from django.test import Client
 from django.utils import timezone, translation
 
 from apps_config.models import Membership
-from bookings.formatting import short_day_words
-from common.instants import ZONES
+from bookings.pages.formatting import short_day_words
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
+from common.time.instants import ZONES
 from notifications.mail import defaults
 from office.base.dates import exact_moment_words, moment_words
 from office.base.languages import menu_languages

@@ -18,7 +18,7 @@ from access.invitations import invite_member
 from apps_config.models import Account, Membership, SecurityEvent
 from apps_config.security_events import record_event
 from apps_config.services import change_role, issue_key, revoke_key
-from notifications.invitation_links import invitation_url
+from notifications.links.invitations import invitation_url
 from office.access.security_events import KIND_WORDS
 from tests.office.staff import member, superuser
 from tests.queries import Queries

@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from access.invitations import invite_member
 from apps_config.models import Account, FailedLogin, Invitation
-from notifications.invitation_links import invitation_url
+from notifications.links.invitations import invitation_url
 from tests import sign_in
 from tests.office.staff import member, superuser
 from tests.sign_in import AUTHENTICATE, PASSWORD, SECRET, code_now, make_member, may_enter

@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from access.invitations import invite_member
 from apps_config.models import Account, App, Credential
-from notifications.invitation_links import invitation_url
+from notifications.links.invitations import invitation_url
 from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Browser, Page, viewports

@@ -13,7 +13,7 @@ from django.db import IntegrityError, connection, transaction
 
 from apps_config.models import ListingTally
 from bookings.models import Booking
-from common.sql import id_param
+from common.db.sql import id_param
 from notifications.models import Attempt, Delivery
 from tests.world import Tenant
 

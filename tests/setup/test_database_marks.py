@@ -17,9 +17,9 @@ SQL_BY_HAND = {
         "bookings/test_idempotency_races",
     ),
     "common/api/search_conditions.py": ("availability/test_resources",),
-    "common/indexed_values.py": ("office/test_customers_page",),
-    "availability/event_reservations.py": ("bookings/test_races", "bookings/test_holds"),
-    "availability/search_queries.py": (
+    "common/db/indexed_values.py": ("office/test_customers_page",),
+    "availability/reserve/events.py": ("bookings/test_races", "bookings/test_holds"),
+    "availability/search/queries.py": (
         "availability/test_availability",
         "availability/test_explain",
     ),
@@ -41,18 +41,18 @@ SQL_BY_HAND = {
     ),
     "availability/models.py": ("bookings/test_listing_pages",),
     "bookings/filters.py": ("bookings/test_list", "bookings/test_listing_pages"),
-    "common/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
+    "common/db/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
-    "common/direct_and_replica_connections.py": (),
-    "common/last_writes.py": (),
-    "common/read_replica.py": (),
-    "common/concurrent_index.py": ("bookings/test_list",),
-    "common/compiled_query.py": (
+    "common/db/connections.py": (),
+    "common/db/last_writes.py": (),
+    "common/db/replica.py": (),
+    "common/db/concurrent_index.py": ("bookings/test_list",),
+    "common/db/compiled_query.py": (
         "bookings/test_find_booking",
         "apps_config/test_authentication",
     ),
-    "common/migration_sql.py": ("setup/test_app_columns",),
-    "common/sql.py": (
+    "common/db/migration_operations.py": ("setup/test_app_columns",),
+    "common/db/sql.py": (
         "common/test_sql",
         "bookings/test_series",
         "notifications/test_delivery_check",

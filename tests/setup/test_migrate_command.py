@@ -12,7 +12,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.test.utils import CaptureQueriesContext
 from psycopg.errors import DeadlockDetected, LockNotAvailable
 
-from common.migration_sql import RunSQLFile
+from common.db.migration_operations import RunSQLFile
 from ops.management.commands import migrate
 
 pytestmark = [pytest.mark.both_databases, pytest.mark.django_db]

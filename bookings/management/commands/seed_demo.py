@@ -18,15 +18,15 @@ from django.utils.crypto import get_random_string
 from apps_config.models import Account, App, Credential
 from apps_config.services import create_app, issue_key
 from availability.core.constraints import parse_constraints
-from availability.event_reservations import EventDetails
 from availability.models import Project, Resource
-from availability.search import search_first_slots, search_slots
+from availability.reserve.events import EventDetails
+from availability.search.engine import search_first_slots, search_slots
 from availability.services import create_project, create_resource
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS
 from bookings.services import Actor, NewBooking, create_booking
 from common.errors import Invalid
-from common.instants import format_instant, to_datetime
+from common.time.instants import format_instant, to_datetime
 
 ADMIN_EMAIL = "admin@example.com"
 APP_SLUG = "demo"

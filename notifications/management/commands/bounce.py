@@ -3,7 +3,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from common.sql import database_now
+from common.db.sql import database_now
 from notifications.mail.bounces import record_bounce
 
 MAX_MESSAGE = 10 * 2**20

@@ -11,9 +11,9 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
-from common.direct_and_replica_connections import store_role_parameters
+from common.db.connections import store_role_parameters
+from common.db.sql import no_statement_timeout
 from common.errors import sqlstate_of
-from common.sql import no_statement_timeout
 
 BASELINE = "0001_release_1_0"
 OWN_APPS = ("apps_config", "availability", "bookings", "external_calendars", "notifications")

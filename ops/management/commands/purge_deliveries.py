@@ -7,7 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from common.sql import database_now, no_statement_timeout
+from common.db.sql import database_now, no_statement_timeout
 from notifications.outbox.retention import BATCH, delete_outdated, outdated_deliveries
 from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 

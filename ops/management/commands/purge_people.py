@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from bookings.privacy import due_for_erasure, erase_due_bookings
 from bookings.privacy.retention import BATCH
-from common.sql import database_now, no_statement_timeout
+from common.db.sql import database_now, no_statement_timeout
 from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 
 MAX_DAYS = 36_500

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand
 from django.utils import timezone
 
 from availability.all_day_event_recomputation import all_day_events, find_shifted, recompute_events
-from common.sql import no_statement_timeout
+from common.db.sql import no_statement_timeout
 from ops.command_progress import Progress, exit_on_interrupt
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from common.sql import no_statement_timeout
+from common.db.sql import no_statement_timeout
 from ops.command_progress import Progress, check_option_maximums, exit_on_interrupt
 from ops.reencryption import (
     BATCH,

@@ -1,0 +1,316 @@
+"""Check whether resources are free for the times of bookings, one time request or many at once.
+
+The rows are fetched once for all time requests and resources, in at most two queries. An accepted
+time request blocks those after it, as its event will.
+"""
+
+import uuid
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
+
+from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
+from availability.core.explain import Reason
+from availability.core.intervals import normalise
+from availability.core.matching import FixedChoice, choose
+from availability.core.periods import Period, local_periods
+from availability.reserve.events import (
+    CONFLICTS_NAMED,
+    NotAvailable,
+    SlotTaken,
+    TimeRequest,
+    find_conflicts,
+)
+from availability.reserve.policies import without_notice_rules
+from availability.search.engine import (
+    AvailabilityQuery,
+    Obstacles,
+    SearchResource,
+    count_periods,
+    fetch_busy_items,
+    find_unavailability,
+    is_available,
+)
+from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
+from common.time.instants import to_datetime
+
+RequestRefusal = SlotTaken | NotAvailable | None
+NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources.")
+
+
+def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]) -> None:
+    """Raise NotAvailable or SlotTaken for the first resource that is not free.
+
+    The caller holds the locks on the resources: without them the result may be outdated.
+    """
+    if time_request.rules:
+        rules = (
+            without_notice_rules(time_request.rules)
+            if time_request.is_in_time
+            else time_request.rules
+        )
+        query = restrict_to_resources(rules, resource_ids)
+        for checker in _resource_checkers([(time_request, query)], time_request.holds):
+            if refusal := checker.refusal_of(time_request):
+                raise refusal
+    elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
+        raise SlotTaken(conflicts)
+
+
+def find_free_resources(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> list[SearchResource]:
+    """The candidates that are free for the time request, in their order.
+
+    Reads without a lock: the caller locks its choice and checks again. Finds no reasons.
+    """
+    checkers = _resource_checkers([(time_request, candidates)], time_request.holds)
+    if not checkers:
+        return list(candidates.resources)
+    rules = _RuleChecks(candidates, time_request.span)
+    return [
+        checker.resource
+        for checker in checkers
+        if rules.permit(checker.resource) and not checker.is_taken(time_request)
+    ]
+
+
+def find_nearest_refusal(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> SlotTaken | NotAvailable:
+    """The refusal to report if no candidate is free.
+
+    SlotTaken for the first resource that is only taken and no rule is broken (the more precise
+    reason), else NotAvailable with the reasons of the first resource.
+    """
+    if not candidates.resources:
+        return NotAvailable([NO_RESOURCE])
+    checkers = _resource_checkers([(time_request, candidates)], time_request.holds)
+    rules = _RuleChecks(candidates, time_request.span)
+    for checker in checkers:
+        if checker.overlaps(time_request) and rules.permit(checker.resource):
+            refusal = checker.refusal_of(time_request)
+            if isinstance(refusal, SlotTaken):
+                return refusal
+    for checker in checkers:
+        if refusal := checker.refusal_of(time_request):
+            return refusal
+    return SlotTaken()  # a resource has become free meanwhile
+
+
+def find_unmet_requirement(
+    time_request: TimeRequest, candidates: AvailabilityQuery, fixed: FixedChoice
+) -> SlotTaken | NotAvailable:
+    """The refusal to report if there is no choice of free resources for the requirements.
+
+    SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails.
+    """
+    rules = _RuleChecks(candidates, time_request.span)
+    permitted = {each.id for each in candidates.resources if rules.permit(each)}
+    if choose(candidates.requirements, permitted, fixed):
+        return SlotTaken()
+    for count, requirement in enumerate(candidates.requirements, start=1):
+        if not choose(candidates.requirements[:count], permitted):
+            text = f'No resource for "{requirement.name}" is open.'
+            return NotAvailable([Reason("requirement", "project", (), None, text)])
+    text = "Too few different resources are open."
+    return NotAvailable([Reason("requirement", "project", (), None, text)])
+
+
+class _RuleChecks:
+    """Whether the rules permit a span, whatever is busy; checked once for resources with the same
+    rules and zone.
+    """
+
+    def __init__(self, query: AvailabilityQuery, span: TimeSpan) -> None:
+        self._query = query
+        self._span = span
+        self._permitted: dict[tuple, bool] = {}
+
+    def permit(self, resource: SearchResource) -> bool:
+        required = self._query.requirements
+        leads = bool(required) and resource.id in required[0].ids  # only these keep to the grid
+        kind = resource.rules, resource.zone, resource.is_closed, leads
+        if kind not in self._permitted:
+            is_permitted = is_available(self._query, resource, self._span, Obstacles({}, {}))
+            self._permitted[kind] = is_permitted
+        return self._permitted[kind]
+
+
+def check_requests(
+    time_requests: Sequence[TimeRequest], candidates: AvailabilityQuery
+) -> dict[uuid.UUID, list[RequestRefusal]]:
+    """For each candidate resource, the refusal of each time request; None if it is free.
+
+    `time_requests` are sorted by start, differ only in their times, and belong to the same kind of
+    booking. `candidates`: the resources, with the rules if rules are enforced.
+    """
+    kind = [(time_request, candidates) for time_request in time_requests]
+    refusals_by_resource = {
+        checker.resource.id: checker.refusals_of(time_requests)
+        for checker in _resource_checkers(kind, time_requests[0].holds)
+    }
+    free: list[RequestRefusal] = [None] * len(time_requests)
+    return {
+        resource.id: refusals_by_resource.get(resource.id, free)
+        for resource in candidates.resources
+    }
+
+
+def find_first_refusal(
+    time_requests: Sequence[tuple[TimeRequest, AvailabilityQuery]],
+    *,
+    without: Collection[uuid.UUID],
+) -> tuple[int, SlotTaken | NotAvailable] | None:
+    """The index of the first time request that a resource of its query refuses, with the refusal;
+    None if there is none.
+
+    Unlike in `check_requests`, the time requests may be of several kinds. `without`: the events
+    that are being moved. Two queries for each combination of query and kind of time request.
+    """
+    kinds: dict[tuple[int, bool, bool], list[tuple[TimeRequest, AvailabilityQuery]]] = {}
+    for time_request, query in time_requests:
+        kinds.setdefault(_request_kind(time_request, query), []).append((time_request, query))
+    checkers = {kind: _resource_checkers(alike, without) for kind, alike in kinds.items()}
+    all_checkers = [checker for found in checkers.values() for checker in found]
+    for number, (time_request, query) in enumerate(time_requests):
+        for checker in checkers[_request_kind(time_request, query)]:
+            if refusal := checker.refusal_of(time_request):
+                return number, refusal
+        if time_request.blocks:
+            resource_ids = {resource.id for resource in query.resources}
+            for checker in all_checkers:
+                if checker.resource.id in resource_ids:
+                    checker.record_accepted(time_request, query.project_id)
+    return None
+
+
+def _request_kind(time_request: TimeRequest, query: AvailabilityQuery) -> tuple[int, bool, bool]:
+    return id(query), time_request.blocks, time_request.exclusive
+
+
+def _resource_checkers(
+    requests: Sequence[tuple[TimeRequest, AvailabilityQuery]], without: Collection[uuid.UUID]
+) -> list["_ResourceChecker"]:
+    """One checker per resource; none if the time requests have no rules and are not guarded."""
+    time_requests, query = [time_request for time_request, _ in requests], requests[0][1]
+    if not time_requests[0].rules and not time_requests[0].is_guarded:
+        return []
+    whole = TimeSpan(
+        min(time_request.span.start for time_request in time_requests),
+        max(time_request.span.end for time_request in time_requests),
+    )
+    of_others = replace(query, external_busy=time_requests[0].external_busy, without=without)
+    busy = fetch_busy_items(of_others, whole) if time_requests[0].exclusive else {}
+    counts = count_periods(of_others, query.resources, whole)
+    return [
+        _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
+        for resource in query.resources
+    ]
+
+
+class _ResourceChecker:
+    """A resource with its busy items and the number of its bookings per period."""
+
+    def __init__(
+        self,
+        query: AvailabilityQuery,
+        resource: SearchResource,
+        busy: list[BusyItem],
+        counts: dict[Period, int],
+    ) -> None:
+        self.query = query
+        self.resource = resource
+        self.busy = busy
+        self.counts = counts
+
+    def refusals_of(self, time_requests: Sequence[TimeRequest]) -> list[RequestRefusal]:
+        refusals = []
+        for time_request in time_requests:
+            refusal = self.refusal_of(time_request)
+            refusals.append(refusal)
+            if refusal is None and time_request.blocks and time_request is not time_requests[-1]:
+                self.record_accepted(time_request, self.query.project_id)
+        return refusals
+
+    def is_taken(self, time_request: TimeRequest) -> bool:
+        """Whether a busy item or its buffer, or a limit, blocks the time request."""
+        return self._is_busy(time_request) or any(
+            self._periods_closed_by_limits(time_request).values()
+        )
+
+    def _is_busy(self, time_request: TimeRequest) -> bool:
+        near = self._near(time_request)
+        if any(item.capacity == 1 for item in near):
+            return True
+        start, end = time_request.span
+        blocked = blocked_times(near, self.query.terms.buffers)
+        return any(since < end and until > start for since, until in blocked)
+
+    def overlaps(self, time_request: TimeRequest) -> bool:
+        return bool(_overlaps(fully_booked_items(self._near(time_request)), time_request.span))
+
+    def refusal_of(self, time_request: TimeRequest) -> RequestRefusal:
+        span, near = time_request.span, self._near(time_request)
+        obstacles = Obstacles(
+            {self.resource.id: near},
+            {self.resource.id: self._periods_closed_by_limits(time_request)},
+        )
+        reasons = find_unavailability(self.query, self.resource, span, obstacles)
+        if not reasons:
+            return None
+        overlaps = _overlaps(fully_booked_items(near), span)
+        # An overlap without any other reason breaks no rule.
+        if overlaps and all(reason.type in _TAKEN_REASONS for reason in reasons):
+            # Conflicts with an id come before those of external calendars, which have none.
+            conflicts = sorted(item.span for item in overlaps if item.id or item.type == "capacity")
+            named = conflicts or normalise(item.span for item in overlaps)
+            named = named[:CONFLICTS_NAMED]
+            return SlotTaken([(to_datetime(start), to_datetime(end)) for start, end in named])
+        return NotAvailable(reasons)
+
+    def _near(self, time_request: TimeRequest) -> list[BusyItem]:
+        """The busy items that keep out the time request: they overlap it, or lie too close."""
+        if not time_request.exclusive:
+            return []
+        buffers, (start, end) = self.query.terms.buffers, time_request.span
+        blocked = ((item, item.blocked_span(buffers)) for item in self.busy)
+        return [item for item, (since, until) in blocked if since < end and until > start]
+
+    def _periods_closed_by_limits(self, time_request: TimeRequest) -> ClosedByUnit:
+        """The periods of the time request that a limit closes."""
+        zone, limits = self.resource.zone, self.query.terms.limits
+        touched = {
+            period: self.counts.get(period, 0)
+            for unit in self.query.terms.limited_period_units
+            for period in local_periods(*time_request.span, zone, unit)
+        }
+        return closed_by_limits(touched, zone, limits)
+
+    def record_accepted(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
+        """Record an accepted time request of `project_id`: it blocks later ones, and counts towards
+        the limits if that is the query's project."""
+        start, end = time_request.span
+        item = BusyItem(start, end, "event", None, self.resource.capacity)
+        if time_request.buffers and not self.query.terms.ignores_buffers:
+            before, after = time_request.buffers
+            item = item._replace(before=before, after=after)
+        self.busy.append(item)
+        if project_id != self.query.project_id:
+            return
+        units = self.query.terms.limited_period_units
+        add_to_periods(self.counts, start, end, self.resource.zone, units)
+
+
+_TAKEN_REASONS = {"event", "hold", "capacity", "buffer"}
+
+
+def _overlaps(items: Iterable[BusyItem], span: TimeSpan) -> list[BusyItem]:
+    return [item for item in items if item.start < span.end and item.end > span.start]
+
+
+def restrict_to_resources(
+    query: AvailabilityQuery, resource_ids: Collection[uuid.UUID]
+) -> AvailabilityQuery:
+    """The query for the given resources only."""
+    chosen = [resource for resource in query.resources if resource.id in resource_ids]
+    return query if chosen == query.resources else replace(query, resources=chosen)

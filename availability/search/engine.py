@@ -1,0 +1,784 @@
+"""Search for free time: fetch the rows, run the core. Slot queries and booking checks share it."""
+
+import json
+import random
+import uuid
+from bisect import bisect_left
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from functools import cached_property, lru_cache, partial
+from itertools import chain
+from typing import Any, NamedTuple
+
+from apps_config.models import App
+from availability.core.busy_items import BusyItem, blocked_times
+from availability.core.constraints import (
+    ConstraintRule,
+    combine_with_schedule,
+    open_windows,
+    parse_constraints,
+)
+from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
+from availability.core.fairness import Turn
+from availability.core.intervals import complement, find_overlaps
+from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
+from availability.core.slots import (
+    MAX_SLOTS,
+    FirstFreeSlots,
+    ResourceTimeline,
+    Slot,
+    SlotRequest,
+    TooManySlots,
+    TooManyStarts,
+    find_slots,
+    find_starts,
+    free_intervals,
+    starts_on_grid,
+)
+from availability.core.zones import DAY, local_day_pieces
+from availability.models import Project
+from availability.search.parameters import SlotParameters, is_too_long
+from availability.search.queries import (
+    ClosedByUnit,
+    Pairs,
+    PeriodCounts,
+    ResourceRow,
+    StaleCalendar,
+    TimeSpan,
+    closed_by_limits,
+    fetch_blocked_times,
+    fetch_busy,
+    fetch_busy_events,
+    fetch_period_counts,
+    fetch_project_resources,
+    fetch_resources,
+    has_more_busy_events,
+    widen_span,
+)
+from common.errors import Invalid
+from common.time.durations import DurationError
+from common.time.instants import InstantError, format_instant
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SearchResource:
+    """A resource as the search needs it. Compares by identity, so that hashing is cheap.
+
+    stale_calendars: its stale connected calendars. is_closed: these leave the resource no free time
+    (`App.stale_calendars` is BLOCK). capacity: so many bookings may overlap. longest_buffer: no
+    booking of it was made with a longer one.
+    """
+
+    id: uuid.UUID
+    name: str
+    zone: str
+    rules: tuple[ConstraintRule, ...]
+    stale_calendars: tuple[StaleCalendar, ...] = ()
+    is_closed: bool = False
+    capacity: int = 1
+    longest_buffer: int = 0
+
+    def without_rules(self) -> "SearchResource":
+        """Return a copy without rules: only busy time blocks it."""
+        return replace(self, rules=(), is_closed=False)
+
+    def closed_in(self, span: TimeSpan) -> list[tuple[int, int]]:
+        return [span] if self.is_closed else []
+
+
+@lru_cache(maxsize=4096)
+def parse_stored_constraints(text: str) -> tuple[ConstraintRule, ...]:
+    """Parse the JSON of stored constraints; cached."""
+    return parse_constraints(json.loads(text))
+
+
+@lru_cache(maxsize=4096)
+def resource_rules(constraints: str, schedule: str | None) -> tuple[ConstraintRule, ...]:
+    """Return a resource's rules, over those of its schedule (both JSON); cached."""
+    own = parse_stored_constraints(constraints)
+    if schedule is None:
+        return own
+    return combine_with_schedule(own, parse_stored_constraints(schedule))
+
+
+def load_resources(app: App, ids: Sequence[uuid.UUID], *, now: datetime) -> list[SearchResource]:
+    """Return the app's resources in the order of `ids`; unknown ids are left out."""
+    return [_bookable(row, app) for row in fetch_resources(app.id, ids, now=now)]
+
+
+def load_project_resources(app: App, project: Project, *, now: datetime) -> list[SearchResource]:
+    """Return the resources of the app's project, in the project's order."""
+    return [_bookable(row, app) for row in fetch_project_resources(app.id, project.id, now=now)]
+
+
+def _bookable(row: ResourceRow, app: App) -> SearchResource:
+    return SearchResource(
+        row.id,
+        row.name,
+        row.zone,
+        resource_rules(row.constraints, row.schedule),
+        row.stale_calendars,
+        bool(row.stale_calendars) and app.stale_calendars == App.BLOCK,
+        row.capacity,
+        row.longest_buffer,
+    )
+
+
+def project_rules(project: Project) -> tuple[ConstraintRule, ...]:
+    """Return the project's own constraints."""
+    return parse_stored_constraints(json.dumps(project.availability_constraints))
+
+
+ExternalBusy = Mapping[
+    uuid.UUID, Sequence[TimeSpan]
+]  # busy time from external calendars, by resource id
+
+
+@dataclass(frozen=True)
+class AvailabilityQuery:
+    """The parameters of a search for free time.
+
+    own: the project's parameters, whose `from` and `to` (minimum notice and booking window) a
+    booking must keep. bounds: parameters whose range the request may only narrow (the project's,
+    for a widget key); the request's rules then do not move the grid of starts. on_grid: a booking
+    must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
+    those of a booking being moved. external_busy: busy time that has no rows in the database.
+    turns: of the mode roundrobin_fair. requirements: a slot needs a choice of their resources;
+    `fixed` are among them.
+    """
+
+    resources: Sequence[SearchResource]
+    terms: SlotParameters
+    now: datetime
+    project_id: uuid.UUID | None = None
+    own: SlotParameters | None = None
+    bounds: SlotParameters | None = None
+    on_grid: bool = False
+    without: Collection[uuid.UUID] = ()
+    external_busy: ExternalBusy = field(default_factory=dict)
+    turns: Mapping[uuid.UUID, Turn] = field(default_factory=dict)
+    requirements: Sequence[Requirement] = ()
+    fixed: FixedChoice = NOTHING_FIXED
+
+    @cached_property
+    def spans(self) -> Mapping[str, TimeSpan]:
+        """The range by zone of the resources. Raises Invalid on `from` or `to`."""
+        return {zone: self._span(zone) for zone in self._zones}
+
+    def _span(self, zone: str) -> TimeSpan:
+        start, end = self._read_span(self.terms, zone)
+        if self.bounds:
+            return self._intersect_with_bounds(TimeSpan(start, end), self.bounds, zone)
+        if end <= start:
+            raise Invalid.at("to", "Must be after `from`.")
+        if is_too_long(start, end, zone):
+            raise Invalid.at("to", "Must be at most 366 days after `from`.")
+        return TimeSpan(self.terms.rounded_range_start(start, end, zone), end)
+
+    def _intersect_with_bounds(
+        self, asked: TimeSpan, bounds: SlotParameters, zone: str
+    ) -> TimeSpan:
+        """Return the intersection of the requested range and that of `bounds`; it may be empty."""
+        least, most = self._read_span(bounds, zone)
+        least = bounds.rounded_range_start(least, most, zone)
+        start = min(max(self.terms.rounded_range_start(*asked, zone), least), most)
+        return TimeSpan(start, max(start, min(asked.end, most)))
+
+    @cached_property
+    def closed_by_request(self) -> Mapping[str, Sequence[tuple[int, int]]]:
+        """By zone, what the rules of a request with `bounds` close; {} if there are none.
+
+        As rules of each resource they would move the grid of starts, and the slots could not be
+        booked. Expanded once for all resources of a zone.
+        """
+        whole = self.whole_span
+        if not self.bounds or not any(self.terms.extra) or whole.start == whole.end:
+            return {}
+        return {
+            zone: complement(open_windows(self.terms.extra, zone, *whole), *whole)
+            for zone in self.spans
+        }
+
+    @property
+    def whole_span(self) -> TimeSpan:
+        """The range of all zones together. Raises Invalid as `spans`, ValueError without
+        resources.
+        """
+        spans = self.spans.values()
+        return TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
+
+    @cached_property
+    def bookable_spans(self) -> Mapping[str, TimeSpan]:
+        """The project's bookable range by zone, not rounded; {} without a project.
+
+        From the minimum notice (0: none) to the end of the booking window. Raises Invalid on
+        `from`.
+        """
+        if self.own is None:
+            return {}
+        spans = {zone: self._read_span(self.own, zone) for zone in self._zones}
+        if self.own.earliest == "now":
+            return {zone: span._replace(start=0) for zone, span in spans.items()}
+        return spans
+
+    @cached_property
+    def is_common_start(self) -> Callable[[int], bool]:
+        """Whether the grid of all resources together has the start: one answer for all of them."""
+        rules = [(self.grid_rules(each), each.zone) for each in self.resources]
+        increment = self.terms.increment or 1
+        return lru_cache(maxsize=None)(lambda start: starts_on_grid(rules, start, increment))
+
+    @property
+    def _zones(self) -> set[str]:
+        return {resource.zone for resource in self.resources}
+
+    def _read_span(self, terms: SlotParameters, zone: str) -> TimeSpan:
+        try:
+            return TimeSpan(*terms.span(self.now, zone))
+        except (DurationError, InstantError) as error:
+            raise Invalid({"from": [str(error)]}) from error
+
+    def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
+        return (*self.grid_rules(resource), *self.terms.extra)
+
+    def grid_rules(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
+        """The rules that a booking is checked by, without those of the request."""
+        return (resource.rules, self.terms.constraints)
+
+
+class PreparedSearch(NamedTuple):
+    timelines: list[ResourceTimeline]
+    slot_request: SlotRequest
+
+
+def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
+    """Fetch what blocks the resources. At most three queries, however many resources there are."""
+    return _prepare_part(query, query.whole_span)
+
+
+def _prepare_part(query: AvailabilityQuery, part: TimeSpan) -> PreparedSearch:
+    """Prepare the search of a first part of the range."""
+    timelines = [_timeline_without_busy(query, resource, part) for resource in query.resources]
+    return PreparedSearch(_with_busy(timelines, query, part), _slot_request(query, part))
+
+
+def _timeline_without_busy(
+    query: AvailabilityQuery, resource: SearchResource, whole: TimeSpan
+) -> ResourceTimeline:
+    closed = [
+        *query.closed_by_request.get(resource.zone, ()),
+        *_uncovered_parts(whole, query.spans[resource.zone]),
+        *resource.closed_in(whole),
+    ]
+    return ResourceTimeline(
+        key=resource,
+        zone=resource.zone,
+        rules=query.grid_rules(resource) if query.bounds else query.rule_lists(resource),
+        busy=(),
+        closed=sorted(closed),
+    )
+
+
+def _with_busy(
+    timelines: Sequence[ResourceTimeline], query: AvailabilityQuery, whole: TimeSpan
+) -> list[ResourceTimeline]:
+    """Return the timelines with their busy time and the periods closed by a limit."""
+    resources = [timeline.key for timeline in timelines]
+    busy, blocked = _fetch_busy(query, resources, whole)
+    closed = _closed_by_booking_limits(query, resources, whole)
+    return [
+        timeline._replace(
+            busy=_with_external_busy(busy.get(resource.id, []), query, resource),
+            closed=sorted(
+                chain(
+                    timeline.closed,
+                    *closed.get(resource.id, {}).values(),
+                    blocked.get(resource.id, ()),
+                )
+            ),
+        )
+        for timeline, resource in zip(timelines, resources, strict=True)
+    ]
+
+
+def _fetch_busy(
+    query: AvailabilityQuery, resources: Sequence[SearchResource], whole: TimeSpan
+) -> tuple[dict[uuid.UUID, Pairs], dict[uuid.UUID, Pairs]]:
+    """Return, by resource id, the busy spans whose buffers are those of the query, and where no
+    booking may lie because of others. One query for each of the three kinds of resources.
+    """
+    terms, kept = query.terms, _busy_query_options(query)
+    shared = [resource for resource in resources if resource.capacity > 1]
+    single = [resource for resource in resources if resource.capacity == 1]
+    counts_own = not terms.ignores_buffers
+    buffered = [resource for resource in single if counts_own and resource.longest_buffer]
+    plain = _ids([one for one in single if not (counts_own and one.longest_buffer)])
+    busy, blocked = {}, {}
+    if plain or not (shared or buffered):
+        busy = fetch_busy(plain, widen_span(whole, terms.buffers.longest), **kept)
+    if buffered:
+        longest = max(resource.longest_buffer for resource in buffered)
+        blocked = fetch_blocked_times(
+            _ids(buffered), whole, terms.buffers, longest_buffer=longest, **kept
+        )
+    if shared:
+        items = fetch_busy_items(replace(query, resources=shared, external_busy={}), whole)
+        blocked |= {key: blocked_times(found, terms.buffers) for key, found in items.items()}
+    return busy, blocked
+
+
+def _ids(resources: Sequence[SearchResource]) -> list[uuid.UUID]:
+    return [resource.id for resource in resources]
+
+
+def _busy_query_options(query: AvailabilityQuery) -> dict[str, Any]:
+    """Return which rows count, for the functions of search_queries."""
+    return {
+        "now": query.now,
+        "ignore_all_day": query.terms.ignore_all_day_events,
+        "without": query.without,
+    }
+
+
+def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
+    terms = query.terms
+    return SlotRequest(
+        start=whole.start,
+        end=whole.end,
+        length=terms.length,
+        buffer=terms.buffers.longest,
+        increment=terms.increment,
+        not_before=None if terms.include_past else int(query.now.timestamp()),
+    )
+
+
+def _with_external_busy(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
+    spans = query.external_busy.get(resource.id)
+    return sorted([*busy, *spans]) if spans else busy
+
+
+def count_periods(
+    query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
+) -> PeriodCounts:
+    """Count the project's bookings per resource and local period; {} without a limit."""
+    if not query.terms.limits or query.project_id is None:
+        return {}
+    return fetch_period_counts(
+        {resource.id: resource.zone for resource in resources},
+        span,
+        query.terms.limited_period_units,
+        project_id=query.project_id,
+        now=query.now,
+        without=query.without,
+    )
+
+
+def _closed_by_booking_limits(
+    query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
+) -> dict[uuid.UUID, ClosedByUnit]:
+    counts = count_periods(query, resources, span)
+    return {
+        resource.id: closed_by_limits(counts[resource.id], resource.zone, query.terms.limits)
+        for resource in resources
+        if resource.id in counts
+    }
+
+
+def _uncovered_parts(whole: TimeSpan, covered: TimeSpan) -> list[tuple[int, int]]:
+    """Return the rest of `whole`, if any: the ranges of two zones differ by some hours."""
+    edges = ((whole.start, covered.start), (covered.end, whole.end))
+    return [(start, end) for start, end in edges if start < end]
+
+
+def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[Slot]:
+    """Return the slots sorted by start.
+
+    Raises Invalid on `to` for more than 100,000 slots, in the modes mutual and exclusive for more
+    than 100,000 pairs of slot and resource; in the other modes also if the resources together have
+    more than three million starts.
+    """
+    if not query.resources:
+        return []
+    mode = mode or query.terms.mode
+    with _refuse_too_many_slots():
+        if query.requirements:
+            return _slot_finder(query, mode)(*prepare_search(query))
+        if mode in ("mutual", "exclusive") or len(query.resources) == 1:
+            return find_slots(mode, *prepare_search(query))
+        return _search_first_free(query, shuffled=mode == "roundrobin_random")
+
+
+def _slot_finder(query: AvailabilityQuery, mode: str) -> Callable[..., list[Slot]]:
+    """Return the function that finds slots for timelines and a slot request."""
+    if query.requirements:
+        return partial(find_matched_slots, requirements=query.requirements, fixed=query.fixed)
+    return partial(find_slots, mode)
+
+
+@contextmanager
+def _refuse_too_many_slots() -> Iterator[None]:
+    """Raise Invalid for the errors of the core."""
+    try:
+        yield
+    except TooManyStarts as error:
+        text = "Too many starts for so many resources: request a shorter range."
+        raise Invalid.at("to", text) from error
+    except TooManySlots as error:
+        raise Invalid.at("to", "More than 100,000 slots: request a shorter range.") from error
+
+
+def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchResource]]:
+    """Return, by date in `zone`, every resource with a slot that starts on it, first slots first.
+
+    In round robin too, where a slot has only one resource. Raises Invalid on `to` for more than
+    100,000 pairs of date and resource, and if one resource has more than 100,000 slots; in the mode
+    mutual and with requirements as `search_slots`.
+    """
+    if not query.resources:
+        return {}
+    days = local_day_pieces(*query.whole_span, zone)
+    if query.requirements:
+        return _resources_by_day(search_slots(query), days)
+    if query.terms.mode == "mutual":
+        starts = [start for start, _, _ in search_slots(query)]
+        return {day: list(query.resources) for day in _first_of_each_day([starts], days)}
+    timelines, slot_request = prepare_search(query)
+    first_starts: dict[date, list[tuple[int, int]]] = {}
+    pairs_left = MAX_SLOTS
+    with _refuse_too_many_slots():
+        for position, timeline in enumerate(timelines):
+            firsts = _first_of_each_day(find_starts(timeline, slot_request), days)
+            for day, start in firsts.items():
+                first_starts.setdefault(day, []).append((start, position))
+            pairs_left -= len(firsts)
+            if pairs_left < 0:
+                raise TooManySlots
+    return {
+        day: [timelines[position].key for _, position in sorted(first_starts[day])]
+        for day in sorted(first_starts)
+    }
+
+
+DayPieces = Sequence[tuple[date, int, int]]  # of `local_day_pieces`
+
+
+def _first_of_each_day(runs: Sequence[Sequence[int]], days: DayPieces) -> dict[date, int]:
+    """Return the first start on each day that has one, in order. The runs of starts are in order.
+
+    A day is looked up in its run: there may be a hundred starts a day.
+    """
+    starts_by_day: dict[date, int] = {}
+    runs = [run for run in runs if run]
+    lasts = [run[-1] for run in runs]
+    for day, begin, end in days:
+        place = bisect_left(lasts, begin)
+        if place < len(runs):
+            run = runs[place]
+            first = run[bisect_left(run, begin)]
+            if first < end:
+                starts_by_day.setdefault(day, first)
+    return starts_by_day
+
+
+def _resources_by_day(slots: Sequence[Slot], days: DayPieces) -> dict[date, list[SearchResource]]:
+    starts = [start for start, _, _ in slots]
+    resources_by_day: dict[date, dict[SearchResource, None]] = {}
+    for day, begin, end in days:
+        for _, _, resources in slots[bisect_left(starts, begin) : bisect_left(starts, end)]:
+            resources_by_day.setdefault(day, {}).update(dict.fromkeys(resources))
+    return {day: list(resources) for day, resources in resources_by_day.items()}
+
+
+FIRST_BATCH = 32
+
+
+def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot]:
+    """Return the slots, each with the first free resource.
+
+    Reads busy time in growing batches of resources, and only of those that could add a slot: two
+    queries for each batch, so at most six for 500 resources.
+    """
+    resources = list(query.resources)
+    if shuffled:
+        random.shuffle(resources)
+    whole = query.whole_span
+    slots = FirstFreeSlots(_slot_request(query, whole))
+    first, size = 0, FIRST_BATCH if slots.has_fixed_starts else len(resources)
+    while first < len(resources):
+        batch = [
+            timeline
+            for resource in resources[first : first + size]
+            if slots.can_add(timeline := _timeline_without_busy(query, resource, whole))
+        ]
+        if batch:
+            for timeline, blocked in zip(batch, _with_busy(batch, query, whole), strict=True):
+                if slots.can_add(timeline):
+                    slots.add(blocked)
+        first, size = first + size, 4 * size
+    return slots.slots()
+
+
+def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> list[Slot]:
+    """Return the first `count` slots, or all if there are fewer.
+
+    Searches a growing first part of the range, from a week on: the whole may have more slots than
+    the limit, and busy time is read for the part alone.
+    """
+    if not query.resources:
+        return []
+    find = _slot_finder(query, mode)
+    start, end = query.whole_span
+    step = query.terms.increment or query.terms.length or 1
+    known, part, is_too_long = 0, max(7 * DAY, 2 * count * step), False
+    while True:
+        until = min(start + part, end)
+        if end - until < part and not is_too_long:
+            until = end  # less is left than would be searched again
+        try:
+            slots = find(*_prepare_part(query, TimeSpan(start, until)))
+        except TooManySlots:
+            part, is_too_long = (known + until - start) // 2, True
+            continue
+        if len(slots) >= count or until == end:
+            return slots[:count]
+        known, part = part, 4 * part
+
+
+def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchResource]]:
+    """Return the complement of the free time, per resource, sorted by start."""
+    if not query.resources:
+        return []
+    prepared = prepare_search(query)
+    spans = []
+    for timeline in prepared.timelines:
+        free = free_intervals(timeline, prepared.slot_request)
+        unavailable = complement(free, *query.spans[timeline.zone])
+        spans += [(start, end, timeline.key) for start, end in unavailable]
+    return sorted(spans, key=lambda row: row[:2])
+
+
+def free_seconds(query: AvailabilityQuery) -> int:
+    """Return the free time of all resources together; each unit of a capacity counts."""
+    if not query.resources:
+        return 0
+    timelines, slot_request = prepare_search(query)
+    return sum(
+        (end - start) * timeline.key.capacity
+        for timeline in timelines
+        for start, end in free_intervals(timeline, slot_request)
+    )
+
+
+class Explanation(NamedTuple):
+    """One resource's segments, consecutive over the whole range."""
+
+    resource: SearchResource
+    segments: list[Segment]
+    never_open: bool
+    turn: Turn | None = None  # of the mode roundrobin_fair
+
+
+TOO_MUCH_TO_EXPLAIN = "Too much to explain: request a shorter range."
+
+
+def explain_query(query: AvailabilityQuery) -> list[Explanation]:
+    """Explain the whole range of the query, per resource.
+
+    Raises Invalid as `search_slots` does, and for more than MAX_REASONS events or reasons of all
+    resources together.
+    """
+    if not query.resources:
+        return []
+    whole = query.whole_span
+    if has_more_busy_events(_ids(query.resources), whole, than=MAX_REASONS):
+        raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN)
+    obstacles = Obstacles(
+        fetch_busy_items(query, whole), _closed_by_booking_limits(query, query.resources, whole)
+    )
+    left, found = MAX_REASONS, []
+    for resource in query.resources:
+        span = query.spans[resource.zone]
+        try:
+            segments = explain_time(query, resource, span, obstacles, limit=left)
+        except TooManySlots as error:
+            raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN) from error
+        left -= sum(len(segment.reasons) for segment in segments)
+        is_never_open = never_open(resource.zone, query.rule_lists(resource), *span)
+        found.append(Explanation(resource, segments, is_never_open, query.turns.get(resource.id)))
+    return found
+
+
+def free_times_of_requirements(
+    query: AvailabilityQuery, explanations: Sequence[Explanation]
+) -> list[tuple[Requirement, list[tuple[int, int]]]]:
+    """Return, for each requirement, when enough of its resources are free, each seen alone."""
+    free = {
+        each.resource.id: [(part.start, part.end) for part in each.segments if part.available]
+        for each in explanations
+    }
+    return [
+        (
+            requirement,
+            find_overlaps(
+                chain.from_iterable(free.get(each, ()) for each in requirement.ids),
+                requirement.number,
+            ),
+        )
+        for requirement in query.requirements
+    ]
+
+
+class Obstacles(NamedTuple):
+    """By resource id: busy events and holds, and the periods closed by a limit."""
+
+    busy: dict[uuid.UUID, list[BusyItem]]
+    closed: dict[uuid.UUID, ClosedByUnit]
+
+
+def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, list[BusyItem]]:
+    """Return the busy items, with ids, in the span or so close that buffers reach it."""
+    busy = fetch_busy_events(
+        _ids(query.resources),
+        span,
+        buffers=None if query.terms.ignores_buffers else query.terms.buffers,
+        **_busy_query_options(query),
+    )
+    # Busy time from `external_busy` blocks as an event does, but has no id.
+    for resource in query.resources:
+        for start, end in query.external_busy.get(resource.id, ()):
+            busy.setdefault(resource.id, []).append(BusyItem(start, end, "event", None))
+    return busy
+
+
+def explain_time(
+    query: AvailabilityQuery,
+    resource: SearchResource,
+    span: TimeSpan,
+    obstacles: Obstacles,
+    *,
+    limit: int = MAX_REASONS,
+) -> list[Segment]:
+    """Explain one resource's time; notice and booking window are not rounded, as in the check.
+
+    Raises TooManySlots above `limit` reasons.
+    """
+    notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
+    return explain(
+        zone=resource.zone,
+        rules=query.rule_lists(resource),
+        busy=obstacles.busy.get(resource.id, []),
+        closed=obstacles.closed.get(resource.id, {}),
+        start=span.start,
+        end=span.end,
+        buffers=query.terms.buffers,
+        past_before=None if query.terms.include_past else int(query.now.timestamp()),
+        notice_before=notice,
+        horizon_after=horizon,
+        throughout=[_calendar_reason(calendar, resource) for calendar in resource.stale_calendars]
+        if resource.is_closed
+        else [],
+        limit=limit,
+    )
+
+
+def _calendar_reason(calendar: StaleCalendar, resource: SearchResource) -> Reason:
+    return Reason(
+        "calendar",
+        None,
+        (),
+        None,
+        stale_calendar_text(calendar, resource.zone),
+        calendar_id=calendar.id,
+        public_text=stale_calendar_text(calendar, resource.zone, is_public=True),
+    )
+
+
+def stale_calendar_text(calendar: StaleCalendar, zone: str, *, is_public: bool = False) -> str:
+    """Return one sentence, with the time in `zone`; the public text omits the calendar's name."""
+    subject = "An external calendar" if is_public else f'The external calendar "{calendar.name}"'
+    if calendar.synced_at is None:
+        return f"{subject} has never synced."
+    return f"{subject} has not synced since {format_instant(calendar.synced_at, zone)}."
+
+
+def find_unavailability(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> list[Reason]:
+    """Return the reasons why `span` can't be booked on `resource`; [] if it is entirely free.
+
+    Uses the core of slot queries. Reasons cost more than a yes or no: computed only if not free.
+    """
+    if not query.terms.permits_length(span.end - span.start):
+        return [_wrong_length(query.terms)]
+    if query.on_grid and not _is_on_grid(query, resource, span.start):
+        return [_OFF_GRID]
+    if is_free(query, resource, span, obstacles):
+        return []
+    try:
+        segments = explain_time(query, resource, span, obstacles)
+    except TooManySlots:
+        return [Reason("constraint", None, (), None, "Breaks too many rules to list.")]
+    return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
+
+
+def is_available(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> bool:
+    """Return whether `find_unavailability` has no reason, without looking for the reasons."""
+    is_on_grid = not query.on_grid or _is_on_grid(query, resource, span.start)
+    return is_on_grid and is_free(query, resource, span, obstacles)
+
+
+def is_free(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> bool:
+    terms, own = query.terms, query.bookable_spans.get(resource.zone)
+    if resource.is_closed or not terms.permits_length(span.end - span.start):
+        return False
+    if not terms.include_past and span.start < int(query.now.timestamp()):
+        return False
+    if own and (span.start < own.start or span.end > own.end):
+        return False
+    busy = obstacles.busy.get(resource.id, [])
+    timeline = ResourceTimeline(
+        key=resource.id,
+        zone=resource.zone,
+        rules=query.rule_lists(resource),
+        busy=(),
+        closed=sorted(
+            chain(
+                *obstacles.closed.get(resource.id, {}).values(),
+                blocked_times(busy, terms.buffers),
+            )
+        ),
+    )
+    request = SlotRequest(*span, length=None)
+    return free_intervals(timeline, request) == [span]
+
+
+_OFF_GRID = Reason("limit", "project", (), None, "Must start at one of the offered times.")
+
+
+def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) -> bool:
+    """Whether the project offers slots that start then; any start without a grid of starts."""
+    increment, length = query.terms.increment, query.terms.length
+    if increment is None or length is None:
+        return True
+    if query.requirements and resource.id not in query.requirements[0].ids:
+        return True
+    if query.terms.mode == "mutual" and not query.requirements:
+        return query.is_common_start(start)
+    return starts_on_grid([(query.grid_rules(resource), resource.zone)], start, increment)
+
+
+def _wrong_length(terms: SlotParameters) -> Reason:
+    *others, last = [_length_text(length) for length in terms.lengths or [terms.length or 0]]
+    exact = f"{', '.join(others)} or {last}" if others else f"exactly {last}"
+    return Reason("limit", "project", (), None, f"Must last {exact}.")
+
+
+def _length_text(length: int) -> str:
+    minutes, seconds = divmod(length, 60)
+    return f"{minutes} minutes" + (f" {seconds} seconds" if seconds else "")

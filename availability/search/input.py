@@ -1,0 +1,174 @@
+"""Convert the body of an availability request to a query."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from apps_config.authentication import Caller
+from apps_config.models import App
+from availability.core.matching import FixedChoice, Requirement
+from availability.models import Project
+from availability.public_access import (
+    MAX_LENGTH,
+    check_project_is_named,
+    check_resources_are_in_no_project,
+    visible_projects,
+)
+from availability.reserve.policies import PUBLIC_WINDOW, project_parameters
+from availability.search.engine import (
+    AvailabilityQuery,
+    SearchResource,
+    load_project_resources,
+    load_resources,
+)
+from availability.search.fair_turns import with_fair_turns
+from availability.search.parameters import SlotParameters, restrict_to, with_parameters
+from availability.search.requirements import (
+    load_requirements,
+    project_requirements,
+    resource_ids_of_requirements,
+)
+from common.errors import Forbidden, Invalid
+from common.time.durations import is_relative, parse_instant_or_date
+from common.time.instants import InstantError, format_instant
+
+
+def parse_availability_query(
+    given: Mapping[str, Any],
+    *,
+    app: App,
+    caller: Caller,
+    zone: str,
+    now: datetime,
+    for_explain: bool = False,
+) -> AvailabilityQuery:
+    """The query for validated body values. Three database queries, however many resources there
+    are; three more in the mode roundrobin_fair.
+
+    `zone` applies to wall times if the resources have several zones. for_explain: also resources
+    that get no bookings by turn. Raises Invalid for ids that the app does not have, and for a body
+    with neither a project nor resources.
+    """
+    given = {key: value for key, value in given.items() if value is not None or key == "length"}
+    project = _find_project(app, caller, given)
+    check_project_is_named(app, caller, project.id if project else None)
+    requirements = _find_requirements(app, caller, project, given)
+    if requirements:
+        ids = resource_ids_of_requirements(requirements)
+        resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
+    else:
+        resources = _find_resources(app, caller, project, given, now)
+    if project is None:
+        check_resources_are_in_no_project(caller, [resource.id for resource in resources])
+    own = project_parameters(project) if project else None
+    parameters = _read_parameters(own or SlotParameters(), given, resources, zone)
+    query = AvailabilityQuery(
+        resources=resources,
+        terms=parameters,
+        now=now,
+        project_id=project.id if project else None,
+        own=own,
+        requirements=requirements,
+        fixed=FixedChoice(anywhere=caller.resource_id),
+    )
+    if requirements and parameters.length is None:
+        raise Invalid.at("length", "Required with `requires`.")
+    if not caller.is_widget:
+        return with_fair_turns(query, project, drops_others=not for_explain)
+    if own is None:
+        query = replace(query, terms=_limit_without_project(parameters), bounds=PUBLIC_WINDOW)
+        return with_fair_turns(query, None)
+    # A widget key may narrow what the project offers, never extend it.
+    terms = restrict_to(own, parameters, given=frozenset(given))
+    terms = replace(terms, earliest=parameters.earliest, latest=parameters.latest)
+    return with_fair_turns(replace(query, terms=terms, bounds=own), project)
+
+
+def _find_requirements(
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any]
+) -> Sequence[Requirement]:
+    """The requirements of the request, else of the project. Raises Forbidden for a widget key that
+    sends some, Invalid for resources beside them.
+    """
+    if "requires" in given and caller.is_widget:
+        raise Forbidden("A widget key can't send `requires`.")
+    requirements = (
+        load_requirements(app.id, given["requires"])
+        if "requires" in given
+        else project_requirements(project)
+    )
+    if requirements and "resources" in given:
+        raise Invalid.at("resources", "Is derived from `requires`.")
+    return requirements
+
+
+def _limit_without_project(parameters: SlotParameters) -> SlotParameters:
+    if parameters.length is not None and parameters.length > MAX_LENGTH.total_seconds():
+        raise Invalid.at("length", "Must be at most 24 hours.")
+    return replace(parameters, include_past=False)
+
+
+def _find_project(app: App, caller: Caller, given: Mapping[str, Any]) -> Project | None:
+    if "project_id" not in given:
+        return None
+    project = visible_projects(app, caller).filter(id=given["project_id"]).first()
+    if project is None:
+        raise Invalid.at("project_id", "There is no such project.")
+    return project
+
+
+def _find_resources(
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any], now: datetime
+) -> Sequence[SearchResource]:
+    ids: Sequence[uuid.UUID] | None = given.get("resources")
+    only = caller.resource_id
+    if only:
+        ids = ids or [only]
+    elif ids is None and project is None:
+        raise Invalid.at("resources", "Required without a project.")
+    if project and (ids is None or caller.is_widget):
+        project_resources = load_project_resources(app, project, now=now)
+    else:
+        project_resources = load_resources(app, list(dict.fromkeys(ids or ())), now=now)
+    if ids is None:
+        return project_resources
+    by_id = {resource.id: resource for resource in project_resources if only in (None, resource.id)}
+    errors = {
+        f"resources.{position}": ["There is no such resource."]
+        for position, identifier in enumerate(ids)
+        if identifier not in by_id
+    }
+    if errors:
+        raise Invalid(errors)
+    if project and project.is_mutual and caller.is_widget:
+        return project_resources  # fewer resources would be free more often
+    return [by_id[identifier] for identifier in dict.fromkeys(ids)]
+
+
+def _read_parameters(
+    base: SlotParameters, given: Mapping[str, Any], resources: Sequence[SearchResource], zone: str
+) -> SlotParameters:
+    """`base` with the parameters of the request; wall times are read in one zone."""
+    zone = common_zone_or(resources, zone)
+    moments = {
+        name: _with_offset(name, given[name], zone) for name in ("from", "to") if name in given
+    }
+    terms = with_parameters(base, {**given, **moments})
+    return replace(terms, extra=(given.get("constraints", ()),))
+
+
+def common_zone_or(resources: Sequence[SearchResource], default: str) -> str:
+    """The zone of wall times: that of the resources if they share one, else `default`."""
+    zones = {resource.zone for resource in resources}
+    return zones.pop() if len(zones) == 1 else default
+
+
+def _with_offset(name: str, text: str, zone: str) -> str:
+    if is_relative(text):
+        return text
+    try:
+        return format_instant(parse_instant_or_date(text.strip(), zone))
+    except InstantError as error:
+        raise Invalid.at(name, str(error)) from error

@@ -1,0 +1,298 @@
+"""Render slots, days and explanations."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import date, timedelta
+from typing import Any
+
+from availability.core.constraints import render_constraint
+from availability.core.explain import Reason
+from availability.core.fairness import Turn
+from availability.core.matching import Requirement
+from availability.core.slots import Slot
+from availability.core.zones import DAY, offset_segments
+from availability.records import RESOURCE_EXAMPLE
+from availability.search.engine import Explanation, SearchResource, stale_calendar_text
+from common.api.response_records import Id, Json, Record, Stamp, field
+from common.openapi.components import REASON_EXAMPLE, ReasonRecord, SpanRecord
+from common.time.instants import format_stamp
+
+_EPOCH = date(1970, 1, 1)
+
+
+# --- What answers look like -----------------------------------------------------------------------
+class SlotResourceRecord(Record):
+    id: Id = field(example=RESOURCE_EXAMPLE["id"])
+    name: str = field(example=RESOURCE_EXAMPLE["name"])
+    timezone: str = field(of="zone", example=RESOURCE_EXAMPLE["timezone"])
+
+
+class SlotRecord(SpanRecord):
+    resources: list[SlotResourceRecord]
+
+
+class DateRecord(Record):
+    date: str = field(format="date", example="2026-11-23")
+    resources: list[Id] = field(example=[RESOURCE_EXAMPLE["id"]])
+
+
+class CountRecord(Record):
+    date: str = field(format="date", example="2026-11-23")
+    count: int = field(minimum=1, example=16)
+
+
+class SegmentRecord(SpanRecord):
+    available: bool
+    reasons: list[ReasonRecord]
+
+
+class TurnRecord(Record):
+    """When the resource gets a booking in the mode `roundrobin_fair`: the less it has of its share,
+    the sooner."""
+
+    position: int | None = field("1: the next. Null: never by turn.", example=1)
+    weight: int = field(example=1)
+    bookings: int = field("Made since `calibrate_from`, with holds that last.", example=4)
+    share: float = field("The bookings that are due by its weight.", example=5.33)
+    text: str = field("The same in words.", example="Is next: 4 of 5.3 bookings due.")
+
+
+class ExplanationRecord(Record):
+    resource: SlotResourceRecord
+    turn: TurnRecord = field(optional=True)
+    never_open: bool = field("No time in the range satisfies all rules.")
+    text: str = field("The same in words, where it is so.", optional=True)
+    segments: list[SegmentRecord] = field(
+        example=[
+            {
+                "start": "2026-11-23T12:00:00+01:00",
+                "end": "2026-11-23T13:00:00+01:00",
+                "available": False,
+                "reasons": [REASON_EXAMPLE],
+            },
+            {
+                "start": "2026-11-23T13:00:00+01:00",
+                "end": "2026-11-23T17:00:00+01:00",
+                "available": True,
+                "reasons": [],
+            },
+        ]
+    )
+
+
+class RequirementTimesRecord(Record):
+    """When enough resources of a requirement are free, whatever the others take."""
+
+    name: str = field(example="room")
+    free: list[SpanRecord]
+
+
+class WarningRecord(Record):
+    """A connected calendar of which nothing new has been known for longer than the service allows:
+    what stands in it now may not be in this answer. With the app's setting `stale_calendars: block`
+    its resource has no free time meanwhile."""
+
+    type: str = field(enum=["calendar_out_of_step"])
+    resource_id: Id
+    calendar_id: Id
+    name: str = field("The calendar's name.")
+    synced_at: Stamp | None = field("Null: never yet.")
+    text: str = field("The same in words.")
+
+
+# --- Instants -------------------------------------------------------------------------------------
+class _Times(dict):
+    """Second of the day -> "T09:30:00", rendered on first use."""
+
+    def __missing__(self, second: int) -> str:
+        hours, rest = divmod(second, 3600)
+        text = self[second] = f"T{hours:02}:{rest // 60:02}:{rest % 60:02}"
+        return text
+
+
+_TIMES = _Times()
+
+
+def _offset_text(minutes: int) -> str:
+    hours, rest = divmod(abs(minutes), 60)
+    return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}"
+
+
+def write_instants(instants: Iterable[int], zone: str) -> dict[int, str]:
+    """Epoch seconds -> RFC 3339 text in the zone, as `format_instant` renders it.
+
+    Date and offset are computed once per day and per change of offset, not per instant.
+    """
+    ordered = sorted(instants)
+    if not ordered:
+        return {}
+    texts: dict[int, str] = {}
+    segments = offset_segments(zone, ordered[0], ordered[-1] + 1)
+    segment, fence = -1, ordered[0]
+    for instant in ordered:
+        if instant >= fence:
+            while segment < 0 or instant >= segments[segment][1]:
+                segment += 1
+            _, end, offset = segments[segment]
+            # RFC 3339 offsets have no seconds: the reading is rendered with the offset in whole
+            # minutes.
+            minutes = offset // 60
+            day = (instant + minutes * 60) // DAY
+            midnight = day * DAY - minutes * 60
+            fence = min(end, midnight + DAY)
+            date_text = (_EPOCH + timedelta(days=day)).isoformat()
+            tail = _offset_text(minutes)
+        texts[instant] = f"{date_text}{_TIMES[instant - midnight]}{tail}"
+    return texts
+
+
+def span_bounds(spans: Collection[Sequence[Any]]) -> set[int]:
+    """The set of all starts and ends."""
+    starts_and_ends = {span[0] for span in spans}
+    starts_and_ends.update(span[1] for span in spans)
+    return starts_and_ends
+
+
+# --- Records --------------------------------------------------------------------------------------
+def slot_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+    """The slots as `SlotRecord`s. Each tuple of resources is rendered once."""
+    texts = write_instants(span_bounds(slots), zone)
+    rendered = {
+        resources: [SlotResourceRecord.of(resource) for resource in resources]
+        for resources in {slot[2] for slot in slots}
+    }
+    return [
+        {"start": texts[start], "end": texts[end], "resources": rendered[resources]}
+        for start, end, resources in slots
+    ]
+
+
+def list_with_warnings(
+    records: Sequence[Any], warnings: Sequence[Mapping[str, Any]]
+) -> dict[str, Sequence[Any]]:
+    """`{"data": records}`, with `warnings` if there are any."""
+    return {"data": records, "warnings": warnings} if warnings else {"data": records}
+
+
+def warning_records(resources: Iterable[SearchResource], zone: str) -> list[Json]:
+    """A warning for each stale calendar of the resources."""
+    return [
+        {
+            "type": "calendar_out_of_step",
+            "resource_id": str(resource.id),
+            "calendar_id": str(calendar.id),
+            "name": calendar.name,
+            "synced_at": calendar.synced_at and format_stamp(calendar.synced_at),
+            "text": stale_calendar_text(calendar, zone),
+        }
+        for resource in resources
+        for calendar in resource.stale_calendars
+    ]
+
+
+def slots_by_date(slots: Sequence[Slot], zone: str) -> dict[str, list[Slot]]:
+    """The slots grouped by the local date of their start, in order."""
+    texts = write_instants({slot[0] for slot in slots}, zone)
+    days: dict[str, list[Slot]] = {}
+    for slot in slots:
+        days.setdefault(texts[slot[0]][:10], []).append(slot)
+    return days
+
+
+def date_records(resources_by_date: Mapping[date, Sequence[SearchResource]]) -> list[Json]:
+    return [
+        {"date": day.isoformat(), "resources": [str(resource.id) for resource in resources]}
+        for day, resources in resources_by_date.items()
+    ]
+
+
+def daily_slot_count_records(slots: Sequence[Slot], zone: str) -> list[Json]:
+    return [{"date": day, "count": len(found)} for day, found in slots_by_date(slots, zone).items()]
+
+
+def unavailable_records(spans: Sequence[tuple[int, int, SearchResource]], zone: str) -> list[Json]:
+    texts = write_instants(span_bounds(spans), zone)
+    return [
+        {"start": texts[start], "end": texts[end], "resources": [SlotResourceRecord.of(resource)]}
+        for start, end, resource in spans
+    ]
+
+
+def reason_record(reason: Reason) -> Json:
+    """Type, source and text of the reason, with the ids or constraints that it refers to.
+
+    The key is `constraint` for one rule, `constraints` for several rules that act together.
+    """
+    record: Json = {"type": reason.type, "source": reason.source}
+    rules = [render_constraint(rule) for rule in reason.rules]
+    if len(rules) == 1:
+        record["constraint"] = rules[0]
+    elif rules:
+        record["constraints"] = rules
+    if reason.event_id:
+        record["event_id"] = str(reason.event_id)
+    if reason.reservation_id:
+        record["reservation_id"] = str(reason.reservation_id)
+    if reason.calendar_id:
+        record["calendar_id"] = str(reason.calendar_id)
+    return record | {"text": reason.text}
+
+
+def public_reason_record(reason: Reason) -> Json:
+    """Type and public text of the reason: no source, constraint or id."""
+    return {"type": reason.type, "text": reason.public_text or reason.text}
+
+
+def turn_record(turn: Turn) -> Json:
+    return {
+        "position": turn.position,
+        "weight": turn.weight,
+        "bookings": turn.bookings,
+        "share": round(float(turn.share), 2),
+        "text": turn_text(turn),
+    }
+
+
+def turn_text(turn: Turn) -> str:
+    """Return one sentence on when the resource gets a booking."""
+    if turn.position is None:
+        return "Gets no bookings by turn (weight 0)."
+    has = f"{turn.bookings} of {float(turn.share):.1f} bookings due"
+    return f"Is next: {has}." if turn.position == 1 else f"Number {turn.position} in turn: {has}."
+
+
+def requirement_times_records(
+    requirement_times: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
+) -> list[Json]:
+    """When enough resources of each requirement are free."""
+    texts = write_instants(
+        span_bounds([span for _, spans in requirement_times for span in spans]), zone
+    )
+    return [
+        {
+            "name": requirement.name,
+            "free": [{"start": texts[start], "end": texts[end]} for start, end in spans],
+        }
+        for requirement, spans in requirement_times
+    ]
+
+
+def explanation_record(explanation: Explanation, zone: str) -> Json:
+    texts = write_instants(span_bounds(explanation.segments), zone)
+    record: Json = {
+        "resource": SlotResourceRecord.of(explanation.resource),
+        "never_open": explanation.never_open,
+        "segments": [
+            {
+                "start": texts[segment.start],
+                "end": texts[segment.end],
+                "available": segment.available,
+                "reasons": [reason_record(reason) for reason in segment.reasons],
+            }
+            for segment in explanation.segments
+        ],
+    }
+    if explanation.turn:
+        record["turn"] = turn_record(explanation.turn)
+    if explanation.never_open:
+        record["text"] = "No time in this range satisfies all rules together."
+    return record
