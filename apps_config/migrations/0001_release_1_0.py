@@ -7,7 +7,7 @@ import django.utils.timezone
 import simple_history.models
 from django.conf import settings
 from django.db import migrations, models
-from common.migration_sql import RunSQLFile
+from common.db.migration_operations import RunSQLFile
 
 
 class Migration(migrations.Migration):

@@ -4,7 +4,7 @@ import simple_history.models
 from django.conf import settings
 from django.contrib.postgres.operations import BtreeGistExtension
 from django.db import migrations, models
-from common.migration_sql import RunSQLFile
+from common.db.migration_operations import RunSQLFile
 
 
 class Migration(migrations.Migration):

@@ -3,7 +3,7 @@ import django.db.models.deletion
 import uuid
 from django.contrib.postgres.operations import TrigramExtension
 from django.db import migrations, models
-from common.migration_sql import RunSQLFile
+from common.db.migration_operations import RunSQLFile
 
 
 class Migration(migrations.Migration):
