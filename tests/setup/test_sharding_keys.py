@@ -1,4 +1,4 @@
-"""Every table says in docs/architecture.md by what its rows are divided among databases."""
+"""Every table says in docs/sharding-keys.md by what its rows are divided among databases."""
 
 import re
 from collections.abc import Iterator
@@ -11,16 +11,14 @@ from tests.services import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.both_databases]
 
-SECTION = "## Sharding keys"
 APP = "apps_config_app"
 KEYS = ("app", "cell", "directory")
 
 
 def rows() -> Iterator[tuple[str, list[str]]]:
-    """(key, tables) of each line of the section's table."""
-    text = (ROOT / "docs/architecture.md").read_text()
-    section = text.partition(f"\n{SECTION}\n")[2].partition("\n## ")[0]
-    for line in section.splitlines():
+    """(key, tables) of each line of the table."""
+    text = (ROOT / "docs/sharding-keys.md").read_text()
+    for line in text.splitlines():
         if line.startswith("| ") and not line.startswith("| sharding key"):
             key, _, tables = (cell.strip() for cell in line.strip("|").split("|"))
             yield key, re.findall(r"`([\w.]+)`", tables)
