@@ -132,12 +132,14 @@ def _wrong_counts(
         type=wanted["type"],
         **planned,
     )
-    counted = rows.annotate(wanted=_count(notifications), planned=_count(reminders))
+    counted = rows.annotate(
+        wanted=_count_subquery(notifications), planned=_count_subquery(reminders)
+    )
     wrong = counted.exclude(wanted=F("planned")).order_by(booking, "id")
     for id, count, expected in wrong.values_list(booking, "planned", "wanted"):
         yield f"booking {id}: {count} reminders instead of {expected} ({what})"
 
 
-def _count(rows: QuerySet) -> Coalesce:
+def _count_subquery(rows: QuerySet) -> Coalesce:
     counted = rows.order_by().annotate(_one=Value(1)).values("_one").annotate(count=Count("pk"))
     return Coalesce(Subquery(counted.values("count")), 0, output_field=IntegerField())

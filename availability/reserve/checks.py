@@ -25,7 +25,7 @@ from availability.search.engine import (
     AvailabilityQuery,
     Obstacles,
     SearchResource,
-    count_periods,
+    count_bookings_per_period,
     fetch_busy_items,
     find_unavailability,
     is_available,
@@ -201,7 +201,7 @@ def _resource_checkers(
     )
     of_others = replace(query, external_busy=time_requests[0].external_busy, without=without)
     busy = fetch_busy_items(of_others, whole) if time_requests[0].exclusive else {}
-    counts = count_periods(of_others, query.resources, whole)
+    counts = count_bookings_per_period(of_others, query.resources, whole)
     return [
         _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
         for resource in query.resources

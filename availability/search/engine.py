@@ -49,9 +49,9 @@ from availability.search.queries import (
     TimeSpan,
     closed_by_limits,
     fetch_blocked_times,
+    fetch_booking_counts_per_period,
     fetch_busy,
     fetch_busy_events,
-    fetch_period_counts,
     fetch_project_resources,
     fetch_resources,
     has_more_busy_events,
@@ -359,13 +359,13 @@ def _with_external_busy(busy: Pairs, query: AvailabilityQuery, resource: SearchR
     return sorted([*busy, *spans]) if spans else busy
 
 
-def count_periods(
+def count_bookings_per_period(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
 ) -> PeriodCounts:
     """Count the project's bookings per resource and local period; {} without a limit."""
     if not query.terms.limits or query.project_id is None:
         return {}
-    return fetch_period_counts(
+    return fetch_booking_counts_per_period(
         {resource.id: resource.zone for resource in resources},
         span,
         query.terms.limited_period_units,
@@ -378,7 +378,7 @@ def count_periods(
 def _closed_by_booking_limits(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
 ) -> dict[uuid.UUID, ClosedByUnit]:
-    counts = count_periods(query, resources, span)
+    counts = count_bookings_per_period(query, resources, span)
     return {
         resource.id: closed_by_limits(counts[resource.id], resource.zone, query.terms.limits)
         for resource in resources

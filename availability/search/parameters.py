@@ -167,7 +167,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _flag(value: Any) -> bool:
+def _boolean(value: Any) -> bool:
     if not isinstance(value, bool):
         raise ValueError("Must be true or false.")
     return value
@@ -182,9 +182,9 @@ _FIELDS = {
     "from": ("earliest", _text),
     "to": ("latest", _text),
     "timeslot_increments": ("increment", _seconds_or_none),
-    "round_to_nearest_hour": ("round_to_nearest_hour", _flag),
-    "ignore_all_day_events": ("ignore_all_day_events", _flag),
-    "include_past": ("include_past", _flag),
+    "round_to_nearest_hour": ("round_to_nearest_hour", _boolean),
+    "ignore_all_day_events": ("ignore_all_day_events", _boolean),
+    "include_past": ("include_past", _boolean),
 }
 
 

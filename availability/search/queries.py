@@ -377,7 +377,7 @@ def _fetch_named(
 PeriodCounts = dict[uuid.UUID, dict[Period, int]]
 
 
-def fetch_period_counts(
+def fetch_booking_counts_per_period(
     zones: Mapping[uuid.UUID, str],
     span: TimeSpan,
     units: Collection[str],

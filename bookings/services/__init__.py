@@ -33,8 +33,8 @@ from bookings.services.transition_log import (
 from bookings.services.transitions import (
     apply_action,
     complete_ended,
+    delete_completed_booking,
     expire_bookings,
-    hide_completed_booking,
     target_of,
 )
 from bookings.services.verification import (
@@ -74,6 +74,7 @@ __all__ = [
     "create_seat",
     "create_series",
     "customer_may_move",
+    "delete_completed_booking",
     "empty_rows",
     "end_hold",
     "end_links",
@@ -81,7 +82,6 @@ __all__ = [
     "extend_public_hold",
     "find_verified",
     "held_seats_column",
-    "hide_completed_booking",
     "hold_time",
     "hold_until_verified",
     "make_booking",

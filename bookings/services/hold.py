@@ -17,7 +17,7 @@ from availability.reserve.holds import (
 from availability.reserve.policies import first_own_calendars
 from bookings.booking_target import BookingTarget
 from bookings.public_booking_checks import count_public_hold
-from bookings.services.held_share import check_held_share
+from bookings.services.public_hold_limits import check_held_share
 from bookings.services.resource_assignment import find_candidates, reserve_time
 
 

@@ -87,7 +87,7 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
 def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
     """Yield the free resources of the project. Raises SlotTaken or NotAvailable if none is free."""
     enforced = time_request.rules is not None
-    upcoming, size, some_free = _ids_in_order(target), FIRST_BATCH, False
+    upcoming, size, some_free = _resource_ids_to_try(target), FIRST_BATCH, False
     while resource_ids := list(islice(upcoming, size)):
         batch = target.rules_of(resource_ids)
         batch = batch if enforced else without_rules(batch)
@@ -131,7 +131,7 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
             yield Candidate([calendars[each] for each in chosen], rules)
 
 
-def _ids_in_order(target: BookingTarget) -> Iterator[uuid.UUID]:
+def _resource_ids_to_try(target: BookingTarget) -> Iterator[uuid.UUID]:
     """Yield the project's resources in the order to try them."""
     if target.is_by_turn:
         return iter(target.resources_by_turn())

@@ -284,7 +284,7 @@ def check_notice(booking: Booking, policy: str, now: datetime) -> None:
         raise PolicyViolated(policy, limit)
 
 
-def hide_completed_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
+def delete_completed_booking(*, app: App, booking_id: uuid.UUID, now: datetime) -> None:
     """Hide a completed booking everywhere; its rows stay. Raises NotFound, ActionNotAllowed."""
     with transaction.atomic():
         booking = lock_booking(app, booking_id)

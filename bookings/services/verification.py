@@ -24,8 +24,8 @@ from bookings.public_booking_checks import count_public_booking, count_public_ho
 from bookings.services.create import NewBooking
 from bookings.services.create_seat import NewSeat, lock_group_with_free_seat
 from bookings.services.customer_limits import check_unverified_booking
-from bookings.services.held_share import check_held_seats
 from bookings.services.hold import NewHold, hold_time
+from bookings.services.public_hold_limits import check_held_seats
 from bookings.services.transition_log import Actor
 from common.db.batching import delete_in_batches
 from common.db.calls_outside_transaction import with_calls_outside_transaction

@@ -29,7 +29,7 @@ from bookings.records import (
 from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
 from bookings.services import (
     change_booking,
-    hide_completed_booking,
+    delete_completed_booking,
     hold_until_verified,
     make_booking,
     needs_verification,
@@ -287,5 +287,5 @@ class BookingView(BookingScopedView):
     )
     def delete(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
         self.check_is_visible(booking_id)
-        hide_completed_booking(app=self.app, booking_id=booking_id, now=self.now)
+        delete_completed_booking(app=self.app, booking_id=booking_id, now=self.now)
         return Response(status=204)

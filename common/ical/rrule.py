@@ -351,27 +351,35 @@ def _days_from(first: date, count: int) -> list[date]:
     return [first + ONE_DAY * place for place in range(count)]
 
 
-def _daily(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+def _days_one_by_one(
+    rule: RecurrenceRule, first: date, last: date, since: date
+) -> Iterator[list[date]]:
     start = _step_before(first.toordinal(), since.toordinal(), rule.interval)
     for day in range(start, last.toordinal() + 1, rule.interval):
         yield [date.fromordinal(day)]
 
 
-def _weekly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+def _days_of_weeks(
+    rule: RecurrenceRule, first: date, last: date, since: date
+) -> Iterator[list[date]]:
     monday = first.toordinal() - (first.weekday() - rule.week_start) % 7
     start = _step_before(monday, since.toordinal(), 7 * rule.interval)
     for day in range(start, last.toordinal() + 1, 7 * rule.interval):
         yield _days_from(date.fromordinal(day), 7)
 
 
-def _monthly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+def _days_of_months(
+    rule: RecurrenceRule, first: date, last: date, since: date
+) -> Iterator[list[date]]:
     start = _step_before(_month_number(first), _month_number(since), rule.interval)
     for number in range(start, _month_number(last) + 1, rule.interval):
         month = date(number // 12, number % 12 + 1, 1)
         yield _days_from(month, _days_in_month(month.year, month.month))
 
 
-def _yearly(rule: RecurrenceRule, first: date, last: date, since: date) -> Iterator[list[date]]:
+def _days_of_years(
+    rule: RecurrenceRule, first: date, last: date, since: date
+) -> Iterator[list[date]]:
     start = _step_before(first.year, since.year, rule.interval)
     for year in range(start, last.year + 1, rule.interval):
         yield _days_from(date(year, 1, 1), _days_in_year(year))
@@ -387,10 +395,10 @@ def _month_number(day: date) -> int:
 
 
 _PERIODS: Mapping[str, Callable[[RecurrenceRule, date, date, date], Iterator[list[date]]]] = {
-    "DAILY": _daily,
-    "WEEKLY": _weekly,
-    "MONTHLY": _monthly,
-    "YEARLY": _yearly,
+    "DAILY": _days_one_by_one,
+    "WEEKLY": _days_of_weeks,
+    "MONTHLY": _days_of_months,
+    "YEARLY": _days_of_years,
 }
 
 

@@ -19,7 +19,7 @@ from common.db.sql import database_now
 from common.errors import is_outage
 from notifications.mail.smtp_session import kept_mail_session
 from notifications.models import Delivery
-from notifications.outbox.attempt_tracing import send_and_log
+from notifications.outbox.attempt import send_and_log
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES, claim_due

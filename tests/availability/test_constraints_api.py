@@ -467,7 +467,7 @@ def test_rules_mean_the_same_from_each_source(
     assert found == [(start.replace(" ", "T"), end.replace(" ", "T")) for start, end in opened]
 
 
-def test_lists_of_all_sources_are_combined(tenant: Tenant) -> None:
+def test_rules_of_resource_project_and_request_are_combined(tenant: Tenant) -> None:
     """Different lists intersect; blocks are taken away last."""
     resource = tenant.post_resource(
         availability_constraints=[{"allow_hours": {"start": 8, "end": 14}}]

@@ -63,7 +63,7 @@ pytestmark = pytest.mark.usefixtures("monday")
     ],
 )  # fmt: skip
 @pytest.mark.matrix
-def test_each_range(tenant, monday, zone, now, given, found):
+def test_from_and_to_in_local_time(tenant, monday, zone, now, given, found):
     monday.move_to(at(now))
     rosa = tenant.make_resource("Rosa", zone)
 

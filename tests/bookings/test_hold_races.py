@@ -171,7 +171,9 @@ RunRace = Callable[[LiveTenant], Counter[str]]
 
 @pytest.mark.every_case
 @every_race
-def test_a_hold_is_given_and_used_once(live_tenant: LiveTenant, run_race: RunRace) -> None:
+def test_races_for_holds_have_the_expected_outcomes(
+    live_tenant: LiveTenant, run_race: RunRace
+) -> None:
     assert run_race(live_tenant) == RACES[run_race]
 
 

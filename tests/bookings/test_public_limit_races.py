@@ -26,7 +26,7 @@ from apps_config.public_limits import (
     count_subjects,
 )
 from bookings import public_booking_checks
-from bookings.services import held_share
+from bookings.services import public_hold_limits
 from tests.bookings.booking_drafts import MARTY, NINE
 from tests.world import Answer, Tenant
 
@@ -172,6 +172,6 @@ def test_control_with_an_early_read_holds_pass_their_limit(
 ) -> None:
     meet_between_read_and_count(monkeypatch, HOLDS, clients=4)
     # The check of the share would let one through after the other.
-    monkeypatch.setattr(held_share, "wait_for_turn", lambda name: None)
+    monkeypatch.setattr(public_hold_limits, "wait_for_turn", lambda name: None)
 
     assert race_for_holds(tenant) == {201: 4}

@@ -43,5 +43,5 @@ def test_datetime_is_refused():
         (",,,;", False),
     ],
 )
-def test_accept_headers(accept, accepted):
+def test_accept_headers_that_take_json(accept, accepted):
     assert accepts_json(accept) is accepted

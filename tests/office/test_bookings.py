@@ -344,7 +344,7 @@ def test_reschedule_to_another_resource_with_its_free_times(
         ("\0", "9" * 400, "Invalid time"),
     ],
 )
-def test_reschedule_without_times_is_refused(
+def test_reschedule_to_wrong_times_is_refused(
     tenant: Tenant, ada: Any, enter: Enter, start: str, end: str, words: str
 ) -> None:
     booking = book(tenant, ada)
