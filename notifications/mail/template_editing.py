@@ -101,6 +101,7 @@ def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) 
     state = EXAMPLE_STATES.get(slug.split("_")[0], "confirmed")
     booking = Booking(
         id=EXAMPLE_ID,
+        calendar_uid=EXAMPLE_ID,
         app=app,
         resource=resource,
         event=event,

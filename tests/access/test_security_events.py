@@ -95,7 +95,7 @@ def test_events_of_commands(tenant: Tenant) -> None:
     events()
 
     call_command("issue_key", tenant.app.slug)
-    call_command("create_app", "harbour", owner_caller="owner@example.com")
+    call_command("create_app", "harbour", owner="owner@example.com")
 
     key = Credential.objects.order_by("-id")[0]
     assert events() == [

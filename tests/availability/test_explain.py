@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from availability.search.engine import engine as search
+from availability.search import engine as search
 from tests.availability.queries import (
     MONDAY,
     MORNING,

@@ -12,8 +12,8 @@ from availability.models import Project
 from availability.reserve.checks import check_requests, find_free_resources, find_nearest_refusal
 from availability.reserve.events import SlotTaken, TimeRequest
 from availability.reserve.policies import policy_query, without_rules
+from availability.search import engine as search
 from availability.search.engine import AvailabilityQuery, load_project_resources
-from availability.search.engine import engine as search
 from tests.availability.queries import MONDAY, ask, lines, refusal
 from tests.queries import Queries
 from tests.world import Tenant, at

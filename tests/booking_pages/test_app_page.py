@@ -137,7 +137,7 @@ def test_group_sessions_show_free_seats(tenant: Tenant, django_assert_num_querie
     for group in (large, full):
         tenant.book(graph="group_customer", related={"owner_booking_id": group["id"]})
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         page = Shown(path)
 
     assert none.visible_texts[1].startswith("There is no free time")

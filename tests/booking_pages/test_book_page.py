@@ -497,11 +497,11 @@ def test_hostile_texts_are_escaped(tenant: Tenant) -> None:
     assert "<script>" not in page.html
 
 
-def test_page_takes_six_queries(tenant: Tenant, django_assert_num_queries: Any) -> None:
+def test_page_takes_few_queries(tenant: Tenant, django_assert_num_queries: Any) -> None:
     path = make_page(tenant)
     Shown(path)
 
-    with django_assert_num_queries(5):
+    with django_assert_num_queries(4):
         Shown(path)
 
 

@@ -239,17 +239,6 @@ def test_update_cannot_remove_link_of_published_project(
     assert (saved.status, saved.data["settings"]) == (200, {"published": True, "pay_url": SHOP})
 
 
-def test_projects_of_older_releases_can_be_updated(tenant: Tenant) -> None:
-    project = tenant.make_project(slug="old")
-    Project.objects.update(booking=PAYMENT, settings={"published": True})
-    path = f"/projects/{project['id']}"
-
-    whole_record = tenant.put(path, {**tenant.get(path).data, "name": "B"})
-
-    assert (whole_record.status, whole_record.data["name"]) == (200, "B")
-    assert Shown("/book/old").visible_texts == ["B", "You can't book this online."]
-
-
 @pytest.mark.parametrize("graph", ["instant_payment", "group_customer_payment"])
 def test_unpublished_payment_project_takes_no_bookings(tenant: Tenant, graph: str) -> None:
     path = make_page(tenant, booking={"graph": graph})

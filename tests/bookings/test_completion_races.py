@@ -74,7 +74,7 @@ def book_all(tenant: LiveTenant) -> list[str]:
 def count_calls(tenant: LiveTenant, booking: str) -> int:
     """How often the webhooks are told of the booking's completion."""
     key = booking.replace("-", "") if tenant.is_sqlite else booking
-    calls = "notifications_changecalls JOIN bookings_statechange AS change ON uuid = change_id"
+    calls = "notifications_changecalls JOIN bookings_statechange AS change ON change.id = change_id"
     counted = f"SELECT count(*) FROM {calls} WHERE kind = 'completed'"
     ((count,),) = tenant.rows(f"{counted} AND change.booking_id = '{key}'")
     return count

@@ -8,7 +8,7 @@ import pytest
 from django.db import connection
 
 from availability.models import Event
-from availability.search.engine import live_freebusy
+from availability.search import live_freebusy
 from availability.search.queries import TimeSpan
 from bookings.models import Booking
 from common.time.instants import to_datetime

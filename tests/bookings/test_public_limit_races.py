@@ -111,7 +111,7 @@ def test_concurrent_requests_stay_within_the_limit(tenant: Tenant, limit: str) -
 @pytest.fixture
 def no_tally_of_deliveries() -> Iterator[None]:
     """Two connections may count in the same row, which would make them wait for each other."""
-    change = "ALTER TABLE notifications_delivery {} TRIGGER tally_deliveries_insert"
+    change = "ALTER TABLE notifications_delivery {} TRIGGER tally_deliveries"
     with connection.cursor() as cursor:
         cursor.execute(change.format("DISABLE"))
     yield

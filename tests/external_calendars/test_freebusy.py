@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 
 from availability.models import Calendar, Event
-from availability.search.engine import live_freebusy
+from availability.search import live_freebusy
 from availability.search.queries import TimeSpan
 from external_calendars import live_provider_freebusy
 from external_calendars.credentials import store_credentials

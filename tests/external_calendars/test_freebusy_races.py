@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bookings.conftest import FAULTY, GUARD
+from tests.bookings.conftest import FAULTY, ON_POSTGRESQL, ON_SQLITE
 from tests.bookings.race_tenant import DAY, DROP_GUARD, LiveTenant, count_outcomes, count_overlaps
 from tests.bookings.race_tenant import span as hours
 from tests.external_calendars.front import Answer
@@ -120,7 +120,7 @@ def test_control_without_locks_and_guard_several_are_booked(
         # What overlaps by now can be guarded no more.
         asking_tenant.rows("UPDATE availability_event SET exclusive = FALSE")
         is_sqlite = asking_tenant.is_sqlite
-        for statement in GUARD.SQLITE[:2] if is_sqlite else [GUARD.POSTGRESQL]:
+        for statement in ON_SQLITE if is_sqlite else ON_POSTGRESQL:
             asking_tenant.rows(statement)
 
 

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from availability.models import Calendar
-from availability.search.engine import live_freebusy
+from availability.search import live_freebusy
 from bookings.models import Booking, StateChange
 from common.time.instants import format_instant
 from external_calendars.models import WrittenEvent

@@ -58,6 +58,7 @@ def make_letter(
     event.app, event.resource = app, row
     booking = Booking(
         id=BOOKING_ID,
+        calendar_uid=BOOKING_ID,
         app=app,
         resource=row,
         event=event,

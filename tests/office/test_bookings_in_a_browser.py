@@ -169,6 +169,7 @@ def test_export_opened_from_a_filtered_list_has_its_filters(
 
     page.click("a[href*='/booking/export/']")
     page.wait_for("!!document.querySelector('#export-start')")
+    page.wait_for("document.readyState === 'complete'")  # the style sheet parts the words
     filters = page.evaluate(
         "[...document.querySelectorAll('#export-filters > div')].map(each => each.innerText)"
     )

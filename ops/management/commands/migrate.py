@@ -33,8 +33,8 @@ class Command(migrate.Command):
     """
 
     def handle(self, *args: Any, **options: Any) -> None:
-        refuse_older_database()
         with no_statement_timeout():
+            refuse_older_database()
             if options["verbosity"] and not options["check_unapplied"]:
                 for line in large_tables():
                     self.stdout.write(line)
