@@ -31,6 +31,7 @@ def show_documentation(request: HttpRequest, path: str) -> HttpResponseBase:
     """Return a file of the site; `guide/` is `guide/index.html`, and `guide` leads to `guide/`."""
     if not has_documentation():
         return HttpResponseNotFound(NOT_BUILT, content_type="text/plain; charset=utf-8")
+    path = path.lstrip("/")  # as `serve` does
     name = path.rpartition("/")[2]
     if name and "." not in name:
         return redirect(f"{request.path}/")
