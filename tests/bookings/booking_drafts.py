@@ -111,3 +111,8 @@ def busy_times(tenant: Tenant, *resource_ids: str, day: str = MONDAY) -> list[st
     }
     spans = tenant.post("/unavailable/slots", query).data
     return [f"{each_span['start'][11:16]}-{each_span['end'][11:16]}" for each_span in spans]
+
+
+def refused(answer: Answer) -> tuple[int, Any]:
+    """The status and the whole error."""
+    return answer.status, answer.error

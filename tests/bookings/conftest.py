@@ -1,13 +1,17 @@
-"""Live services for race tests: as it is, with faults on demand, without the database's guard."""
+"""Resources and projects to book, and live services for race tests: as it is, with faults on
+demand, without the database's guard."""
 
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from tests.bookings.hold_requests import make_project
 from tests.bookings.race_tenant import DROP_GUARD, LiveTenant
 from tests.services import ROOT, Service
+from tests.world import Tenant
 
 FAULTY = "tests.bookings.race_wsgi"
 SCHEMA = ROOT / "availability/migrations/0001_release_1_0"
@@ -21,6 +25,22 @@ ON_POSTGRESQL = re.findall(
     SCHEMA.with_suffix(".postgresql.sql").read_text(),
     re.MULTILINE | re.DOTALL,
 )
+
+
+@pytest.fixture
+def ada(tenant: Tenant) -> Any:
+    return tenant.make_resource("Ada")
+
+
+@pytest.fixture
+def bob(tenant: Tenant) -> Any:
+    return tenant.make_resource("Bob")
+
+
+@pytest.fixture
+def mutual(tenant: Tenant, ada: Any, bob: Any) -> str:
+    """The id of a project that books both."""
+    return make_project(tenant, ada, bob, availability={"mode": "mutual"})
 
 
 @pytest.fixture(scope="session")
