@@ -1,5 +1,5 @@
-"""Resources and projects to book, and live services for race tests: as it is, with faults on
-demand, without the database's guard."""
+"""Resources, projects and groups to book, and live services for race tests: as it is, with faults
+on demand, without the database's guard."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.bookings.group_world import make_group
 from tests.bookings.hold_requests import make_project
 from tests.bookings.race_tenant import DROP_GUARD, LiveTenant
 from tests.services import ROOT, Service
@@ -29,7 +30,7 @@ ON_POSTGRESQL = re.findall(
 
 @pytest.fixture
 def ada(tenant: Tenant) -> Any:
-    return tenant.make_resource("Ada")
+    return tenant.make_resource("Ada", email="ada@example.com")
 
 
 @pytest.fixture
@@ -41,6 +42,17 @@ def bob(tenant: Tenant) -> Any:
 def mutual(tenant: Tenant, ada: Any, bob: Any) -> str:
     """The id of a project that books both."""
     return make_project(tenant, ada, bob, availability={"mode": "mutual"})
+
+
+@pytest.fixture
+def group(tenant: Tenant, ada: Any) -> Any:
+    return make_group(tenant, ada)
+
+
+@pytest.fixture
+def classes(tenant: Tenant, ada: Any) -> str:
+    """A project whose page sells seats."""
+    return tenant.make_project(ada["id"], booking={"graph": "group_customer", "what": "Yoga"})["id"]
 
 
 @pytest.fixture(scope="session")

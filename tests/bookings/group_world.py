@@ -2,12 +2,14 @@
 
 from typing import Any
 
+from tests.availability.queries import refusal
 from tests.bookings.booking_drafts import NINE
 from tests.world import Answer, Tenant
 
 ANN, BOB, CYD = (
     {"name": name.title(), "email": f"{name}@example.com"} for name in ("ann", "bob", "cyd")
 )
+NO_GROUP = (422, refusal(related__owner_booking_id="There is no such group."))
 
 
 def make_group(tenant: Tenant, resource: Any, *, max_seats: int = 2, **given: Any) -> Any:
@@ -46,3 +48,12 @@ def seat_in(tenant: Any, group: Any, customer: Any = ANN, **given: Any) -> Any:
 
 def seats_of(tenant: Tenant, group: Any) -> dict[str, int]:
     return tenant.get(f"/bookings/{group['id']}").data["attributes"]["group_booking"]
+
+
+def invalid(**errors: str) -> tuple[int, Any]:
+    """The refusal of wrong values; `__` in a path stands for a dot."""
+    return 422, refusal(**errors)
+
+
+def states(tenant: Tenant, *bookings: Any) -> list[str]:
+    return [tenant.get(f"/bookings/{booking['id']}").data["state"] for booking in bookings]
