@@ -3,13 +3,15 @@
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from bookings.models import Booking
+from availability.models import Event
+from bookings.models import Booking, BookingNotification, Customer, StateChange
 from bookings.pages.action_links import action_url
 from common.time.instants import format_instant
 from tests.world import STAMP, Answer, Tenant
 
 MONDAY = "2026-11-23"  # three days after NOW
 MARTY = {"name": "Marty McFly", "email": "marty@example.com"}
+MODELS = (Booking, Event, Customer, StateChange, BookingNotification)
 ACTIONS_OF = {
     ("instant", "initialized"): ["confirm", "create"],
     ("instant", "confirmed"): ["cancel", "cancel_by_customer", "complete"],
@@ -96,6 +98,15 @@ def whole(tenant: Tenant, booking: Any) -> Any:
     return tenant.get(f"/bookings/{booking['id']}?include=logs").data
 
 
+def attributes_of(tenant: Tenant, answer: Answer) -> Any:
+    assert answer.status == 201, answer.json
+    return whole(tenant, answer.data)["attributes"]
+
+
+def event_info(tenant: Tenant, answer: Answer) -> Any:
+    return attributes_of(tenant, answer)["event_info"]
+
+
 def steps(tenant: Tenant, booking: Any) -> list[tuple[str, str, str]]:
     """The history of a booking: from, action, to."""
     logs = whole(tenant, booking)["logs"]
@@ -116,3 +127,8 @@ def busy_times(tenant: Tenant, *resource_ids: str, day: str = MONDAY) -> list[st
 def refused(answer: Answer) -> tuple[int, Any]:
     """The status and the whole error."""
     return answer.status, answer.error
+
+
+def count_rows() -> dict[str, int]:
+    """The rows of each table that a new booking writes to."""
+    return {model.__name__: model.objects.count() for model in MODELS}

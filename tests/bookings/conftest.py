@@ -39,6 +39,12 @@ def bob(tenant: Tenant) -> Any:
 
 
 @pytest.fixture
+def calendar(ada: Any) -> str:
+    """The id of Ada's calendar."""
+    return ada["calendars"][0]["id"]
+
+
+@pytest.fixture
 def mutual(tenant: Tenant, ada: Any, bob: Any) -> str:
     """The id of a project that books both."""
     return make_project(tenant, ada, bob, availability={"mode": "mutual"})
