@@ -15,8 +15,8 @@ from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
 from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav, feeds
+from tests.office.calendar_pages import leave_unread
 from tests.office.conftest import Visit, keep_screenshot
-from tests.office.test_calendars_page import leave_unread
 from tests.office.test_set_up_in_a_browser import (
     OURS,
     _tolerate_closed_threads,
