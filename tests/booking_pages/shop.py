@@ -18,6 +18,12 @@ from tests.live import LiveApp
 MONDAY = "2031-03-03"
 SPAN = {"from": f"{MONDAY} 00:00:00", "to": "2031-03-24 00:00:00"}
 NINE_TO_NOON = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 12}}]
+FIELDS = {
+    "phone": {"title": "Phone", "format": "tel"},
+    "comment": {"title": "What is it about?", "format": "textarea"},
+    "insurance": {"title": "Insurance", "enum": ["Public", "Private"], "required": True},
+    "terms": {"title": "I have read the terms", "format": "checkbox", "required": True},
+}
 FOLDER = Path(__file__).parent
 WIDTHS = (390, pytest.param(1280, marks=pytest.mark.deep))
 REFUSED = "Failed to load resource"  # what a console says of each answer of 400 or more
