@@ -280,10 +280,15 @@ class Page:
         found = f"[...document.querySelectorAll({selector!r})]"
         return self.evaluate(f"{found}.map(one => one.innerText.trim())")
 
-    def save_screenshot(self, file: Path, *, whole: bool = False) -> None:
-        """What is in the window; `whole`: as far as the page goes."""
-        shot = self.send("Page.captureScreenshot", captureBeyondViewport=whole)
-        file.write_bytes(base64.b64decode(shot["data"]))
+    def save_screenshot(self, name: str, *, whole: bool = False) -> None:
+        """A screenshot for a person to look at, if SCREENSHOTS names a folder: what is in the
+        window; `whole`: as far as the page goes.
+        """
+        if folder := os.environ.get("SCREENSHOTS"):
+            # Chromium moves a page of a wide window, from right to left, if it shows all of it.
+            fits = whole and self.evaluate("document.dir !== 'rtl' || innerWidth < 600")
+            shot = self.send("Page.captureScreenshot", captureBeyondViewport=fits)
+            (Path(folder) / f"{name}.png").write_bytes(base64.b64decode(shot["data"]))
 
 
 class BrowserError(Exception):

@@ -79,20 +79,14 @@ def open_docs(browser: Browser, service: Service, width: int) -> Page:
     return page
 
 
-def keep_screenshot(page: Page, name: str) -> None:
-    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
-
-
 def check_drawn(page: Page, service: Service, width: int) -> None:
     """Without a complaint, and with an operation that opens."""
-    keep_screenshot(page, f"docs-{width}")
+    page.save_screenshot(f"docs-{width}")
 
     page.evaluate("document.querySelector('#operations-bookings-createBooking button').click()")
     page.wait_for("!!document.querySelector('#operations-bookings-createBooking .opblock-body')")
     page.evaluate("document.querySelector('#operations-bookings-createBooking').scrollIntoView()")
-    keep_screenshot(page, f"docs-{width}-open")
+    page.save_screenshot(f"docs-{width}-open")
 
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {f"booking.localhost:{service.port}"}
@@ -193,7 +187,7 @@ def check_search(page: Page) -> None:
     )
     click(page, "#docs-operations li:not([hidden]) a")
     page.wait_for("!!document.querySelector('.opblock.is-open .docs-samples pre')")
-    keep_screenshot(page, "docs-sample-1280")
+    page.save_screenshot("docs-sample-1280")
 
     assert 0 < top < 900  # on the first screen
     assert shown == ["/v2/bookings/{booking_id}/reschedule"] * 2  # the operation, and its page

@@ -15,7 +15,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 import pytest
 from django.test import Client
 
-from tests.browser import Browser, Page, viewports
+from tests.browser import Browser, viewports
 from tests.live import LiveCaller
 from tests.services import ROOT, Service
 
@@ -144,12 +144,6 @@ def test_site_that_is_not_built_says_how_to_build_it() -> None:
     )
 
 
-def keep(page: Page, name: str) -> None:
-    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
-
-
 @pytest.mark.parametrize(("width", "scheme"), viewports())
 def test_search_finds_a_chapter(
     browser: Browser, service: Service, width: int, scheme: str
@@ -160,11 +154,11 @@ def test_search_finds_a_chapter(
         page.click("label.md-header__button[for='__search']")
     page.type_into(SEARCH, "verifying signatures")
     page.wait_for(f"!!document.querySelector({RESULT!r})")
-    keep(page, f"documentation-search-{width}-{scheme}")
+    page.save_screenshot(f"documentation-search-{width}-{scheme}")
     page.evaluate(f"document.querySelector({f'{RESULT} a'!r}).click()")
     page.wait_for("location.pathname === '/docs/guide/webhooks/'")
     page.wait_for("document.readyState === 'complete'")
-    keep(page, f"documentation-{width}-{scheme}")
+    page.save_screenshot(f"documentation-{width}-{scheme}")
 
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(service.url).netloc}

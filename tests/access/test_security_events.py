@@ -41,7 +41,7 @@ def events() -> list[Event]:
 
 
 @pytest.fixture
-def owner_caller(tenant: Tenant) -> Any:
+def owner_client(tenant: Tenant) -> Any:
     """Calls the API with an access token; the events of its making are gone."""
     caller = tenant.member("owner@example.com")
     events()
@@ -74,10 +74,10 @@ def test_event_records_account_time_and_network(tenant: Tenant, clock: Any) -> N
     ]
 
 
-def test_events_of_keys_through_the_api(tenant: Tenant, owner_caller: Any) -> None:
-    made = owner_caller.post("/credentials", {"kind": "widget"}).data
-    owner_caller.delete(f"/credentials/{made['id']}")
-    owner_caller.delete(f"/credentials/{made['id']}")  # already revoked
+def test_events_of_keys_through_the_api(tenant: Tenant, owner_client: Any) -> None:
+    made = owner_client.post("/credentials", {"kind": "widget"}).data
+    owner_client.delete(f"/credentials/{made['id']}")
+    owner_client.delete(f"/credentials/{made['id']}")  # already revoked
     tenant.make_resource()
     resource_key = Credential.objects.get(kind="resource")
     about = {"key_kind": "widget", "prefix": made["prefix"]}
@@ -104,17 +104,17 @@ def test_events_of_commands(tenant: Tenant) -> None:
     ]
 
 
-def test_events_of_members(tenant: Tenant, owner_caller: Any) -> None:
+def test_events_of_members(tenant: Tenant, owner_client: Any) -> None:
     path = f"/apps/{tenant.app.slug}/members"
     doc, bob = {"member": "doc@example.com", "role": "editor"}, {"member": "bob@example.com"}
-    owner_caller.post(path, {"email": "doc@example.com", "role": "editor"})
-    stopped = owner_caller.post(path, {"email": "bob@example.com"}).data
-    owner_caller.delete(f"{path}/{stopped['id']}")
+    owner_client.post(path, {"email": "doc@example.com", "role": "editor"})
+    stopped = owner_client.post(path, {"email": "bob@example.com"}).data
+    owner_client.delete(f"{path}/{stopped['id']}")
     link = urlsplit(invitation_url(tenant.app.invitations.open().get()))
     passwords = {"new_password1": PASSWORD, "new_password2": PASSWORD}
     Client().post(f"{link.path}?{link.query}", passwords)
     joined = Account.objects.get(email="doc@example.com")
-    owner_caller.delete(f"{path}/{joined.pk}")
+    owner_client.delete(f"{path}/{joined.pk}")
 
     found = [event for event in events() if event[0] != "password_changed"]
 
@@ -128,15 +128,15 @@ def test_events_of_members(tenant: Tenant, owner_caller: Any) -> None:
 
 
 def test_event_of_a_new_owner_in_the_back_office(tenant: Tenant) -> None:
-    owner_caller = member(tenant.app, "owner", "ann@example.com")
+    owner_client = member(tenant.app, "owner", "ann@example.com")
     member(tenant.app, "editor", "bob@example.com")
     page = f"/admin/apps_config/membership/of/{tenant.app.pk}/"
     number = tenant.app.memberships.get(account__email="bob@example.com").pk
     events()
 
-    owner_caller.post(page, {"member": number, "role": "owner"})
-    owner_caller.post(page, {"member": number, "role": "owner"})  # no change
-    owner_caller.post(page, {"member": number, "role": "viewer"})
+    owner_client.post(page, {"member": number, "role": "owner"})
+    owner_client.post(page, {"member": number, "role": "owner"})  # no change
+    owner_client.post(page, {"member": number, "role": "viewer"})
 
     bob = {"member": "bob@example.com"}
     assert events() == [
@@ -206,11 +206,11 @@ def test_event_log_line_has_no_personal_data(
     make_tenant: Callable[..., Tenant], caplog: pytest.LogCaptureFixture
 ) -> None:
     tenant = make_tenant()
-    owner_caller = tenant.member("owner@example.com")
+    owner_client = tenant.member("owner@example.com")
     caplog.clear()
 
     with caplog.at_level(logging.INFO, logger="security"):
-        owner_caller.post(f"/apps/{tenant.app.slug}/members", {"email": "doc@example.com"})
+        owner_client.post(f"/apps/{tenant.app.slug}/members", {"email": "doc@example.com"})
 
     lines = [record for record in caplog.records if record.name == "security"]
     assert [(line.getMessage(), line.fields) for line in lines] == [

@@ -1,7 +1,6 @@
 """What the tests of the booking pages share: a live project, its page, and who looks at it."""
 
 import json
-import os
 import uuid
 from collections.abc import Mapping
 from pathlib import Path
@@ -139,14 +138,6 @@ def check_quiet(page: Page, app: LiveApp, *refusals: str) -> None:
 
 
 # --- How it looks ---------------------------------------------------------------------------------
-def keep_screenshot(page: Page, name: str) -> None:
-    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        # Chromium moves a page of a wide window, from right to left, if it shows the whole of it.
-        whole = page.evaluate("document.dir !== 'rtl' || innerWidth < 600")
-        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png", whole=whole)
-
-
 def check_access(page: Page, axe: str, width: int) -> None:
     """No serious or critical fault by axe-core, nothing wider than the window."""
     assert find_faults(page, axe) == []

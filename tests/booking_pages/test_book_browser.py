@@ -18,7 +18,6 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep_screenshot,
     submit,
 )
 from tests.browser import Browser, Page, viewports
@@ -182,7 +181,7 @@ def test_success_heading_of_each_graph(
     fill_in(page, **MARTY)
     submit(page)
     said = done(page)
-    keep_screenshot(page, f"book-done-{booking['graph']}")
+    page.save_screenshot(f"book-done-{booking['graph']}", whole=True)
 
     assert said.startswith(f"{heading}\n")
     assert [booking["state"] for booking in shop.bookings()] == [state]
@@ -202,7 +201,7 @@ def test_payment_project_shows_deadline_and_link(
     submit(page)
     said = done(page)
     link = page.evaluate("document.querySelector('#done a.button').href")
-    keep_screenshot(page, f"book-payment-{width}")
+    page.save_screenshot(f"book-payment-{width}", whole=True)
 
     (made,) = shop.bookings()
     assert re.search(
@@ -274,7 +273,7 @@ def test_slot_taken_before_submit_offers_next_slots(
 
     submit(page)
     page.wait_for("!!document.querySelector('#notice li')")
-    keep_screenshot(page, f"book-taken-{width}")
+    page.save_screenshot(f"book-taken-{width}", whole=True)
     offered = page.texts("#notice li")
     is_focused = page.evaluate("document.activeElement.id")
     page.click("#notice li:nth-child(2) button")
@@ -395,7 +394,7 @@ def test_errors_are_shown_at_their_fields(browser: Browser, app: LiveApp, width:
 
     fill_in(page, email="marty")
     submit(page)
-    keep_screenshot(page, f"book-errors-{width}")
+    page.save_screenshot(f"book-errors-{width}", whole=True)
 
     errors = page.evaluate(ERRORS)
     assert errors == {
@@ -556,7 +555,7 @@ def test_pages_are_accessible(
     page = shop.open(browser, width, scheme=scheme)
 
     def look(name: str) -> None:
-        keep_screenshot(page, f"book-{name}-{width}-{scheme}")
+        page.save_screenshot(f"book-{name}-{width}-{scheme}", whole=True)
         check_access(page, axe, width)
 
     look("days" if width < 820 else "times")
@@ -589,7 +588,7 @@ def test_long_words_are_hyphenated(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app, name=word, booking=booking)
     page = shop.open(browser, 320)
 
-    keep_screenshot(page, "book-long-words-320")
+    page.save_screenshot("book-long-words-320", whole=True)
     styles = "[...document.querySelectorAll('h1, .lines')].map(e => getComputedStyle(e).hyphens)"
     found = page.evaluate(f"[document.documentElement.lang, {styles}, innerWidth]")
     right = page.evaluate(
@@ -666,6 +665,6 @@ def test_pages_without_a_form_are_accessible(
     for name, url in [("nothing-free", closed.url), ("unknown", f"{app.url}/book/nowhere")]:
         page = browser.open(url, width=width, scheme=scheme)
         page.wait_for("document.readyState == 'complete' && !!document.querySelector('h1')")
-        keep_screenshot(page, f"book-{name}-{width}-{scheme}")
+        page.save_screenshot(f"book-{name}-{width}-{scheme}", whole=True)
         check_access(page, axe, width)
         assert [complaint for complaint in page.complaints if "404" not in complaint] == []

@@ -17,7 +17,6 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep_screenshot,
     submit,
 )
 from tests.browser import Browser, Page
@@ -38,7 +37,7 @@ def test_repeated_hour_shows_offsets(browser: Browser, app: LiveApp, width: int)
     page = shop.open(browser, width)
 
     page.click("[data-date='2031-10-26']")
-    keep_screenshot(page, f"book-clock-change-{width}")
+    page.save_screenshot(f"book-clock-change-{width}", whole=True)
     times = page.texts("#times li")
     page.click("#times li:nth-child(4) button")
     fill_in(page, **MARTY)
@@ -207,7 +206,7 @@ def test_a_range_of_times_does_not_wrap(
     ])  # fmt: skip
     page = shop.open(browser, width, language=language)
     page.evaluate("document.querySelector('#days button').click()")
-    keep_screenshot(page, f"book-ranges-{language}-{width}")
+    page.save_screenshot(f"book-ranges-{language}-{width}", whole=True)
 
     heights = page.evaluate(
         "[...new Set([...document.querySelectorAll('#times button')].map(b => b.offsetHeight))]"
@@ -370,7 +369,7 @@ def test_first_slot_is_on_the_first_screen_with_every_option(
     page.wait_for("!!document.querySelector('#soonest button')")
 
     bottom = page.evaluate("document.querySelector('#soonest').getBoundingClientRect().bottom")
-    keep_screenshot(page, "book-everything-390")
+    page.save_screenshot("book-everything-390", whole=True)
 
     assert 0 < bottom < 640
 
@@ -403,13 +402,13 @@ def test_long_cover_text_is_collapsed(
 
     bottom = page.evaluate(f"document.querySelector('{first}').getBoundingClientRect().bottom")
     closed = page.evaluate(f"{COVER}.offsetHeight"), page.evaluate(label)
-    keep_screenshot(page, f"book-long-cover-{width}-{language}")
+    page.save_screenshot(f"book-long-cover-{width}-{language}", whole=True)
     check_access(page, axe, width)
     page.evaluate("document.querySelector('.cover summary').focus()")
     page.press("Enter")
     page.wait_for("document.querySelector('.cover details').open")
     whole = page.evaluate(f"{COVER}.offsetHeight === {COVER}.scrollHeight"), page.evaluate(label)
-    keep_screenshot(page, f"book-long-cover-opened-{width}-{language}")
+    page.save_screenshot(f"book-long-cover-opened-{width}-{language}", whole=True)
     check_access(page, axe, width)
 
     more, less = {"en": ("Show more", "Show less"), "ar": ("عرض المزيد", "عرض أقل")}[language]

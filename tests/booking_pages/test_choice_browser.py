@@ -15,7 +15,6 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep_screenshot,
     submit,
 )
 from tests.browser import Browser, viewports
@@ -65,7 +64,7 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     assert page.texts(".people li .initials") == ["", "AB"]
     page.click(".people li:nth-child(3) a")
     page.wait_for(f"location.search.includes('{second['id']}') && {IS_READY}")
-    keep_screenshot(page, f"book-person-{width}")
+    page.save_screenshot(f"book-person-{width}", whole=True)
     is_said = "document.querySelector('.facts .chosen-person').checkVisibility()"
     assert not page.evaluate(is_said)  # the choice says it
     choose(page, "09:00")
@@ -91,7 +90,7 @@ def test_the_chosen_length_is_booked(
 
     page.click(".lengths li:nth-child(2) a")
     page.wait_for(f"location.search.includes('length=1+hour') && {IS_READY}")
-    keep_screenshot(page, f"book-length-{width}-{scheme}")
+    page.save_screenshot(f"book-length-{width}-{scheme}", whole=True)
     check_access(page, axe, width)
     address, times = page.evaluate("location.search"), page.texts("#times li")
     choose(page, "10:00")
@@ -132,7 +131,7 @@ def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, widt
     offered = page.texts("#seats option")
     page.evaluate("document.querySelector('#seats').value = '2'")
     fill_in(page, **MARTY)
-    keep_screenshot(page, f"book-seats-{width}")
+    page.save_screenshot(f"book-seats-{width}", whole=True)
     check_access(page, axe, width)
     submit(page)
 
@@ -295,12 +294,12 @@ def test_branded_pages_are_accessible(
 
     page = browser.open(f"{app.url}/book/{app.slug}", width=width, scheme=scheme)
     page.wait_for("!!document.querySelector('.service')")
-    keep_screenshot(page, f"app-{width}-{scheme}")
+    page.save_screenshot(f"app-{width}-{scheme}", whole=True)
     check_access(page, axe, width)
     check_quiet(page, app)
     page.click(".service")
     page.wait_for(IS_READY)
-    keep_screenshot(page, f"book-look-{width}-{scheme}")
+    page.save_screenshot(f"book-look-{width}-{scheme}", whole=True)
     check_access(page, axe, width)
 
     assert page.evaluate("location.pathname") == f"/book/{shop.project['slug']}"

@@ -10,14 +10,7 @@ from typing import Any
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import (
-    IS_READY,
-    MARTY,
-    Shop,
-    check_access,
-    check_quiet,
-    keep_screenshot,
-)
+from tests.booking_pages.shop import IS_READY, MARTY, Shop, check_access, check_quiet
 from tests.booking_pages.test_links_browser import open_page
 from tests.browser import LEFT, WAIT, Browser, BrowserError, Page, viewports
 from tests.live import LiveApp
@@ -184,7 +177,7 @@ def test_inline_frame_reports_height_and_bookings(
     frame.book()
     page.wait_for("heard.some(([name]) => name == 'booked')")
     page.wait_for(f"{own_height} != {before}")
-    keep_screenshot(page, f"embed-inline-{width}")
+    page.save_screenshot(f"embed-inline-{width}", whole=True)
 
     [booking] = shop.bookings()
     assert heard(page, "booked") == [
@@ -226,7 +219,7 @@ def test_a_pop_up_closes_by_escape_and_gives_the_focus_back(
     assert page.texts("dialog button") == ["×"]
     assert page.evaluate("document.querySelector('dialog button').ariaLabel") == "Close"
     assert frame.run("document.querySelector('[data-key=name] input').value") == "Marty"
-    keep_screenshot(page, f"embed-{kind}")
+    page.save_screenshot(f"embed-{kind}", whole=True)
     # With the focus on the page around the frame, then within the frame.
     for is_within in (False, True):
         if is_within:
@@ -340,7 +333,7 @@ def test_snippets_page_is_accessible(
     page = open_page(browser, f"{shop.url}/embed", width, scheme)
     open_frame(page, shop)
 
-    keep_screenshot(page, f"embed-page-{width}-{scheme}")
+    page.save_screenshot(f"embed-page-{width}-{scheme}", whole=True)
     check_access(page, axe, width)
     page.click(".snippet + button")
     page.wait_for("document.querySelector('.snippet + button').innerText == 'Copied'")

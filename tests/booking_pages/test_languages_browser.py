@@ -12,14 +12,7 @@ from bookings.pages.formatting import date_words, length_words, month_words, tim
 from common.shipped_languages import TRANSLATED_PACKAGES, catalogue_folder, shipped_languages
 from ops.translation_catalogues import read_catalogue
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import (
-    IS_READY,
-    MARTY,
-    Shop,
-    check_access,
-    check_quiet,
-    keep_screenshot,
-)
+from tests.booking_pages.shop import IS_READY, MARTY, Shop, check_access, check_quiet
 from tests.browser import Browser, Page, viewports
 from tests.live import LiveApp
 from tests.services import Service
@@ -83,7 +76,7 @@ class Visit:
         html = "document.documentElement"
         self.shown.add((page.evaluate(f"{html}.lang"), page.evaluate(f"{html}.dir")))
         width, scheme = self.window.get("width", 1280), self.window.get("scheme", "light")
-        keep_screenshot(page, f"{self.language}-{step}-{width}-{scheme}")
+        page.save_screenshot(f"{self.language}-{step}-{width}-{scheme}", whole=True)
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
     def book(self) -> dict[str, str]:
@@ -273,13 +266,13 @@ def test_pages_from_right_to_left(
     check_access(page, axe, width)
     page.click("#zone")
     page.wait_for("document.querySelectorAll('#zones li').length > 20")
-    keep_screenshot(page, f"ar-zones-{width}-{scheme}")
+    page.save_screenshot(f"ar-zones-{width}-{scheme}", whole=True)
     earlier, later = (page.box(f"#{name}")["x"] for name in ("earlier", "later"))
     page.evaluate("document.querySelector('#days [aria-pressed=true]').focus()")
     page.press("ArrowLeft")
     focused = page.evaluate("document.activeElement.dataset.date")
     page.press("Enter")
-    keep_screenshot(page, f"ar-choice-{width}-{scheme}")
+    page.save_screenshot(f"ar-choice-{width}-{scheme}", whole=True)
     services = browser.open(f"{app.url}/book/{app.slug}", **window)
     services.wait_for(
         "document.readyState == 'complete' && !!document.querySelector('.service span')"

@@ -5,14 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import (
-    MONDAY,
-    WIDTHS,
-    Shop,
-    check_access,
-    check_quiet,
-    keep_screenshot,
-)
+from tests.booking_pages.shop import MONDAY, WIDTHS, Shop, check_access, check_quiet
 from tests.browser import Browser, Page, viewports
 from tests.live import PASSWORD_LINK, UNSUBSCRIBE_LINK, LiveApp
 from tests.services import Service
@@ -79,7 +72,7 @@ def test_zone_search_and_button_after_a_choice(browser: Browser, app: LiveApp, a
     page.wait_for("!document.querySelector('#zones').hidden")
     page.type("kolkata")
     page.wait_for("document.querySelectorAll('#zones li').length == 1")
-    keep_screenshot(page, "reschedule-zone-390")
+    page.save_screenshot("reschedule-zone-390", whole=True)
     page.press("Enter")
     page.wait_for("location.search.includes('timezone=Asia%2FKolkata')")
     page.wait_for("document.querySelector('#zone')?.value == 'Asia/Kolkata'")
@@ -110,7 +103,7 @@ def test_reschedule_pages_are_accessible(
     page = open_page(browser, link, width, scheme)
 
     def look(name: str) -> None:
-        keep_screenshot(page, f"reschedule-{name}-{width}-{scheme}")
+        page.save_screenshot(f"reschedule-{name}-{width}-{scheme}", whole=True)
         check_access(page, axe, width)
 
     look("times")
@@ -133,7 +126,7 @@ def test_refused_reschedule_page_is_accessible(
     shop = Shop(app, settings={"max_reschedules": 0})
     page = open_page(browser, shop.link(shop.book()), width, scheme)
 
-    keep_screenshot(page, f"reschedule-refused-{width}-{scheme}")
+    page.save_screenshot(f"reschedule-refused-{width}-{scheme}", whole=True)
     assert page.texts("h1") == ["The booking can't be moved again"]
     check_access(page, axe, width)
 
@@ -152,7 +145,7 @@ def test_action_pages_are_accessible(
     for action, question in questions.items():
         page = open_page(browser, links[action], width, scheme)
 
-        keep_screenshot(page, f"{action}-{width}-{scheme}")
+        page.save_screenshot(f"{action}-{width}-{scheme}", whole=True)
         assert page.texts("h1") == [question]
         color = (USUAL if action == "confirm" else DANGER)[scheme]
         button = "document.querySelector('button[type=submit]')"
@@ -168,7 +161,7 @@ def test_password_page_is_accessible(
     parts = urlsplit(app.service.run(code).split()[-1])
     page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
 
-    keep_screenshot(page, f"password-{width}-{scheme}")
+    page.save_screenshot(f"password-{width}-{scheme}", whole=True)
     assert page.texts("h1") == ["Choose a new password"]
     check_looks(page, app, axe, width, scheme)
 
@@ -181,12 +174,12 @@ def test_unsubscribe_page_is_accessible(
     parts = urlsplit(app.service.run(code).split()[-1])
     page = open_page(browser, f"{app.url}{parts.path}?{parts.query}", width, scheme)
 
-    keep_screenshot(page, f"unsubscribe-{width}-{scheme}")
+    page.save_screenshot(f"unsubscribe-{width}-{scheme}", whole=True)
     assert page.texts("h1") == ["Stop reminders?"]
     check_looks(page, app, axe, width, scheme)
     page.click("button[type=submit]")
     heading_becomes(page, "You will get no more reminders")
-    keep_screenshot(page, f"unsubscribed-{width}-{scheme}")
+    page.save_screenshot(f"unsubscribed-{width}-{scheme}", whole=True)
     check_looks(page, app, axe, width, scheme)
 
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.accessibility import load_axe
-from tests.booking_pages.shop import Shop, check_access, check_quiet, keep_screenshot
+from tests.booking_pages.shop import Shop, check_access, check_quiet
 from tests.booking_pages.test_links_browser import heading_becomes, open_page
 from tests.browser import Browser, viewports
 from tests.live import LiveApp
@@ -51,7 +51,7 @@ def test_own_bookings_pages_are_accessible(
     page = open_page(browser, home, width, scheme)
 
     def look(name: str) -> None:
-        keep_screenshot(page, f"own-{name}-{width}-{scheme}")
+        page.save_screenshot(f"own-{name}-{width}-{scheme}", whole=True)
         check_access(page, axe, width)
 
     look("ask")

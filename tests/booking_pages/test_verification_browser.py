@@ -13,7 +13,6 @@ from tests.booking_pages.shop import (
     choose,
     done,
     fill_in,
-    keep_screenshot,
     submit,
 )
 from tests.browser import Browser, Page
@@ -122,7 +121,7 @@ def test_booking_with_a_code(
     ]
     assert page.evaluate("document.activeElement.id") == "verify-title"
     assert (shop.bookings(), mails(app)) == ([], ["verification_code"])
-    keep_screenshot(page, f"code-{width}")
+    page.save_screenshot(f"code-{width}", whole=True)
     check_access(page, axe, width)
 
     type_code(page, run(app, READ_CODE, reservation=reservation))

@@ -1,6 +1,5 @@
 """Mails and the page behind their links in a real browser: narrow and wide, light and dark."""
 
-import os
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -54,12 +53,6 @@ def open_page(browser: Browser, url: str, width: int, scheme: str) -> Page:
     return page
 
 
-def keep_screenshot(page: Page, name: str) -> None:
-    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
-
-
 def check_looks(page: Page, width: int, scheme: str) -> None:
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == GROUNDS[scheme]
@@ -76,7 +69,7 @@ def show_mail(
 
     page = open_page(browser, file.as_uri(), width, scheme)
 
-    keep_screenshot(page, f"{name}-{width}-{scheme}")
+    page.save_screenshot(f"{name}-{width}-{scheme}")
     assert page.requests == [file.as_uri()]
     check_looks(page, width, scheme)
 
@@ -182,21 +175,21 @@ def test_action_link_and_button_work(
 
     page = open_page(browser, link, width, scheme)
 
-    keep_screenshot(page, f"link-{width}-{scheme}")
+    page.save_screenshot(f"link-{width}-{scheme}")
     check_looks(page, width, scheme)
     assert page.evaluate("document.querySelector('h1').innerText") == "Cancel this booking?"
 
     page.evaluate("document.querySelector('button').click()")
     page.wait_for("document.querySelector('h1').innerText == 'The booking is cancelled'")
 
-    keep_screenshot(page, f"link-done-{width}-{scheme}")
+    page.save_screenshot(f"link-done-{width}-{scheme}")
     check_looks(page, width, scheme)
     hosts = {urlsplit(url).netloc for url in page.requests if not url.startswith("data:")}
     assert hosts == {urlsplit(app.url).netloc}
 
     again = open_page(browser, link, width, scheme)
 
-    keep_screenshot(again, f"link-again-{width}-{scheme}")
+    again.save_screenshot(f"link-again-{width}-{scheme}")
     assert again.evaluate("document.querySelector('h1').innerText") == "This is already done"
     assert again.evaluate("document.documentElement.scrollWidth") <= width
 
@@ -217,7 +210,7 @@ def test_password_link_sets_a_password(
 ) -> None:
     page = open_page(browser, password_link_of(app), width, scheme)
 
-    keep_screenshot(page, f"password-{width}-{scheme}")
+    page.save_screenshot(f"password-{width}-{scheme}")
     check_looks(page, width, scheme)
     assert page.evaluate("document.querySelector('h1').innerText") == "Choose a new password"
     assert page.evaluate("document.forms[0].noValidate = true")
@@ -228,12 +221,12 @@ def test_password_link_sets_a_password(
     page.wait_for(
         "document.querySelector('main > p')?.innerText == 'The password was too short or too long.'"
     )
-    keep_screenshot(page, f"password-short-{width}-{scheme}")
+    page.save_screenshot(f"password-short-{width}-{scheme}")
 
     page.evaluate(FILL.format("correct horse battery"))
     page.evaluate("document.querySelector('button').click()")
     page.wait_for("document.querySelector('h1')?.innerText == 'Your password is set'")
-    keep_screenshot(page, f"password-set-{width}-{scheme}")
+    page.save_screenshot(f"password-set-{width}-{scheme}")
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 

@@ -1,8 +1,6 @@
 """People in front of the back office, and a browser that is logged in there."""
 
-import os
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -92,19 +90,6 @@ def visit(
     yield open_page
     for each_visit in visits:
         each_visit.check()
-
-
-def keep_screenshot(visit: Visit, name: str) -> None:
-    """A screenshot for a person to look at, if SCREENSHOTS names a folder."""
-    if os.environ.get("SCREENSHOTS"):
-        visit.page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")
-
-
-def keep_whole_screenshot(visit: Visit, name: str) -> None:
-    """The same, of the whole page."""
-    if os.environ.get("SCREENSHOTS"):
-        path = Path(os.environ["SCREENSHOTS"]) / f"{name}.png"
-        visit.page.save_screenshot(path, whole=True)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from bookings.models import Booking
 from notifications.models import Delivery
 from tests.accessibility import find_faults, load_axe
 from tests.browser import viewports
-from tests.office.conftest import Visit, keep_screenshot
+from tests.office.conftest import Visit
 from tests.world import Tenant
 
 LOOKS = viewports(only="wide")
@@ -53,7 +53,7 @@ def test_pages_are_accessible(
     for name, (path, sign) in pages.items():
         shown.go(path)
         shown.page.wait_for(f"!!document.querySelector({sign!r})")
-        keep_screenshot(shown, f"{name}-{width}-{scheme}")
+        shown.page.save_screenshot(f"{name}-{width}-{scheme}")
         found[name] = find_faults(shown.page, axe)
         shown.check()
 
@@ -94,7 +94,7 @@ def test_an_outcome_is_noted_with_one_click(
 
     shown.page.click("[name=outcome][value=no_show]")
     shown.page.wait_for("document.body?.innerText.includes('Outcome noted: no show.')")
-    keep_screenshot(shown, f"outcome-{width}")
+    shown.page.save_screenshot(f"outcome-{width}")
     offered = "[...document.querySelectorAll('[name=outcome]')].map(one => one.innerText)"
 
     assert shown.page.evaluate(offered) == ["Attended", "Clear"]
@@ -148,12 +148,12 @@ def test_confirmation_pages_are_accessible(
     )
     shown.page.click("[name=action][value=decline]")
     shown.page.wait_for("!!document.querySelector('#ask')")
-    keep_screenshot(shown, f"ask-decline-{width}-{scheme}")
+    shown.page.save_screenshot(f"ask-decline-{width}-{scheme}")
     faults = [find_faults(shown.page, axe)]
     shown = visit(
         editor, f"/admin/notifications/delivery/{mail.pk}/again/", width=width, scheme=scheme
     )
-    keep_screenshot(shown, f"ask-again-{width}-{scheme}")
+    shown.page.save_screenshot(f"ask-again-{width}-{scheme}")
     faults.append(find_faults(shown.page, axe))
 
     assert faults == [[], []]

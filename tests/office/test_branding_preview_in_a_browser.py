@@ -10,7 +10,7 @@ from apps_config.models import Account
 from apps_config.services import store_logo
 from tests.browser import Page, viewports
 from tests.images import LOGO, image_file
-from tests.office.conftest import Visit, keep_screenshot, member_of
+from tests.office.conftest import Visit, member_of
 from tests.office.test_set_up_in_a_browser import admin_page, set_value
 from tests.world import Tenant
 
@@ -66,7 +66,7 @@ def test_preview_shows_unsaved_input(
         set_value(seen.page, f"#id_{name}", value)
     colors = {"light": "#ad5100", "dark": "#ff7700"}
     wait_for_color(seen, colors[scheme])
-    keep_screenshot(seen, f"branding-preview-{width}-{scheme}")
+    seen.page.save_screenshot(f"branding-preview-{width}-{scheme}")
     typed = shown(seen)
     set_value(seen.page, "#id_accent_color", "#ff77")
     unfinished = shown(seen)

@@ -16,7 +16,7 @@ from bookings.models import Booking
 from office.base.local_time import local_text
 from tests.accessibility import find_faults, load_axe
 from tests.browser import viewports
-from tests.office.conftest import Visit, keep_screenshot
+from tests.office.conftest import Visit
 from tests.world import Tenant
 
 Open = Callable[..., Visit]
@@ -111,7 +111,7 @@ def test_week_view(visit: Open, office: Tenant, ada: Any, editor: Account, schem
         scheme == "dark"
     )
     assert found.page.texts("#cal-zones") == ["Times in the time zone Europe/Berlin."]
-    keep_screenshot(found, f"calendar-1280-{scheme}")
+    found.page.save_screenshot(f"calendar-1280-{scheme}")
 
 
 @pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
@@ -131,7 +131,7 @@ def test_reason_of_a_closed_week(
     assert found.page.evaluate("document.querySelector('#cal-late a').getAttribute('href')") == (
         f"/admin/availability/calendar/{calendar.pk}/change/"
     )
-    keep_screenshot(found, f"calendar-closed-{width}-{scheme}")
+    found.page.save_screenshot(f"calendar-closed-{width}-{scheme}")
     Calendar.objects.filter(id=calendar.id).update(synced_at=timezone.now())
     found.page.click(".ec-next")
     found.page.wait_for("document.getElementById('cal-late').hidden")
@@ -149,7 +149,7 @@ def test_phone_shows_the_day_view(
     found.page.click(".ec-next")
     found.page.wait_for("document.querySelector('.ec-event[aria-label*=Advice]')")
     assert names(found.page) == WEEK_NAMES[1:2]
-    keep_screenshot(found, f"calendar-390-{scheme}")
+    found.page.save_screenshot(f"calendar-390-{scheme}")
 
 
 def test_several_resources_side_by_side(
@@ -164,7 +164,7 @@ def test_several_resources_side_by_side(
         "09:00 Check-up · Marty McFly, confirmed, Mon 7 Jan 2030, 09:00 to 09:30, Ada",
         "09:15–10:15 Advice · Marty McFly, confirmed, Mon 7 Jan 2030, 09:15 to 10:15, Bob",
     ]
-    keep_screenshot(found, "calendar-side-by-side")
+    found.page.save_screenshot("calendar-side-by-side")
 
 
 def test_several_resources_open_on_the_day_view(
@@ -195,7 +195,7 @@ def test_month_view_links_to_days(
     page = found.page
     page.wait_for(DRAWN + " && document.querySelectorAll('.ec-event.is-confirmed').length === 2")
 
-    keep_screenshot(found, f"calendar-month-{width}-{scheme}")
+    found.page.save_screenshot(f"calendar-month-{width}-{scheme}")
     title, shown = page.texts(".ec-title"), names(page)
     weekends = page.evaluate("document.querySelectorAll('.ec-bg-event.is-closed').length")
     faults = find_faults(page, load_axe(), "document.querySelector('.cal')")
@@ -255,7 +255,7 @@ def test_day_view_prints_on_one_page(
     page.evaluate("dispatchEvent(new Event('beforeprint'))")
     page.wait_for("document.querySelectorAll('.ec-slot').length < 48")
     printed = page.evaluate("document.body.innerText")
-    keep_screenshot(found, f"calendar-print-{width}-{scheme}")
+    found.page.save_screenshot(f"calendar-print-{width}-{scheme}")
     page.send("Emulation.setEmulatedMedia", media="")
     page.evaluate("dispatchEvent(new Event('afterprint'))")
 
@@ -355,7 +355,7 @@ def test_drag_to_a_taken_time_offers_other_times(
         "Wed 9 Jan 2030, 13:00 to 14:00",
         "Wed 9 Jan 2030, 14:00 to 15:00",
     ]
-    keep_screenshot(found, "calendar-refused")
+    found.page.save_screenshot("calendar-refused")
     page.click("#cal-refused .cal-choices button:nth-child(2)")
     page.wait_for("!document.querySelector('#cal-refused').open")
     page.wait_for("document.querySelector('.ec-event[aria-label*=\"9 Jan 2030, 13:00 to 14:00\"]')")
@@ -419,7 +419,7 @@ def test_drag_over_free_time_opens_a_booking(
     )
     assert filled == ["2030-01-08T10:00", "2030-01-08T11:00"]
     assert page.evaluate("document.activeElement.name") == "what"
-    keep_screenshot(found, "calendar-book")
+    found.page.save_screenshot("calendar-book")
     page.type("Check-up")
     page.click("#cal-book [type=submit]")
     page.wait_for("!document.querySelector('[data-error*=\"customer.name\"]').hidden")
@@ -477,7 +477,7 @@ def test_a_new_booking_shows_free_times(
     page.click("#cal-new")
     page.wait_for(f"document.querySelectorAll('{choices}').length === 8")
     first = (page.texts(choices)[:2], page.evaluate(values))
-    keep_screenshot(found, "calendar-free-times")
+    found.page.save_screenshot("calendar-free-times")
     page.click(f"{choices}:nth-child(2)")
     fill(page, what="Check-up", name="Doc", email="doc@example.com")
     page.click("#cal-book [type=submit]")

@@ -16,7 +16,7 @@ from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
 from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav, feeds
 from tests.office.calendar_pages import leave_unread
-from tests.office.conftest import Visit, keep_screenshot
+from tests.office.conftest import Visit
 from tests.office.test_set_up_in_a_browser import (
     OURS,
     _tolerate_closed_threads,
@@ -111,7 +111,7 @@ def test_pages_are_accessible(
         if scheme == "dark":
             seen.page.wait_for("document.documentElement.classList.contains('dark')")
         if (width, scheme) in SHOWN and name in PICTURES:
-            keep_screenshot(seen, f"setup-{name}-{width}-{scheme}")
+            seen.page.save_screenshot(f"setup-{name}-{width}-{scheme}")
         found[name] = (low_contrast(seen.page), find_faults(seen.page, axe, OURS))
         seen.check()
 
@@ -152,11 +152,11 @@ def test_a_calendar_is_connected(
         "document.getElementById('id_password').getAttribute('aria-describedby')"
     )
     typed = page.evaluate("[...document.querySelectorAll('.office-form input')].map(o => o.value)")
-    keep_screenshot(seen, f"setup-calendar-refused-{width}-{scheme}")
+    seen.page.save_screenshot(f"setup-calendar-refused-{width}-{scheme}")
     fake_caldav.put("https://dav.example.com/", at=f"{AT}work/")
     fill_in(page, password="right")
     submit(page, ".office-form .office-primary")
-    keep_screenshot(seen, f"setup-calendar-connected-{width}-{scheme}")
+    seen.page.save_screenshot(f"setup-calendar-connected-{width}-{scheme}")
 
     assert fault == [PROVIDER_ERRORS["unauthorized"]]
     assert "id_password_error" in described.split()
@@ -217,14 +217,14 @@ def test_dashboard_and_booking_show_the_calendar(
     WrittenEvent.objects.update(state="written", written_at="2030-01-01T12:00:00Z")
     for width, scheme in SHOWN:
         today = visit(editor, "/admin/", width=width, scheme=scheme)
-        keep_screenshot(today, f"setup-calendars-today-{width}-{scheme}")
+        today.page.save_screenshot(f"setup-calendars-today-{width}-{scheme}")
         booking = visit(
             editor,
             reverse("admin:bookings_booking_change", args=[booked["id"]]),
             width=width,
             scheme=scheme,
         )
-        keep_screenshot(booking, f"setup-calendar-booking-{width}-{scheme}")
+        booking.page.save_screenshot(f"setup-calendar-booking-{width}-{scheme}")
 
         [line] = today.page.texts("#calendars + ul li")
         assert ("Work" in line, PROVIDER_ERRORS["unauthorized"] in line) == (True, True)

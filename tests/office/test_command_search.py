@@ -14,7 +14,7 @@ from apps_config.models import Account, Membership
 from availability.models import Event
 from bookings.models import AppCustomer
 from tests.accessibility import find_faults, load_axe
-from tests.office.conftest import Enter, Visit, keep_screenshot
+from tests.office.conftest import Enter, Visit
 from tests.queries import Queries
 from tests.world import Tenant
 
@@ -167,7 +167,7 @@ def test_dialog_opens_a_customer_by_keyboard(
     page.press("ArrowDown")
     page.wait_for("!!document.querySelector('#command-results-list a')")
     found = page.texts("#command-results-list a")
-    keep_screenshot(shown, f"search-{width}")
+    shown.page.save_screenshot(f"search-{width}")
     faults = find_faults(page, load_axe())
     page.press("Enter")
     page.wait_for(f"location.pathname === '/admin/bookings/appcustomer/{person.pk}/change/'")

@@ -14,7 +14,7 @@ from availability.core.constraints import DAY_NAMES
 from availability.models import Calendar, Hold
 from office.explain.data import kind_of
 from tests.browser import viewports
-from tests.office.conftest import WORKDAYS, Visit, keep_screenshot, logged_in, member_of
+from tests.office.conftest import WORKDAYS, Visit, logged_in, member_of
 from tests.office.test_row_choices import OPTION, SELECT2, search
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -338,7 +338,7 @@ def test_week_in_the_browser(
         assert page.texts(".why-stretch[open] .why-reasons") == [reasons]
     else:
         assert explanations(page) == [f"Tue 8 Jan, 10:00 to 10:30\n{reasons}"]
-    keep_screenshot(found, f"why-{width}-{scheme}")
+    found.page.save_screenshot(f"why-{width}-{scheme}")
 
 
 @pytest.fixture

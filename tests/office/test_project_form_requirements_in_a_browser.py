@@ -8,7 +8,7 @@ from apps_config.models import Account
 from availability.models import Project
 from tests.accessibility import find_faults, load_axe
 from tests.browser import viewports
-from tests.office.conftest import Visit, keep_screenshot
+from tests.office.conftest import Visit
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -36,7 +36,7 @@ def test_a_requirement_is_added_and_moved_up(
     page.evaluate(f"{LAST}.querySelector('[type=checkbox]').click()")
     added = page.evaluate(ROWS)
     page.evaluate(f"{LAST}.querySelector('[aria-label$=up]').click()")
-    keep_screenshot(shown, f"requirements-{width}-{scheme}")
+    shown.page.save_screenshot(f"requirements-{width}-{scheme}")
     faults = find_faults(page, load_axe(), "document.getElementById('part-who')")
     page.evaluate("window.isOld = true; document.querySelector('[name=_save]').click()")
     page.wait_for("window.isOld === undefined && document.readyState === 'complete'")

@@ -13,7 +13,7 @@ from availability.models import ProjectResource, Resource
 from office.base.row_choices import CURRENT, OFFER, VISIBLE
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Enter, Visit, keep_screenshot
+from tests.office.conftest import Enter, Visit
 from tests.office.staff import member
 from tests.world import Tenant
 
@@ -91,7 +91,7 @@ def test_an_app_is_found_by_keyboard(
     shown.expected += SELECT2
 
     choose(shown, "#id_app + .select2-container [role=combobox]", "stud", "Studio")
-    keep_screenshot(shown, f"choose-app-{width}")
+    shown.page.save_screenshot(f"choose-app-{width}")
     form = shown.page.evaluate("document.getElementById('id_app').value")
     axe = find_faults(shown.page, load_axe())
 
@@ -116,7 +116,7 @@ def test_a_list_is_filtered_by_an_app(
     field = "[name=app__id__exact] + .select2-container [role=combobox]"
     shown.page.wait_for(f"document.querySelector({field!r}).offsetParent !== null")
     choose(shown, field, "Clin", "Clinic")
-    keep_screenshot(shown, f"filter-app-{width}")
+    shown.page.save_screenshot(f"filter-app-{width}")
     shown.page.evaluate("document.querySelector('[name=app__id__exact]').form.requestSubmit()")
     shown.page.wait_for("location.search.includes('app__id__exact=')")
     shown.page.wait_for("!!document.querySelector('#result_list')")
@@ -155,7 +155,7 @@ def test_a_page_is_opened_for_another_app(
     page.wait_for(f"location.href.includes('{grace['id'] if is_why else f'app={other.app.pk}'}')")
     page.wait_for("document.readyState === 'complete'")
     page.wait_for(f"!!document.querySelector({field!r})")
-    keep_screenshot(shown, f"{name}-{width}")
+    shown.page.save_screenshot(f"{name}-{width}")
     chosen = page.evaluate(f"document.querySelector({field!r}).textContent.trim()")
     axe = find_faults(page, load_axe())
 
@@ -178,7 +178,7 @@ def choose(
     page.press("Enter")
     page.wait_for(f"document.querySelectorAll({OPTION!r}).length > 1")
     if name:
-        keep_screenshot(shown, name)
+        shown.page.save_screenshot(name)
     search(page, term)
     found = f"[...document.querySelectorAll({OPTION!r})].map(one => one.innerText).join('; ')"
     page.wait_for(f"{found} === {text!r}")

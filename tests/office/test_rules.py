@@ -17,14 +17,7 @@ from availability.models import Project, Resource
 from office.base.rule_rows import COLUMNS, read_rows, row_of_rule, rule_text
 from tests.accessibility import find_faults, load_axe
 from tests.browser import viewports
-from tests.office.conftest import (
-    WORKDAYS,
-    Visit,
-    keep_screenshot,
-    keep_whole_screenshot,
-    logged_in,
-    member_of,
-)
+from tests.office.conftest import WORKDAYS, Visit, logged_in, member_of
 from tests.office.staff import form_of
 from tests.queries import Queries
 from tests.world import BERLIN, Tenant
@@ -847,7 +840,7 @@ def test_row_shows_the_fields_of_its_kind(
         "datetime-local"
     )
     page.wait_for("document.querySelectorAll('.rule-error').length >= 5")
-    keep_screenshot(found, f"rules-{width}-{scheme}")
+    found.page.save_screenshot(f"rules-{width}-{scheme}")
 
 
 def test_picture_follows_unsaved_hours(visit: Open, office: Tenant, clerk: Account) -> None:
@@ -890,7 +883,7 @@ def test_picture_follows_unsaved_hours(visit: Open, office: Tenant, clerk: Accou
         {"allow_weekdays": {}},
         {"allow_hours": {"start": 9, "end": 17}},
     ]
-    keep_screenshot(found, "rules-picture")
+    found.page.save_screenshot("rules-picture")
 
 
 def test_rules_are_added_and_removed_with_the_keyboard(
@@ -949,7 +942,7 @@ def test_year_view_shows_unsaved_rules(
     assert first == ["No exceptions."]
     assert page.evaluate("document.querySelectorAll('.rules-month').length") == 12
     assert find_faults(page, load_axe(), "document.querySelector('.office-parts')") == []
-    keep_whole_screenshot(found, f"schedule-{width}-{scheme}")
+    found.page.save_screenshot(f"schedule-{width}-{scheme}", whole=True)
 
 
 def test_viewer_sees_the_picture(visit: Open, office: Tenant, rules_page: str) -> None:

@@ -10,7 +10,7 @@ from apps_config.security_events import record_event
 from apps_config.services import change_role, issue_key
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Browser, viewports
-from tests.office.conftest import Visit, keep_whole_screenshot, member_of
+from tests.office.conftest import Visit, member_of
 from tests.world import Tenant
 
 LIST = "/admin/apps_config/securityevent/"
@@ -47,12 +47,12 @@ def test_the_list_is_readable(
     visit: Callable[..., Visit], owner: Account, width: int, scheme: str
 ) -> None:
     shown = visit(owner, LIST, width=width, scheme=scheme)
-    keep_whole_screenshot(shown, f"events-{width}-{scheme}")
+    shown.page.save_screenshot(f"events-{width}-{scheme}", whole=True)
 
     assert find_faults(shown.page, load_axe()) == []
     row = SecurityEvent.objects.filter(kind="log_in").latest("id")
     shown.go(f"{LIST}{row.pk}/change/")
-    keep_whole_screenshot(shown, f"event-{width}-{scheme}")
+    shown.page.save_screenshot(f"event-{width}-{scheme}", whole=True)
     assert find_faults(shown.page, load_axe()) == []
 
 
@@ -71,11 +71,11 @@ def test_rare_log_in_pages_are_accessible(
     settings.PASSWORD_LOGIN = False
     page = browser.open(f"{live_server.url}/admin/login/", width=width, scheme=scheme)
     page.wait_for("document.readyState === 'complete'")
-    keep_whole_screenshot(Visit(page, live_server.url), f"no-passwords-{width}-{scheme}")
+    page.save_screenshot(f"no-passwords-{width}-{scheme}", whole=True)
     found = [find_faults(page, load_axe())]
     settings.REQUIRE_SECOND_FACTOR = "owners"
     must = visit(owner, LIST, width=width, scheme=scheme)
-    keep_whole_screenshot(must, f"second-factor-{width}-{scheme}")
+    must.page.save_screenshot(f"second-factor-{width}-{scheme}", whole=True)
     found.append(find_faults(must.page, load_axe()))
 
     assert found == [[], []]

@@ -16,7 +16,7 @@ from notifications.models import Attempt, Delivery, EmailTemplate, Webhook
 from notifications.webhooks.services import create_webhook, send_test
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
-from tests.office.conftest import Visit, keep_screenshot, member_of
+from tests.office.conftest import Visit, member_of
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -146,7 +146,7 @@ def test_pages_are_accessible(
         if scheme == "dark":
             seen.page.wait_for("document.documentElement.classList.contains('dark')")
         if (width, scheme) in SHOWN and name in PICTURES:
-            keep_screenshot(seen, f"setup-{name}-{width}-{scheme}")
+            seen.page.save_screenshot(f"setup-{name}-{width}-{scheme}")
 
         assert len(seen.page.texts("main h1, h1, h2, #header h1, .office-card h2")) > 0
         assert (name, low_contrast(seen.page)) == (name, [])

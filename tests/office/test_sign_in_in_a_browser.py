@@ -16,7 +16,7 @@ from notifications.links.invitations import invitation_url
 from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Browser, Page, viewports
-from tests.office.conftest import Visit, keep_screenshot
+from tests.office.conftest import Visit
 from tests.world import Tenant
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -99,7 +99,7 @@ def test_new_app_with_member_and_key_takes_eight_steps(
     hand.type("#id_name", "Harbour Dental")
     hand.type("#id_invited_email", "doc@example.com")
     hand.tick("#id_wants_key")
-    keep_screenshot(today, "app-new-1280-light")
+    today.page.save_screenshot("app-new-1280-light")
     hand.press("[name=_save]")
     today.page.wait_for("!!document.querySelector('#secret')")
     key = today.page.evaluate("document.querySelector('#secret').value")
@@ -164,7 +164,7 @@ def test_pages_are_accessible(
     for name, path in {"log-in": "/admin/login/", "invitation": link, "home": "/"}.items():
         page = browser.open(f"{live_server.url}{path}", width=width, scheme=scheme)
         page.wait_for("document.readyState === 'complete'")
-        keep_screenshot(Visit(page, live_server.url), f"{name}-{look}")
+        page.save_screenshot(f"{name}-{look}")
         found[name] = find_faults(page, axe)
         assert (
             page.complaints,
@@ -178,7 +178,7 @@ def test_pages_are_accessible(
     seen.expected.append("frame is sandboxed")  # the script of the e-mail
     for name, path in pages.items():
         seen.go(path)
-        keep_screenshot(seen, f"{name}-{look}")
+        seen.page.save_screenshot(f"{name}-{look}")
         found[name] = find_faults(seen.page, axe)
         seen.check()
 

@@ -1,10 +1,8 @@
 """Tasks of the people at the back office, with their clicks and typed fields counted from Today."""
 
-import os
 import re
 from collections.abc import Callable
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +13,7 @@ from availability.models import Project, Resource
 from bookings.models import Booking
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
-from tests.office.conftest import Visit, keep_screenshot, member_of
+from tests.office.conftest import Visit, member_of
 from tests.world import Tenant
 
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
@@ -176,7 +174,7 @@ def test_christmas_eve_is_closed_and_one_saturday_is_open(
     page.wait_for(
         "document.querySelector('.rules-exceptions').textContent.includes('open 10:00 to 14:00')"
     )
-    save_screenshot(person, f"dentist-{width}-{scheme}")
+    person.page.save_screenshot(f"dentist-{width}-{scheme}")
     person.go("[name=_save]")
 
     assert person.actions <= 8
@@ -463,7 +461,7 @@ def test_pages_are_accessible(
         if name.endswith("-new") is not (kind == "new"):
             continue
         shown.go(path)
-        keep_screenshot(shown, f"forms-{name}-{width}-{scheme}")
+        shown.page.save_screenshot(f"forms-{name}-{width}-{scheme}")
         faults = find_faults(shown.page, axe, "document.getElementById('content')")
         found[name] = (faults, raw_names(shown.page))
         shown.check()
@@ -491,18 +489,13 @@ def test_hours_of_five_people_take_six_steps(
         person.go("a[href$='/change-several/']")
     person.fill("#id_hours_0", LUNCH)
     person.click("[data-copy-day]")
-    save_screenshot(person, f"bulk-edit-{width}-{scheme}")
+    person.page.save_screenshot(f"bulk-edit-{width}-{scheme}")
     faults = find_faults(person.page, load_axe())
     person.go("#bulk-edit .office-primary")
-    save_screenshot(person, f"bulk-edit-preview-{width}-{scheme}")
+    person.page.save_screenshot(f"bulk-edit-preview-{width}-{scheme}")
     person.go(".office-card .office-primary")
 
     assert person.actions <= 6
     assert faults == []
     rows = [(row.timezone, len(row.availability_constraints)) for row in Resource.objects.all()]
     assert rows == [("Europe/Berlin", 10)] * 5
-
-
-def save_screenshot(person: Person, name: str) -> None:
-    if os.environ.get("SCREENSHOTS"):
-        person.page.save_screenshot(Path(os.environ["SCREENSHOTS"]) / f"{name}.png")

@@ -11,7 +11,7 @@ import pytest
 from apps_config.models import Account
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Enter, Visit, keep_screenshot, member_of
+from tests.office.conftest import Enter, Visit, member_of
 from tests.office.test_crawl import MIN_ROUTES, clinic, crawl, foreign_tenant
 from tests.world import Tenant
 
@@ -175,10 +175,10 @@ def test_a_phone_shows_whole_headings_and_short_rows(
     path = f"/admin/bookings/booking/{booking['id']}/change/"
     shown = visit(owner, BOOKINGS, width=390, scheme=scheme)
     height = shown.page.box("#result_list tr.data-row")["height"]
-    keep_screenshot(shown, f"bookings-390-{scheme}")
+    shown.page.save_screenshot(f"bookings-390-{scheme}")
     faults = find_faults(shown.page, load_axe())
     one = visit(owner, path, width=390, scheme=scheme)
-    keep_screenshot(one, f"booking-390-{scheme}")
+    one.page.save_screenshot(f"booking-390-{scheme}")
     cut = one.page.evaluate(
         "(({scrollWidth: all, clientWidth: shown}) => all > shown)(document.querySelector('h1 a'))"
     )
@@ -264,7 +264,7 @@ def test_a_filter_is_saved_by_keyboard(
     page.type("Marty")
     page.press("Enter")
     page.wait_for("document.querySelector('#tabs-items .active')?.innerText === 'Marty'")
-    keep_screenshot(shown, "bookings-saved-1280-light")
+    shown.page.save_screenshot("bookings-saved-1280-light")
 
     assert page.texts("#tabs-items a") == ["Upcoming", "Past", "Pending", "All", "Marty"]
     assert page.texts(".office-saved summary") == ["Edit filter “Marty”"]

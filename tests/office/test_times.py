@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps_config.models import Account, App, Membership
 from notifications.models import Delivery
 from office.base.dates import AccountTimeZone
-from tests.office.conftest import Enter, Visit, keep_screenshot
+from tests.office.conftest import Enter, Visit
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -171,5 +171,5 @@ def test_lists_of_times_in_the_browser(
     for name in ("bookings_booking", "availability_event", "notifications_delivery"):
         shown = visit(editor, reverse(f"admin:{name}_changelist"), width=width)
         shown.page.wait_for("!!document.querySelector('#result_list')")
-        keep_screenshot(shown, f"times-{name}-{width}")
+        shown.page.save_screenshot(f"times-{name}-{width}")
         assert "CET" in shown.page.evaluate("document.body.innerText")
