@@ -1,7 +1,7 @@
 """Read by every gunicorn that is started in this folder. The command line overrides it.
 
 Processes, threads and keep-alive are settings: docs/operations.md. The access log is the service's
-own (common/observability/request_log.py), with route, app and request id.
+own (common/observability/observe.py), with route, app and request id.
 """
 
 from typing import Any

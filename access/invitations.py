@@ -11,6 +11,7 @@ from apps_config.security_events import record_event, record_role
 from apps_config.services import end_tokens_of_new_owner
 from common.email_address import canonical_address
 from common.errors import AlreadyExists, NotFound, Refusal
+from common.messages import Message
 from notifications.links.invitations import INVITATION_LASTS, INVITATION_MAIL
 from notifications.models import Delivery
 from notifications.outbox.queueing import queue_delivery
@@ -24,7 +25,9 @@ class SentRecently(Refusal):
     code = "policy"
 
     def __init__(self) -> None:
-        super().__init__("This invitation was just sent. Wait five minutes to send it again.")
+        super().__init__(
+            Message("This invitation was just sent. Wait five minutes to send it again.")
+        )
 
 
 def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitation:
@@ -38,10 +41,10 @@ def invite_member(*, app: App, email: str, role: str, now: datetime) -> Invitati
         # Two requests at once: the second one finds the invitation of the first.
         App.objects.select_for_update(no_key=True).get(id=app.id)
         if Membership.objects.filter(app=app, account__email=address).exists():
-            raise AlreadyExists("This person is already a member.")
+            raise AlreadyExists(Message("This person is already a member."))
         earlier = app.invitations.open().filter(email=address).first()
         if earlier and earlier.expires_at > now:
-            raise AlreadyExists("This person is already invited.")
+            raise AlreadyExists(Message("This person is already invited."))
         if earlier:
             _end(earlier, now)
         invitation = Invitation(app=app, email=address, role=role)

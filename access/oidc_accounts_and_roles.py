@@ -17,6 +17,7 @@ from apps_config.models import Account, App, Membership
 from apps_config.security_events import PLATFORM_RIGHTS, platform_rights, record_role, record_staff
 from apps_config.services import LastOwner, change_role, end_tokens_of_new_owner, remove_member
 from common.email_address import canonical_address, is_address
+from common.messages import Message
 
 logger = logging.getLogger(__name__)
 
@@ -69,25 +70,31 @@ def admit(account: Account | None, claims: Claims, *, provider: str) -> Account:
     """
     account = account or find_or_create_account(claims, provider)
     if not account.is_active:
-        raise SignInRefused("Your account is disabled.")
+        raise SignInRefused(Message("Your account is disabled."))
     apply_groups(account, claims.groups)
     if not account.is_staff and not account.memberships.filter(app__archived_at=None).exists():
-        raise SignInRefused("Your account has no access to any app. Ask an owner to invite you.")
+        raise SignInRefused(
+            Message("Your account has no access to any app. Ask an owner to invite you.")
+        )
     return account
 
 
 def find_or_create_account(claims: Claims, provider: str) -> Account:
     """Return the account with the verified address. Raises SignInRefused."""
     if not claims.email:
-        raise SignInRefused("Your identity provider did not confirm your e-mail address.")
+        raise SignInRefused(Message("Your identity provider did not confirm your e-mail address."))
     account = Account.objects.filter(email=claims.email).first()
     if account is None:
         if not granted_roles(claims.groups) and not is_platform_staff(claims.groups):
-            raise SignInRefused("There is no account for you yet. Ask an owner to invite you.")
+            raise SignInRefused(
+                Message("There is no account for you yet. Ask an owner to invite you.")
+            )
         return Account.objects.create_user(claims.email, name=claims.name)
     # Providers can give an address to another person: one account has one subject.
     if SocialAccount.objects.filter(user=account, provider=provider).exists():
-        raise SignInRefused("Your account belongs to another identity. Ask the platform's staff.")
+        raise SignInRefused(
+            Message("Your account belongs to another identity. Ask the platform's staff.")
+        )
     return account
 
 

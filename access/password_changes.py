@@ -11,7 +11,7 @@ from apps_config.history import change_actor, current_actor
 from apps_config.models import Account, SecurityEvent
 from apps_config.security_events import record_event
 from apps_config.services import end_access_tokens
-from common.request_origin import request_origin
+from common.middleware import request_origin
 
 
 class EndLogIns:

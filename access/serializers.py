@@ -1,39 +1,61 @@
-"""Serializers of request bodies for keys and log-ins (api.md section 3)."""
+"""Keys, log-ins and the people who may use an app (api.md section 3)."""
 
 from typing import Any
 
 from rest_framework import serializers
 
 from apps_config.models import Credential, Membership
-from availability.serializers.fields import CLEARABLE
+from apps_config.serializers import WIDGET_KEY_EXAMPLE
 from common.api.fields import (
+    CLEARABLE,
     EmailField,
     IdField,
-    InstantField,
     ListOf,
-    ObjectSerializer,
     OneLineField,
     OriginField,
+    StampField,
     StringField,
 )
+from common.api.response_schemas import STAMP_EXAMPLE, example_id
+from common.api.serializers import ObjectSerializer
+from common.messages import Message
+from common.openapi.component_registry import Json
 
 # Kinds that an app issues. Access tokens belong to an account: POST /auth issues them.
 APP_KINDS = (Credential.SERVER, Credential.WIDGET, Credential.RESOURCE)
 MAX_PROJECTS, MAX_ORIGINS = 100, 50
 
 
-class NewCredentialSerializer(ObjectSerializer):
-    """The body of POST /credentials. `context["now"]`: the time of the request."""
+class CredentialSerializer(ObjectSerializer):
+    # For bodies, `context["now"]` is the time of the request.
+    examples = {
+        "id": example_id(15),
+        "kind": Credential.WIDGET,
+        "prefix": "live_widget_key_1c2d3e4f_",
+        "key": WIDGET_KEY_EXAMPLE,
+        "description": "www.example.com",
+        "origins": ["https://shop.example"],
+        "last_used_at": STAMP_EXAMPLE,
+    }
+    on_request = ("key",)
+    in_example = ("key",)
 
+    id = IdField(read_only=True)
     kind = serializers.ChoiceField(APP_KINDS)
+    prefix = serializers.CharField(
+        read_only=True, help_text="The beginning of the key, which identifies it."
+    )
+    key = serializers.CharField(
+        source="public_text",
+        read_only=True,
+        help_text="The full key: always for widget keys, for other keys only in the response of"
+        " POST.",
+    )
     description = OneLineField(200, allow_blank=True, **CLEARABLE)
-    expires_at = InstantField(
-        help_text="Must be in the future. Absent: the key never expires.", **CLEARABLE
-    )
     resource_id = IdField(
-        help_text="The resource of the key. Only for the kind `resource`.", **CLEARABLE
+        help_text="The resource of a key of the kind `resource`; null for keys of the app.",
+        **CLEARABLE,
     )
-
     projects = ListOf(
         IdField(),
         MAX_PROJECTS,
@@ -49,6 +71,20 @@ class NewCredentialSerializer(ObjectSerializer):
         " are 403. Null: any.",
         **CLEARABLE,
     )
+    expires_at = StampField(
+        read_only=False,
+        help_text="In a body, it must be in the future. Absent or null: the key never expires.",
+        **CLEARABLE,
+    )
+    revoked_at = StampField(allow_null=True)
+    last_used_at = StampField(allow_null=True, help_text="Rounded to the minute.")
+    created_at = StampField()
+    updated_at = StampField(help_text="Using the key does not change this time.")
+
+    @classmethod
+    def render(cls, row: Credential, *_: Any) -> Json:
+        """Without its secret, unless everybody may read that."""
+        return super().render(row, include=("key",) if row.public_text else ())
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         for name in ("projects", "origins"):
@@ -58,7 +94,7 @@ class NewCredentialSerializer(ObjectSerializer):
                 )
         expires_at = given.get("expires_at")
         if expires_at and expires_at <= self.context["now"]:
-            raise serializers.ValidationError({"expires_at": ["Must be in the future."]})
+            raise serializers.ValidationError({"expires_at": [Message("Must be in the future.")]})
         is_resources = given["kind"] == Credential.RESOURCE
         if is_resources and not given.get("resource_id"):
             raise serializers.ValidationError({"resource_id": ["This field is required."]})
@@ -69,14 +105,29 @@ class NewCredentialSerializer(ObjectSerializer):
         return given
 
 
-class NewMemberSerializer(ObjectSerializer):
-    """The body of POST /apps/:slug/members."""
+class MemberSerializer(ObjectSerializer):
+    """A person with a role in the app, or an invitation that is still open."""
 
+    examples = {
+        "id": example_id(31),
+        "email": "doc@example.com",
+        "role": Membership.VIEWER,
+        "state": "invited",
+    }
+
+    id = IdField(
+        read_only=True,
+        help_text="Of the person, or of the invitation: accepting an invitation ends its id.",
+    )
     email = EmailField()
     role = serializers.ChoiceField(Membership.ROLES, default=Membership.VIEWER)
+    state = serializers.ChoiceField(["active", "invited"], read_only=True)
+    expires_at = StampField(
+        allow_null=True, help_text="When the invitation's link expires; null: a member."
+    )
 
 
-class LogInSerializer(ObjectSerializer):
+class LogInInputSerializer(ObjectSerializer):
     """The body of POST /auth."""
 
     email = EmailField()
@@ -88,3 +139,22 @@ class LogInSerializer(ObjectSerializer):
         " factor. Each works once.",
         **CLEARABLE,
     )
+
+
+class LogInSerializer(ObjectSerializer):
+    examples = {
+        "id": example_id(2),
+        "name": "Ada Berg",
+        "email": "owner@example.com",
+        "api_token": "1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+        "expires_at": "2026-12-20T09:30:00+0000",
+    }
+
+    kind = serializers.ChoiceField(["access", "resource"], source="credential.kind")
+    id = IdField(source="person.id", help_text="The id of the account or resource.")
+    name = serializers.CharField(source="person.name")
+    email = serializers.CharField(source="person.email")
+    api_token = serializers.CharField(
+        help_text="The password of HTTP Basic, with `email` as the user name. Shown once."
+    )
+    expires_at = StampField(source="credential.expires_at")

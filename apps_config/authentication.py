@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from django.conf import settings
 from django.http import HttpRequest
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.request import Request
 
 from apps_config.models import (
     SECRET_LENGTH,
@@ -23,11 +25,20 @@ from apps_config.models import (
 )
 from apps_config.second_factors import OFF, has_second_factor, must_have_second_factor
 from apps_config.services import LOG_IN_DESCRIPTION
+from common.api.query import service_header
 from common.db.batching import delete_in_batches
 from common.db.compiled_query import FixedQuery
 from common.db.sql import count_up
 from common.email_address import canonical_address
-from common.errors import NotFound, RateLimited, Unauthenticated, ignore_database_outage
+from common.errors import (
+    BASIC_CHALLENGE,
+    Forbidden,
+    Invalid,
+    NotFound,
+    RateLimited,
+    Unauthenticated,
+    ignore_database_outage,
+)
 from common.limits.rate_limit import (
     CountedRequest,
     RateKey,
@@ -36,6 +47,7 @@ from common.limits.rate_limit import (
     SharedCounter,
     customer_network,
 )
+from common.observability.log_format import add_log_fields
 
 Scope = TypeVar("Scope")
 
@@ -50,6 +62,32 @@ _CREDENTIAL = FixedQuery(
         .order_by()
     )
 )
+
+
+class KeyAuthentication(BaseAuthentication):
+    """HTTP Basic with a key: `request.user` is the Caller, `request.auth` the id of the key.
+
+    Raises Unauthenticated, RateLimited for too many wrong keys, and NotFound for the header of an
+    app that the key has no access to.
+    """
+
+    def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        header = request.META.get("HTTP_AUTHORIZATION")
+        if not header or request.method == "OPTIONS":
+            return None
+        now = request.parser_context["view"].now
+        try:
+            caller = authenticate(header, service_header(request, "App"), now=now)
+        except Unauthenticated:
+            with ignore_database_outage():
+                count_failed_login(customer_network(request), now=now)
+            raise
+        if caller.app:
+            add_log_fields(app=caller.app.id)
+        return caller, caller.credential_id
+
+    def authenticate_header(self, request: Request) -> str:
+        return BASIC_CHALLENGE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +111,15 @@ class Caller:
     @property
     def is_widget(self) -> bool:
         return self.kind == Credential.WIDGET
+
+    @property
+    def only_app(self) -> App:
+        """The app of the request. Raises Forbidden without one, Invalid if several are possible."""
+        if not self.memberships:
+            raise Forbidden("This account has no app.")
+        if self.app is None:
+            raise Invalid.at("Service-App", "Required: this account has several apps.")
+        return self.app
 
     def allows_origin(self, origin: str | None) -> bool:
         """Whether a request with this Origin header may use the key; None: without the header."""

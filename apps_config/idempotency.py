@@ -1,5 +1,5 @@
 """Idempotency-Key: a repeated request takes effect once and gets the same response (api.md section
-1).
+1). Without the views of DRF, which a worker does not load.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from django.http.response import HttpResponseBase
 from django.utils import timezone
 
 from apps_config.models import App, Credential, IdempotencyRecord
-from common.api.renderers import render_json
+from common.api.json import render_json
 from common.db.batching import delete_in_batches, iterate_batches
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.db.sql import id_param

@@ -82,8 +82,9 @@ class App(models.Model):
     STALE_CALENDARS = (WARN, BLOCK)
     # What happens to a booking whose event was moved or deleted in an external calendar.
     EXTERNAL_EDITS = (WARN, FOLLOW)
+    NO_CHALLENGE, ALTCHA = "off", "altcha"
     # The proof of work that public keys need.
-    CHALLENGES = ("off", "altcha")
+    CHALLENGES = (NO_CHALLENGE, ALTCHA)
 
     id = models.UUIDField(primary_key=True, default=new_id, editable=False)
     slug = models.CharField(max_length=100, unique=True)

@@ -20,7 +20,7 @@ from common.db.batching import delete_in_batches
 from common.db.ids import least_id
 from common.errors import ignore_database_outage
 from common.hooks import Hook
-from common.request_origin import request_origin
+from common.middleware import request_origin
 
 logger = logging.getLogger("security")
 

@@ -1,4 +1,4 @@
-"""Serializers of the tenant's bodies (api.md section 4); their output is model fields."""
+"""Apps and event notifications (api.md section 4)."""
 
 import re
 from collections.abc import Iterable
@@ -18,30 +18,42 @@ from apps_config.public_limits import (
     PER_EMAIL,
 )
 from common.api.fields import (
+    CLEARABLE,
     ONE_LINE,
     WEB_ADDRESS,
     BoundedIntegerField,
     EmailField,
+    IdField,
     LanguageField,
     ListOf,
     MetaField,
-    ObjectSerializer,
     OneLineField,
     OutboundUrlField,
+    StampField,
+    StatusCodeField,
     StrictBooleanField,
     TextField,
     UrlField,
     ZoneField,
     array_as_object,
 )
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer, SettingsSerializer
 from common.email_address import canonical_pattern
+from common.messages import Message
+from common.openapi.component_registry import Json
+from common.shipped_languages import SOURCE_LANGUAGE
 
 COLOR = re.compile(r"#[0-9a-f]{6}")
 YEAR = 365 * 86_400
 MAX_NOTIFICATIONS = 20
+WIDGET_KEY_EXAMPLE = "live_widget_key_1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw"
 
 
-class EmailSettingsSerializer(ObjectSerializer):
+class EmailSettingsSerializer(SettingsSerializer):
+    always = ("recipient",)
+    keywords = {"title": "of an e-mail"}
+
     recipient = serializers.ChoiceField(EventNotification.RECIPIENTS)
     subject = OneLineField(200, required=False, allow_blank=True)
 
@@ -59,27 +71,33 @@ class MethodField(serializers.ChoiceField):
         return super().to_internal_value(data.lower() if isinstance(data, str) else data)
 
 
-class WebhookSettingsSerializer(ObjectSerializer):
+class WebhookSettingsSerializer(SettingsSerializer):
+    always = ("url", "method")
+    keywords = {"title": "of a webhook call"}
+
     url = OutboundUrlField()
     method = MethodField(EventNotification.METHODS, default="post")
-    expected_response_code = BoundedIntegerField(
-        100, 599, allow_digits=True, required=False, allow_null=True
-    )
+    expected_response_code = StatusCodeField(help_text="Absent: any 2xx.", **CLEARABLE)
 
 
-class WhenSerializer(ObjectSerializer):
+class RelativeTimeSerializer(ObjectSerializer):
+    examples = {"type": "before", "unit": "mins", "time": 60}
+
     type = serializers.ChoiceField([EventNotification.BEFORE, EventNotification.AFTER])
     unit = serializers.ChoiceField(list(EventNotification.UNIT_SECONDS))
     time = BoundedIntegerField(0, YEAR)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if given["time"] * EventNotification.UNIT_SECONDS[given["unit"]] > YEAR:
-            raise serializers.ValidationError({"time": ["Must be at most one year."]})
+            raise serializers.ValidationError({"time": [Message("Must be at most one year.")]})
         return given
 
 
 class NotificationSettingsSerializer(EmailSettingsSerializer, WebhookSettingsSerializer):
     """The keys of both types."""
+
+    always = ()  # type: ignore[assignment]
+    examples = None  # in bodies only
 
 
 SETTINGS_OF_TYPE = {
@@ -118,14 +136,22 @@ class NotificationSettingsField(MetaField):
     """The settings of a notification; EventNotificationSerializer validates them by its type."""
 
     serializer = NotificationSettingsSerializer
+    response_schema = {"anyOf": [EmailSettingsSerializer.schema, WebhookSettingsSerializer.schema]}
 
 
 class EventNotificationSerializer(ObjectSerializer):
-    """`{type, settings, when}` in; the fields of an EventNotification out."""
+    """A reminder at a time relative to the booking's start."""
+
+    # A body is read as the fields of an EventNotification.
+    examples = {"settings": {"recipient": "customer", "subject": "See you soon"}}
 
     type = serializers.ChoiceField(list(SETTINGS_OF_TYPE))
     settings = NotificationSettingsField(required=False, default=dict)
-    when = WhenSerializer()
+    when = RelativeTimeSerializer()
+
+    @classmethod
+    def render(cls, row: EventNotification, *_: Any) -> Json:
+        return row.as_json()
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         errors: dict[str, Any] = {}
@@ -165,10 +191,10 @@ def limit_field(kind: str, text: str) -> BoundedIntegerField:
     return BoundedIntegerField(
         0,
         MAX_LIMIT,
-        required=False,
-        allow_null=True,
+        initial=LIMITS[kind].default,
         help_text=f"{text} {LIMITS[kind].default} by default, 0 = no limit. Above it: 429"
         " `rate_limited`.",
+        **CLEARABLE,
     )
 
 
@@ -185,66 +211,92 @@ class ColorField(OneLineField):
     def to_internal_value(self, data: Any) -> str:
         text = super().to_internal_value(data).lower()
         if not COLOR.fullmatch(text):
-            raise serializers.ValidationError("Must be a colour like #1f4f99.")
+            raise serializers.ValidationError(Message("Must be a colour like #1f4f99."))
         return text
 
 
-class AppSettingsSerializer(ObjectSerializer):
-    """Validates the known settings; other keys are kept as they are. Null removes a key."""
+class AppSettingsSerializer(SettingsSerializer):
+    """The known settings. Other keys are stored unchanged."""
 
+    # The form of the back office and the table of the guide derive from these fields, too.
     is_open = True
+    always = ("disable_emails",)
 
-    disable_emails = StrictBooleanField(required=False, allow_null=True)
-    from_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
+    disable_emails = StrictBooleanField(
+        initial=False,
+        help_text="Nobody gets an e-mail about a booking. Webhooks are still called.",
+        **CLEARABLE,
+    )
+    from_name = OneLineField(
+        200,
+        allow_blank=True,
+        help_text="The sender's name in e-mails. Null: the app's name.",
+        **CLEARABLE,
+    )
     from_email = EmailField(
-        required=False,
-        allow_null=True,
         help_text="The sender of e-mails, if the operator allows its domain (`SENDER_DOMAINS`)."
         " Otherwise e-mails come from the service's address, and replies go to this one.",
+        **CLEARABLE,
     )
-    contact_name = OneLineField(200, required=False, allow_null=True, allow_blank=True)
-    contact_email = EmailField(required=False, allow_null=True)
-    callback = UrlField(required=False, allow_null=True, allow_blank=True)
-    redirect_urls = ListOf(UrlField(), 50, required=False, allow_null=True)
-    default_timezone = ZoneField(required=False, allow_null=True)
-    language = LanguageField(required=False, allow_null=True)
+    contact_name = OneLineField(
+        200,
+        allow_blank=True,
+        help_text="The contact for customers, in e-mails and on pages.",
+        **CLEARABLE,
+    )
+    contact_email = EmailField(
+        help_text="The reply address of e-mails. Null: the sender's address.", **CLEARABLE
+    )
+    callback = UrlField(allow_blank=True, help_text="An address of your own client.", **CLEARABLE)
+    redirect_urls = ListOf(
+        UrlField(),
+        50,
+        help_text="The only addresses to which links in e-mails can redirect after an action.",
+        **CLEARABLE,
+    )
+    default_timezone = ZoneField(
+        initial="UTC",
+        help_text="The IANA time zone of times that belong to no resource.",
+        **CLEARABLE,
+    )
+    language = LanguageField(
+        initial=SOURCE_LANGUAGE, help_text="The language of pages and e-mails.", **CLEARABLE
+    )
     accent_color = ColorField(
-        required=False,
-        allow_null=True,
         help_text="The colour of buttons and links on pages and in e-mails. It is darkened or"
         " lightened as far as it needs to be read.",
+        **CLEARABLE,
     )
     cover_text = TextField(
-        1000,
-        required=False,
-        allow_null=True,
-        allow_blank=True,
-        help_text="A text at the top of booking pages.",
+        1000, allow_blank=True, help_text="A text at the top of booking pages.", **CLEARABLE
     )
     address = TextField(
         500,
-        required=False,
-        allow_null=True,
         allow_blank=True,
         help_text="The postal address, at the bottom of pages and e-mails.",
+        **CLEARABLE,
     )
-    imprint_url = UrlField(required=False, allow_null=True)
-    privacy_url = UrlField(required=False, allow_null=True)
+    imprint_url = UrlField(
+        help_text="The imprint: a link at the bottom of pages and e-mails.", **CLEARABLE
+    )
+    privacy_url = UrlField(
+        help_text="The privacy notice: a link at the bottom of pages and e-mails.", **CLEARABLE
+    )
     stale_calendars = serializers.ChoiceField(
         App.STALE_CALENDARS,
-        required=False,
-        allow_null=True,
+        initial=App.WARN,
         help_text="The effect of a stale calendar (not synced for too long). `warn` (the"
         " default): availability has a warning. `block`: the resource has no free time until"
         " the next sync.",
+        **CLEARABLE,
     )
     external_edits = serializers.ChoiceField(
         App.EXTERNAL_EDITS,
-        required=False,
-        allow_null=True,
+        initial=App.WARN,
         help_text="The effect when the owner moves or removes a booking in a connected calendar."
         " `warn` (the default): the booking is unchanged, and `provider_event` reports the"
         " change. `follow`: the booking is moved or cancelled.",
+        **CLEARABLE,
     )
     public_bookings_per_address_per_hour = limit_field(
         PER_ADDRESS,
@@ -267,51 +319,52 @@ class AppSettingsSerializer(ObjectSerializer):
     blocked_customers = ListOf(
         OneLineField(254, validators=[canonical_pattern]),
         1000,
-        required=False,
-        allow_null=True,
         help_text="E-mail addresses that can't book with public keys: 403. `*` stands for any"
         " text, as in `*@spam.example`. A `+tag` of a customer's address does not count.",
+        **CLEARABLE,
     )
     public_challenge = serializers.ChoiceField(
         App.CHALLENGES,
-        required=False,
-        allow_null=True,
+        initial=App.NO_CHALLENGE,
         help_text="Proof of work of public keys. `altcha`: bookings, holds and moves need"
         " `challenge`, a solved challenge of GET /v2/challenge. `off` (the default): only above"
         " some limits.",
+        **CLEARABLE,
     )
-
     delivery_cap = BoundedIntegerField(
         1,
         MAX_DELIVERY_CAP,
-        required=False,
-        allow_null=True,
         help_text="How many e-mails, and how many webhook calls, are sent at once. The service has"
         " a default and a maximum (DELIVERY_APP_CAP, DELIVERY_APP_CAP_MAX).",
+        **CLEARABLE,
     )
     publish_projects = StrictBooleanField(
-        required=False,
-        allow_null=True,
+        initial=True,
         help_text="Whether projects have a hosted page unless their own setting `published` says"
         " otherwise. True by default.",
+        **CLEARABLE,
     )
     public_resources = StrictBooleanField(
-        required=False,
-        allow_null=True,
+        initial=False,
         help_text="Whether widget keys without `projects` may book resources that are in no"
         " project. False by default: widget keys book through a project.",
+        **CLEARABLE,
     )
-
     strict_bodies = StrictBooleanField(
-        required=False,
-        allow_null=True,
+        initial=False,
         help_text="Whether unknown keys in request bodies are 422, except with widget keys. False"
         " by default: the header `Service-Ignored` names them.",
+        **CLEARABLE,
     )
+
+    @classmethod
+    def render(cls, row: Any, *_: Any) -> Json:
+        return {"disable_emails": False} | row
 
     def validate_delivery_cap(self, cap: int | None) -> int | None:
         if cap is not None and cap > settings.DELIVERY_APP_CAP_MAX:
-            raise serializers.ValidationError(f"Must be at most {settings.DELIVERY_APP_CAP_MAX}.")
+            limit = settings.DELIVERY_APP_CAP_MAX
+            raise serializers.ValidationError(Message("Must be at most %(limit)s.", limit=limit))
         return cap
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
@@ -328,14 +381,6 @@ class AppSettingsSerializer(ObjectSerializer):
         return others | dict(super().to_internal_value(known))
 
 
-class AppSerializer(ObjectSerializer):
-    """The body of PUT /apps/:slug."""
-
-    name = OneLineField(200, required=False)
-    settings = AppSettingsSerializer(required=False)
-    event_notifications = notifications_field(required=False)
-
-
 @extend_schema_field({"type": "string", "pattern": "^[a-z0-9_-]+$"})
 class SlugField(OneLineField):
     """Lower-case letters, digits, hyphens and underscores."""
@@ -347,15 +392,32 @@ class SlugField(OneLineField):
 
 def _check_slug(text: str) -> None:
     if not all(letter in SLUG_LETTERS for letter in text):
-        raise serializers.ValidationError("May have a to z, 0 to 9, hyphens and underscores.")
+        raise serializers.ValidationError(
+            Message("May have a to z, 0 to 9, hyphens and underscores.")
+        )
 
 
 SLUG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 
-class NewAppSerializer(AppSerializer):
-    """The body of POST /apps."""
+class AppSerializer(ObjectSerializer):
+    only_at_creation = ("slug", "mode")
+    examples = {
+        "id": example_id(1),
+        "slug": "demo",
+        "name": "Demo",
+        "settings": {"disable_emails": False, "default_timezone": "Europe/Berlin"},
+    }
 
+    id = IdField(read_only=True)
     slug = SlugField()
     name = OneLineField(200)
-    mode = serializers.ChoiceField([App.LIVE, App.TEST], default=App.LIVE)
+    mode = serializers.ChoiceField(
+        [App.LIVE, App.TEST],
+        default=App.LIVE,
+        help_text="Can't be changed. A test app sends e-mails only to its members.",
+    )
+    settings = AppSettingsSerializer(required=False)
+    event_notifications = notifications_field(required=False)
+    created_at = StampField()
+    updated_at = StampField()

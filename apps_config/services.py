@@ -24,6 +24,7 @@ from common.api.merge_patch import merge_free, merge_keys
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, NotFound, Refusal
 from common.images import SmallImage
+from common.messages import Message
 
 # Keys of POST /auth: their description, lifetime and maximum number per person.
 LOG_IN_DESCRIPTION = "POST /auth"
@@ -55,7 +56,7 @@ def create_app(
     except IntegrityError as error:
         if not App.objects.filter(slug=slug).exists():
             raise
-        raise AlreadyExists("Another app has this slug.") from error
+        raise AlreadyExists(Message("Another app has this slug.")) from error
 
 
 def change_app(app: App, given: Mapping[str, Any]) -> App:
@@ -239,7 +240,7 @@ class LastOwner(Refusal):
     code = "in_use"
 
     def __init__(self) -> None:
-        super().__init__("An app must have at least one owner: add another owner first.")
+        super().__init__(Message("An app must have at least one owner: add another owner first."))
 
 
 def change_role(membership: Membership, role: str) -> None:

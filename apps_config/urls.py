@@ -1,9 +1,7 @@
-from django.urls import path
-
 from apps_config import views
+from common.api.router import ApiRouter
 
-urlpatterns = [
-    path("app", views.CurrentAppView.as_view()),
-    path("apps", views.AppsView.as_view()),
-    path("apps/<str:slug>", views.AppBySlugView.as_view()),
-]
+router = ApiRouter()
+router.register("app", views.CurrentAppViewSet, "app")
+router.register("apps", views.AppViewSet, "apps")
+urlpatterns = router.urls

@@ -1,129 +1,126 @@
 """Endpoints of the tenant: /app, /apps, /apps/:slug."""
 
+from typing import cast
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
-from apps_config.models import Account, App, Credential, Membership
-from apps_config.records import AppRecord, EventNotificationRecord
-from apps_config.serializers import AppSerializer, NewAppSerializer
+from apps_config.base_views import TenantViewSet
+from apps_config.models import Account, App
+from apps_config.permissions import RANKS
+from apps_config.serializers import AppSerializer, EventNotificationSerializer
 from apps_config.services import archive_app, change_app, create_app
-from common.api.ordering import order_query_parameters
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest
 from common.errors import Forbidden, NotFound
-from common.openapi.generator import data_object, describe_endpoint, page_of
+from common.openapi.generator import named_examples, parameters
 
 SLUG = {"slug": {"type": "string", "description": "The app's slug.", "examples": ["demo"]}}
 
 
-class CurrentAppView(TenantView):
+class CurrentAppViewSet(TenantViewSet):
     """The app of the credential."""
 
-    operation_ids = {"GET": "retrieveCurrentApp"}
+    serializer_class = AppSerializer
+    is_singleton = True
     tag = "apps"
 
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="retrieveCurrentApp",
         summary="The app of the credential",
         description="For an access token with several apps: the app in Service-App.",
-        response=data_object(AppRecord),
     )
-    def get(self, request: ApiRequest) -> Response:
-        return Response({"data": AppRecord.of(self.app)})
+    def retrieve(self, request: Request) -> Response:
+        return Response({"data": AppSerializer.render(self.app)})
 
 
-ORDERS = {name: name for name in ("created_at", "updated_at", "name", "slug")}
-
-
-class AppsView(TenantView):
-    """The apps that the caller is a member of."""
-
-    needs_app = False
-    paginated = True
-
-    def who_may(self, method: str) -> str:
-        return "access token of an owner" if method == "POST" else super().who_may(method)
-
-    @describe_endpoint(
-        summary="List the caller's apps",
-        description="A key's own app, or the apps in which the account is a member.",
-        response=page_of(AppRecord),
-        query=order_query_parameters(ORDERS),
-    )
-    def get(self, request: ApiRequest) -> Response:
-        ids = [app.id for _, app in self.caller.memberships]
-        apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
-        return self.list_page(request, self.filter_and_order(apps, ORDERS), AppRecord.of)
-
-    @describe_endpoint(
-        summary="Create an app",
-        description="The account becomes its owner. 409 `already_exists` for a taken slug.",
-        request=NewAppSerializer,
-        response=data_object(AppRecord),
-        status=201,
-        request_examples={
-            "a new app": {"slug": "harbour-dental", "name": "Harbour Dental"},
-            "for trials": {
-                "slug": "harbour-trial",
-                "name": "Harbour Dental (trial)",
-                "mode": "test",
-                "settings": {"default_timezone": "Europe/Berlin"},
-            },
-        },
-    )
-    def post(self, request: ApiRequest) -> Response:
-        owns_one = any(role == Membership.OWNER for role, _ in self.caller.memberships)
-        account_id = self.caller.account_id
-        if self.caller.kind != Credential.ACCESS or account_id is None or not owns_one:
-            raise Forbidden("Only owners of an app can create apps.")
-        given = read_body_as(NewAppSerializer, request)
-        app = create_app(**given, owner=Account.objects.get(id=account_id))
-        return Response({"data": AppRecord.of(app)}, status=201)
-
-
-class AppScopedView(TenantView):
-    """Base of endpoints below /apps/:slug."""
+class AppPathViewSet(TenantViewSet):
+    """Base of endpoints below /apps/:slug, whose role is checked in the app of the path."""
 
     needs_app = False
 
-    def find_app(self, slug: str, least_role: str) -> App:
-        """The app with this slug. Raises Forbidden below `least_role`, NotFound for non-members."""
+    def find_app(self, slug: str) -> App:
+        """The app with this slug. Raises NotFound for non-members, Forbidden below the role that
+        the action needs.
+        """
         for role, app in self.caller.memberships:
             if app.slug == slug:
-                if Membership.ROLES.index(role) < Membership.ROLES.index(least_role):
+                if RANKS[role] < RANKS[self.access.role]:
                     raise Forbidden()
                 return app
         raise NotFound("App")
 
 
-class AppBySlugView(AppScopedView):
-    """One app, by its slug."""
+class AppViewSet(AppPathViewSet):
+    """The apps that the caller is a member of."""
 
-    owner_methods = frozenset({"DELETE"})
+    serializer_class = AppSerializer
+    lookup_url_kwarg = "slug"
+    lookup_value_converter = "str"
+    ordering_fields = {name: name for name in ("created_at", "updated_at", "name", "slug")}
 
-    @describe_endpoint(summary="An app", response=data_object(AppRecord), path=SLUG)
-    def get(self, request: ApiRequest, slug: str) -> Response:
-        return Response({"data": AppRecord.of(self.find_app(slug, Membership.VIEWER))})
+    @extend_schema(
+        summary="List the caller's apps",
+        description="A key's own app, or the apps in which the account is a member.",
+    )
+    def list(self, request: Request) -> Response:
+        ids = [app.id for _, app in self.caller.memberships]
+        apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
+        return self.list_page(request, self.filter_queryset(apps), AppSerializer.render)
 
-    @describe_endpoint(
+    @extend_schema(
+        summary="Create an app",
+        description="The account becomes its owner. 409 `already_exists` for a taken slug.",
+        examples=named_examples(
+            request={
+                "a new app": {"slug": "harbour-dental", "name": "Harbour Dental"},
+                "for trials": {
+                    "slug": "harbour-trial",
+                    "name": "Harbour Dental (trial)",
+                    "mode": "test",
+                    "settings": {"default_timezone": "Europe/Berlin"},
+                },
+            }
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        if all(role != self.access.role for role, _ in self.caller.memberships):
+            raise Forbidden("Only owners of an app can create apps.")
+        given = read_body_as(AppSerializer, request)
+        app = create_app(**given, owner=Account.objects.get(id=cast(UUID, self.caller.account_id)))
+        return Response({"data": AppSerializer.render(app)}, status=201)
+
+    @extend_schema(
+        summary="An app",
+        parameters=parameters(path=SLUG),
+    )
+    def retrieve(self, request: Request, slug: str) -> Response:
+        return Response({"data": AppSerializer.render(self.find_app(slug))})
+
+    @extend_schema(
         summary="Change an app",
         description="`settings` are merged key by key, and null removes a key."
         " `event_notifications` are replaced, `[]` clears them; they apply to new bookings.",
-        request=AppSerializer,
-        response=data_object(AppRecord),
-        path=SLUG,
-        request_examples={
-            "disable all e-mails": {"settings": {"disable_emails": True}},
-            "remind the customer": {"event_notifications": [EventNotificationRecord.example()]},
-        },
+        parameters=parameters(path=SLUG),
+        examples=named_examples(
+            request={
+                "disable all e-mails": {"settings": {"disable_emails": True}},
+                "remind the customer": {
+                    "event_notifications": [EventNotificationSerializer.example()]
+                },
+            }
+        ),
     )
-    def put(self, request: ApiRequest, slug: str) -> Response:
-        app = self.find_app(slug, Membership.EDITOR)
-        app = change_app(app, read_body_as(AppSerializer, request))
-        return Response({"data": AppRecord.of(app)})
+    def update(self, request: Request, slug: str) -> Response:
+        app = self.find_app(slug)
+        app = change_app(app, read_body_as(AppSerializer, request, partial=True))
+        return Response({"data": AppSerializer.render(app)})
 
-    @describe_endpoint(
-        summary="Archive an app: its keys are refused, its data stays", status=204, path=SLUG
+    @extend_schema(
+        summary="Archive an app: its keys are refused, its data stays",
+        parameters=parameters(path=SLUG),
     )
-    def delete(self, request: ApiRequest, slug: str) -> Response:
-        archive_app(self.find_app(slug, Membership.OWNER), now=self.now)
+    def destroy(self, request: Request, slug: str) -> Response:
+        archive_app(self.find_app(slug), now=self.now)
         return Response(status=204)

@@ -4,6 +4,7 @@ Filled at start-up by `bookings.apps`, since this layer must not import the grap
 """
 
 GRAPH_NAMES: list[str] = []
+DEFAULT_GRAPH = "instant"
 # Graphs whose bookings await a payment.
 PAYMENT_GRAPHS: list[str] = []
 # Graphs of seats in a group session.

@@ -6,21 +6,24 @@ secrets.
 
 from typing import Any
 
+from rest_framework import serializers
+
+from apps_config.serializers import WIDGET_KEY_EXAMPLE
+from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Project
-from availability.records import (
-    MAX_CONSTRAINTS,
+from availability.serializers.fields import ConstraintsField
+from availability.serializers.projects import (
     PROJECT_EXAMPLE,
-    QUESTIONS,
-    RESERVATION_TIME,
-    BookingDefaultsRecord,
-    ConstraintRecord,
-    CredentialRecord,
-    CustomerFieldRecord,
-    ProjectAvailabilityRecord,
+    BookingDefaultsSerializer,
+    CustomerFieldsField,
+    ProjectAvailabilitySerializer,
+    reservation_time_field,
     resource_ids,
 )
+from common.api.fields import IdField
 from common.api.merge_patch import merge_keys
-from common.api.response_records import Id, Json, Record, field
+from common.api.serializers import ObjectSerializer
+from common.openapi.component_registry import Json
 
 # Every customer enters these two; a project sets how they are asked for, and adds its own fields.
 CUSTOMER_FIELDS = {
@@ -38,40 +41,56 @@ UI = {
         "success_message": "Thank you. A message to %s is on its way.",
     },
 }
-BOOKING = {"graph": "instant"}
+BOOKING = {"graph": DEFAULT_GRAPH}
 
 
-class EmbeddedPageRecord(Record, shows=["resources", "availability", "availability_constraints"]):
-    id: Id = field(example=PROJECT_EXAMPLE["id"])
-    slug: str = field(example="check-up")
-    name: str = field(example="Check-up")
-    resources: list[Id] = field(
-        optional=True, of=resource_ids, example=PROJECT_EXAMPLE["resources"]
+class EmbeddedPageSerializer(ObjectSerializer):
+    examples = {
+        "id": PROJECT_EXAMPLE["id"],
+        "slug": "check-up",
+        "name": "Check-up",
+        "resources": PROJECT_EXAMPLE["resources"],
+        "availability_constraints": PROJECT_EXAMPLE["availability_constraints"],
+        "customer_fields": CUSTOMER_FIELDS,
+        "ui": UI,
+    }
+    on_request = ("resources", "availability", "availability_constraints", "reservation_time")
+    in_example = ("resources", "availability", "availability_constraints")
+
+    id = IdField()
+    slug = serializers.CharField()
+    name = serializers.CharField()
+    resources = serializers.ListField(child=IdField())
+    availability = ProjectAvailabilitySerializer()
+    availability_constraints = ConstraintsField()
+    booking = BookingDefaultsSerializer()
+    customer_fields = CustomerFieldsField()
+    ui = serializers.DictField(
+        help_text="The project's settings, merged over defaults for the calendar and"
+        " `localization`."
     )
-    availability: ProjectAvailabilityRecord = field(optional=True)
-    availability_constraints: list[ConstraintRecord] = field(
-        optional=True,
-        maxItems=MAX_CONSTRAINTS,
-        example=PROJECT_EXAMPLE["availability_constraints"],
-    )
-    booking: BookingDefaultsRecord = field(of=lambda project: merge_keys(BOOKING, project.booking))
-    customer_fields: dict[str, CustomerFieldRecord] = field(
-        QUESTIONS,
-        of=lambda project: merge_keys(CUSTOMER_FIELDS, project.customer_fields),
-        example=CUSTOMER_FIELDS,
-    )
-    ui: Json = field(
-        "The project's settings, merged over defaults for the calendar and `localization`.",
-        of=lambda project: merge_keys(UI, project.ui),
-        example=UI,
-    )
-    reservation_time: int = field(optional=True, **RESERVATION_TIME)
+    reservation_time = reservation_time_field()
+
+    get_resources = staticmethod(resource_ids)
+
+    @staticmethod
+    def get_booking(project: Project) -> Json:
+        return merge_keys(BOOKING, project.booking)
+
+    @staticmethod
+    def get_customer_fields(project: Project) -> Json:
+        return merge_keys(CUSTOMER_FIELDS, project.customer_fields)
+
+    @staticmethod
+    def get_ui(project: Project) -> Json:
+        return merge_keys(UI, project.ui)
 
 
-class HostedPageRecord(EmbeddedPageRecord):
-    app_key: str = field(
-        "A widget key for this project, for the page's requests.",
-        example=CredentialRecord.example()["key"],
+class HostedPageSerializer(EmbeddedPageSerializer):
+    examples = {"app_key": WIDGET_KEY_EXAMPLE}
+
+    app_key = serializers.CharField(
+        help_text="A widget key for this project, for the page's requests."
     )
 
 
@@ -81,7 +100,7 @@ def public_project_record(project: Project) -> Json:
     Without empty values: pages merge it over their own defaults, which empty values would hide.
     Without names of rules, which are the owner's.
     """
-    record = EmbeddedPageRecord.of(project, include=EmbeddedPageRecord.fields)
+    record = EmbeddedPageSerializer.render(project, include=EmbeddedPageSerializer.on_request)
     record["availability_constraints"] = [
         {kind: {key: value for key, value in params.items() if key != "name"}}
         for rule in record["availability_constraints"]

@@ -49,6 +49,7 @@ from common.api.merge_patch import merge_free, merge_keys
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.images import SmallImage
+from common.messages import Message
 from common.time.instants import to_datetime
 
 FIRST_CALENDAR = "Bookings"
@@ -189,7 +190,7 @@ def _save_resource(resource: Resource) -> None:
         # PostgreSQL names the constraint, SQLite its columns.
         if not any(name in str(error) for name in ("resource_email_once", "resource.address")):
             raise
-        raise AlreadyExists("Another resource has this e-mail address.") from error
+        raise AlreadyExists(Message("Another resource has this e-mail address.")) from error
 
 
 def _move_whole_days(resource: Resource) -> None:
@@ -208,9 +209,9 @@ def delete_resource(resource: Resource, *, now: datetime) -> None:
     with transaction.atomic():
         lock_resources([resource.id])
         events = Event.objects.filter(resource=resource)
-        _refuse_while_booked(events, "The resource", now)
+        _refuse_while_booked(events, "resource", now)
         # The clock completes past bookings, but not requests: one could be confirmed later.
-        _refuse_if_any(events.filter(_has_booking(**UNFINISHED, completes_at=None)), "The resource")
+        _refuse_if_any(events.filter(_has_booking(**UNFINISHED, completes_at=None)), "resource")
         Resource.objects.filter(id=resource.id).update(
             deleted_at=now, updated_at=transaction_start()
         )
@@ -239,7 +240,14 @@ def _refuse_while_booked(events: models.QuerySet, name: str, now: datetime) -> N
 
 def _refuse_if_any(events: models.QuerySet, name: str) -> None:
     if events.exists():
-        raise InUse(f"{name} has bookings that are not completed.")
+        raise InUse(_BOOKED[name])
+
+
+_BOOKED = {
+    "resource": Message("The resource has bookings that are not completed."),
+    "calendar": "The calendar has bookings that are not completed.",
+    "project": "The project has bookings that are not completed.",
+}
 
 
 def _has_booking(**values: Any) -> Q:
@@ -281,7 +289,7 @@ def delete_schedule(schedule: Schedule) -> None:
             raise NotFound("Schedule")
         users = Resource.objects.filter(schedule=row)
         if users.filter(deleted_at=None).exists():
-            raise InUse("Resources have this schedule. Change them first.")
+            raise InUse(Message("Resources have this schedule. Change them first."))
         # Deleted resources do not keep it.
         users.update(schedule=None, updated_at=transaction_start())
         row.delete()
@@ -317,8 +325,8 @@ def delete_calendar(calendar: Calendar, *, now: datetime) -> None:
         lock_resources([calendar.resource_id])
         others = Calendar.objects.own().filter(resource_id=calendar.resource_id, deleted_at=None)
         if not calendar.is_connected and not others.exclude(id=calendar.id).exists():
-            raise InUse("A resource must have at least one calendar.")
-        _refuse_while_booked(calendar.events.all(), "The calendar", now)
+            raise InUse(Message("A resource must have at least one calendar."))
+        _refuse_while_booked(calendar.events.all(), "calendar", now)
         # The event of a past booking keeps its time: the booking may still be rescheduled.
         calendar.events.filter(bookings=None, main=None).update(
             busy=False, exclusive=False, updated_at=transaction_start()
@@ -403,7 +411,9 @@ def _refuse_booked_event(event: Event) -> None:
     if booking:
         raise InUse(f"The event belongs to booking {booking.id}.", booking_id=str(booking.id))
     if event.calendar.is_connected:
-        raise InUse("The event belongs to a connected calendar: change it at the provider.")
+        raise InUse(
+            Message("The event belongs to a connected calendar: change it at the provider.")
+        )
 
 
 # --- Projects -------------------------------------------------------------------------------------
@@ -488,7 +498,7 @@ def _save_project(project: Project) -> None:
     except IntegrityError as error:
         if "slug" not in str(error):
             raise
-        raise AlreadyExists("Another project has this slug.") from error
+        raise AlreadyExists(Message("Another project has this slug.")) from error
 
 
 def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
@@ -510,13 +520,7 @@ def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -
     unique = list(dict.fromkeys(resource_ids))
     rows = Resource.objects.for_app(project.app_id).filter(id__in=unique)
     found_ids = set(rows.values_list("id", flat=True))
-    errors = {
-        f"resources.{position}": ["There is no such resource."]
-        for position, resource_id in enumerate(resource_ids)
-        if resource_id not in found_ids
-    }
-    if errors:
-        raise Invalid(errors)
+    Invalid.check_known("resources", resource_ids, found_ids, "There is no such resource.")
     with transaction.atomic(savepoint=False):
         ProjectResource.objects.filter(project=project).delete()
         ProjectResource.objects.bulk_create(
@@ -560,7 +564,7 @@ def delete_project(project: Project, *, now: datetime) -> None:
     """
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(id=project.id)
-        _refuse_while_booked(Event.objects.filter(project=project), "The project", now)
+        _refuse_while_booked(Event.objects.filter(project=project), "project", now)
         release_holds_of_project(project, now=now)
         Project.objects.filter(id=project.id).update(deleted_at=now, updated_at=transaction_start())
         record_history(Project.objects.filter(id=project.id), "~")

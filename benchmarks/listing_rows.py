@@ -52,7 +52,7 @@ FROM (SELECT {EACH}) AS each_one
     "bookings_booking": f"""
 INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
     state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies,
-    outcome, project_id, series_id, bulk_id, max_seats, owner_booking_id)
+    outcome, project_id, series_id, bulk_id, max_seats, owner_booking_id, calendar_uid)
 SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
     CASE kind WHEN 3 THEN %(rare_resource)s::uuid ELSE %(resource)s::uuid END,
     ('00000000-0000-7000-8000-'
@@ -66,7 +66,8 @@ SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
     CASE kind WHEN 2 THEN 'no_show' END,
     CASE WHEN kind = 4 THEN %(rare_project)s::uuid WHEN i %% 2 = 0 THEN %(project)s::uuid END,
     CASE kind WHEN 5 THEN %(series)s::uuid END, CASE kind WHEN 8 THEN %(bulk)s::uuid END,
-    CASE kind WHEN 6 THEN 200 END, CASE kind WHEN 7 THEN %(group)s::uuid END
+    CASE kind WHEN 6 THEN 200 END, CASE kind WHEN 7 THEN %(group)s::uuid END,
+    {BOOKING_ID}
 FROM (SELECT {EACH}) AS each_one
 """,
     "bookings_customer": f"""

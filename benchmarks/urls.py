@@ -9,7 +9,8 @@ from typing import Any
 from django.urls import path
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
+from apps_config.permissions import VIEWER, Access
 from scheduling import urls
 
 handler404 = urls.handler404
@@ -20,15 +21,17 @@ def answer_of(size: int) -> str:
     return "x" * (size - 2)
 
 
-class NullView(TenantView):
-    query_like = True
+class NullViewSet(TenantViewSet):
+    query_actions = frozenset({"create"})
+    access = Access(VIEWER)
 
-    def get(self, request: Any, size: int) -> Response:
+    def list(self, request: Any, size: int) -> Response:
         return Response(answer_of(size))
 
-    def post(self, request: Any, size: int) -> Response:
+    def create(self, request: Any, size: int) -> Response:
         assert request.data is not None
         return Response(answer_of(size))
 
 
-urlpatterns = [*urls.urlpatterns, path("v2/null/<int:size>", NullView.as_view())]
+null_view = NullViewSet.as_view({"get": "list", "post": "create"}, basename="null")
+urlpatterns = [*urls.urlpatterns, path("v2/null/<int:size>", null_view)]

@@ -8,7 +8,7 @@ from django.db.models import F, Q, QuerySet
 from availability.models import Project
 from booking_pages.slots import OfferedSlots
 from bookings.models import Booking
-from bookings.records import CURRENT_SEATS
+from bookings.serializers.responses import CURRENT_SEATS
 from bookings.services import held_seats_column
 
 MAX_SESSIONS = 1000

@@ -7,7 +7,8 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from bookings.graphs import INITIALIZED, Graph
-from bookings.pages.email_links import LINK_ACTIONS, REFUSAL_TEXTS
+from bookings.pages.email_links import LINK_ACTIONS
+from bookings.pages.refusal_texts import REFUSAL_TEXTS
 
 CANCEL = LINK_ACTIONS["cancel_by_customer"]
 

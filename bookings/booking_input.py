@@ -8,6 +8,7 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.core.matching import FixedChoice
+from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
     IN_PROJECT,
@@ -19,10 +20,11 @@ from availability.public_access import (
 )
 from availability.reserve.events import EVENT_WORDS, EventDetails
 from availability.reserve.holds import find_hold, with_companions
+from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
 from bookings.models import Booking
-from bookings.serializers import (
+from bookings.serializers.bodies import (
     WIDGET_KEYS,
     BookingTargetSerializer,
     FlatBody,
@@ -35,8 +37,8 @@ from bookings.services.create_seat import OWNER_PATH
 from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
+from common.messages import find_message
 
-DEFAULT_GRAPH = "instant"
 NOT_ASKED = ("id", "meta", "timezone")  # keys of a customer that no form asks for
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
 
@@ -325,7 +327,7 @@ def _read_series(given: Mapping[str, Any]) -> dict[str, Any]:
     try:
         rule = read_booking_rule(given["recurrence"])
     except RecurrenceRuleError as error:
-        raise Invalid.at("recurrence", str(error)) from error
+        raise Invalid.at("recurrence", find_message(error)) from error
     return {"rule": rule, "on_conflict": given.get("on_conflict") or ON_CONFLICT[0]}
 
 
@@ -427,7 +429,9 @@ def _check_customer_count(
     given: Mapping[str, Any], project: Project | None, caller: Caller
 ) -> None:
     """Limit the customers of a booking by a widget key. Raises Invalid."""
-    most = (project and project.settings.get("public_customers")) or 1
+    most = (project and project.settings.get("public_customers")) or PROJECT_DEFAULTS[
+        "public_customers"
+    ]
     if caller.is_widget and len(given.get("customers") or []) > most:
         raise Invalid.at("customers", f"Must have at most {most} item{'s' if most > 1 else ''}.")
 

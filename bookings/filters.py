@@ -47,16 +47,33 @@ class GroupFilter(django_filters.FilterSet):
 
 
 class BookingFilter(GroupFilter):
-    state = ChoicesFilter(choices=[(state, state) for state in STATES])
-    graph = django_filters.ChoiceFilter(choices=[(graph, graph) for graph in GRAPHS])
-    completed = StrictBooleanFilter()
-    outcome = django_filters.ChoiceFilter(choices=[(outcome, outcome) for outcome in OUTCOMES])
-    resource_id = IdFilter()
-    project_id = IdFilter()
-    calendar_id = IdFilter(field_name="event__calendar_id")
-    series_id = IdFilter()
-    owner_booking_id = IdFilter()
-    customer_email = django_filters.CharFilter(method="filter_customer_email")
+    examples = {"state": "tentative,confirmed", "customer_email": "marty@example.com"}
+
+    state = ChoicesFilter(
+        choices=[(state, state) for state in STATES],
+        help_text="Only bookings in this state, or in several states separated by commas.",
+    )
+    graph = django_filters.ChoiceFilter(
+        choices=[(graph, graph) for graph in GRAPHS], help_text="Only bookings of this graph."
+    )
+    completed = StrictBooleanFilter(
+        help_text="Only completed bookings (no possible action), or only others."
+    )
+    outcome = django_filters.ChoiceFilter(
+        choices=[(outcome, outcome) for outcome in OUTCOMES],
+        help_text="Only bookings with this outcome.",
+    )
+    resource_id = IdFilter(help_text="Only bookings of this resource.")
+    project_id = IdFilter(help_text="Only bookings of this project.")
+    calendar_id = IdFilter(
+        field_name="event__calendar_id", help_text="Only bookings in this calendar."
+    )
+    series_id = IdFilter(help_text="Only bookings of this series.")
+    owner_booking_id = IdFilter(help_text="Only seats of this group.")
+    customer_email = django_filters.CharFilter(
+        method="filter_customer_email",
+        help_text="Only bookings of a customer with this e-mail address, however it is typed.",
+    )
 
     def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
         """Filter by a customer's address, however it is typed."""
@@ -64,7 +81,6 @@ class BookingFilter(GroupFilter):
 
 
 FILTER_NAMES = tuple(BookingFilter.base_filters)
-GROUP_FILTER_NAMES = tuple(GroupFilter.base_filters)
 
 
 def _one_of(column: str, choices: Any) -> Condition:
@@ -114,6 +130,9 @@ class MetaText(Func):
         return self.as_sql(compiler, connection, template=template, **extra)
 
 
+META = "meta."
+
+
 def by_meta(term: SearchTerm) -> Q:
     """Match the text of a key exactly. Raises Invalid on `search` for a wildcard."""
     if term.wildcard_left or term.wildcard_right:
@@ -141,32 +160,23 @@ class MetaContains(Func):
 
 
 SEARCH: Mapping[str, Condition] = {
-    "resource.id": exact_id("resource_id"),
-    "calendar.id": exact_id("event__calendar_id"),
-    "project.id": exact_id("project_id"),
-    "owner_booking.id": exact_id("owner_booking_id"),
-    "series.id": exact_id("series_id"),
     "bulk.id": exact_id("bulk_id"),
-    "graph": _one_of("graph", GRAPHS),
-    "state": _one_of("state", STATES),
+    "calendar.id": exact_id("event__calendar_id"),
     "completed": _by_completed,
-    "customer.name": _by_customer(text_with_wildcards("name")),
     "customer.email": by_address,
+    "customer.name": _by_customer(text_with_wildcards("name")),
     "customer.phone": _by_customer(text_with_wildcards("phone")),
+    "graph": _one_of("graph", GRAPHS),
+    META: by_meta,
+    "owner_booking.id": exact_id("owner_booking_id"),
+    "project.id": exact_id("project_id"),
+    "resource.id": exact_id("resource_id"),
+    "series.id": exact_id("series_id"),
+    "state": _one_of("state", STATES),
 }
-META = "meta."
-SEARCH_FIELDS = frozenset({*SEARCH, META})
 
 ORDERS = {
     **{name: name for name in ("created_at", "updated_at", "completed", "graph", "state")},
     **{name: f"event__{name}" for name in ("start", "end")},  # as in POST
     **{f"event.{name}": f"event__{name}" for name in ("start", "end")},
 }
-
-
-def search_bookings(rows: QuerySet, terms: list[SearchTerm]) -> QuerySet:
-    """Filter by all terms."""
-    for term in terms:
-        condition = by_meta if term.field.startswith(META) else SEARCH[term.field]
-        rows = rows.filter(condition(term))
-    return rows

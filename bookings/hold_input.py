@@ -9,7 +9,7 @@ from apps_config.models import App
 from availability.models import Project
 from availability.public_access import check_max_length_without_project
 from availability.reserve.holds import MAX_SECONDS, hold_seconds
-from availability.serializers.fields import CLEARABLE, check_span
+from availability.serializers.fields import check_span
 from bookings.booking_input import (
     check_named_resources,
     find_booking_target,
@@ -18,16 +18,12 @@ from bookings.booking_input import (
     wall_time_zone,
 )
 from bookings.booking_target import BookingTarget
-from bookings.serializers import BookingSettingsSerializer, FlatBody, TargetSerializer
+from bookings.serializers.bodies import BookingSettingsSerializer, FlatBody, TargetSerializer
 from bookings.services import NewHold
-from common.api.fields import (
-    BoundedIntegerField,
-    IdField,
-    InstantField,
-    ObjectSerializer,
-    array_as_object,
-)
+from common.api.fields import CLEARABLE, BoundedIntegerField, IdField, InstantField, array_as_object
+from common.api.serializers import ObjectSerializer
 from common.errors import Invalid
+from common.messages import Message
 
 WIDGET_KEYS = frozenset(
     {"start", "end", "project_id", "resource_id", "resources", "reservation_time"}
@@ -119,5 +115,5 @@ def parse_hold_seconds(given: Mapping[str, Any], project: Project | None, caller
     usual = hold_seconds(project)
     requested = given.get("reservation_time") or usual
     if caller.is_widget and requested > usual:
-        raise Invalid.at("reservation_time", f"Must be at most {usual}.")
+        raise Invalid.at("reservation_time", Message("Must be at most %(limit)s.", limit=usual))
     return requested

@@ -1,11 +1,11 @@
 from django.apps import AppConfig
 
-from common.observability import error_reports, task_log, tracing  # noqa: F401  # task_log: signals
+from common.observability import error_reports, observe, tracing  # noqa: F401  # observe: signals
 
 
 class CommonConfig(AppConfig):
     name = "common"
 
     def ready(self) -> None:
-        tracing.tracer.install()
+        tracing.install()
         error_reports.install()

@@ -13,14 +13,16 @@ import idna
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
 
+from common.messages import Message
+
 MAX_LENGTH = 254  # RFC 5321
-NO_ADDRESS = "Must be an e-mail address."
-OTHER_LETTERS = "May have no letters except a to z before the @."
-NO_DOMAIN = "Must have a valid domain after the @."
+NO_ADDRESS = Message("Must be an e-mail address.")
+OTHER_LETTERS = Message("May have no letters except a to z before the @.")
+NO_DOMAIN = Message("Must have a valid domain after the @.")
 # Its mailboxes ignore dots, and have two domains.
 GMAIL = ("gmail.com", "googlemail.com")
 
-_check_syntax = EmailValidator(NO_ADDRESS)
+_check_syntax = EmailValidator(NO_ADDRESS, NO_ADDRESS)
 
 
 def check_address(text: str) -> None:
@@ -57,14 +59,14 @@ def _canonical(text: str) -> str:
     """Return the canonical form. Raises ValidationError."""
     local, _, domain = text.rpartition("@")
     if not (local.isascii() and local.isprintable()):
-        raise ValidationError(OTHER_LETTERS)
+        raise ValidationError(OTHER_LETTERS, OTHER_LETTERS)
     try:
         address = f"{local.lower()}@{ascii_domain(domain)}"
     except idna.IDNAError as error:
-        raise ValidationError(NO_DOMAIN) from error
+        raise ValidationError(NO_DOMAIN, NO_DOMAIN) from error
     _check_syntax(address)
     if len(address) > MAX_LENGTH:
-        raise ValidationError(NO_ADDRESS)
+        raise ValidationError(NO_ADDRESS, NO_ADDRESS)
     return address
 
 
@@ -140,12 +142,12 @@ def canonical_pattern(pattern: str) -> str:
     """
     local, at, domain = pattern.rpartition("@")
     if not local.isascii():
-        raise ValidationError(OTHER_LETTERS)
+        raise ValidationError(OTHER_LETTERS, OTHER_LETTERS)
     try:
         # A `*` stands in labels of ASCII only.
         labels = [
             label.lower() if label.isascii() else ascii_domain(label) for label in domain.split(".")
         ]
     except idna.IDNAError as error:
-        raise ValidationError(NO_DOMAIN) from error
+        raise ValidationError(NO_DOMAIN, NO_DOMAIN) from error
     return f"{local.lower()}{at}{'.'.join(labels)}"

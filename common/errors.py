@@ -7,7 +7,7 @@ translates the exceptions of Django, DRF and the database.
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -32,6 +32,8 @@ from django.template.loader import render_to_string
 from django.views import defaults
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
+
+from common.messages import Message, find_message
 
 logger = logging.getLogger(__name__)
 
@@ -107,15 +109,16 @@ class Malformed(Refusal):
     code = "malformed"
 
 
+BASIC_CHALLENGE = 'Basic realm="api", charset="UTF-8"'
+
+
 class Unauthenticated(Refusal):
     """The same response for every cause, so that it does not reveal which accounts exist."""
 
     code = "unauthenticated"
 
     def __init__(self, message: str = "Valid credentials are required.") -> None:
-        super().__init__(
-            message, headers={"WWW-Authenticate": 'Basic realm="api", charset="UTF-8"'}
-        )
+        super().__init__(message, headers={"WWW-Authenticate": BASIC_CHALLENGE})
 
 
 class SecondFactorRequired(Unauthenticated):
@@ -199,6 +202,19 @@ class Invalid(Refusal):
         """Make one invalid value: `Invalid.at("event.start", "Must be before the end.")`."""
         return cls({path: [message]})
 
+    @classmethod
+    def check_known(
+        cls, path: str, items: Iterable[Any], known: Container[Any], message: str
+    ) -> None:
+        """Raise Invalid at `path.N` for each item of a list that is not known."""
+        errors = {
+            f"{path}.{position}": [message]
+            for position, item in enumerate(items)
+            if item not in known
+        }
+        if errors:
+            raise cls(errors)
+
 
 class AlreadyExists(Refusal):
     code = "already_exists"
@@ -247,9 +263,12 @@ def retry_header(seconds: float) -> dict[str, str]:
     return {"Retry-After": str(max(1, math.ceil(seconds)))}
 
 
+_AT_PATH = "%(path)s: %(fault)s"
+
+
 def first_error(errors: Mapping[str, list[str]]) -> str:
     for path, messages in errors.items():
-        return f"{path}: {messages[0]}"
+        return Message(_AT_PATH, path=path, fault=messages[0])
     return "A value is invalid."
 
 
@@ -265,7 +284,7 @@ def flatten_errors(detail: Any, path: str = "") -> dict[str, list[str]]:
         if isinstance(value, (dict, list)):
             found = flatten_errors(value, below)
         else:
-            found = {below or "body": [str(value)]}
+            found = {below or "body": [find_message(value)]}
         for key, messages in found.items():
             flat.setdefault(key, []).extend(messages)
     return flat
@@ -282,8 +301,11 @@ def error_items(detail: Any) -> Iterable[tuple[str, Any]]:
 
 def unreadable_body(exc: BaseException) -> Refusal:
     """Return the refusal for an error of reading the body: it is late, or incomplete."""
-    if isinstance(exc, TimeoutError) or isinstance(exc.__cause__, TimeoutError):
-        return RequestTimeout()
+    cause: BaseException | None = exc
+    while cause:  # Django's UnreadablePostError has one, or two
+        if isinstance(cause, TimeoutError):
+            return RequestTimeout()
+        cause = cause.__cause__
     return Malformed("The body is incomplete.")
 
 

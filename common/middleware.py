@@ -1,11 +1,17 @@
-"""Middleware for every request."""
+"""Middleware for every request, and where the request comes from, for records of who did what."""
 
 import logging
 import re
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, NamedTuple
 
 from django.conf import settings
+from django.contrib.auth.middleware import AuthenticationMiddleware
+from django.contrib.messages.middleware import MessageMiddleware
+from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
 
@@ -20,8 +26,8 @@ from common.errors import (
     set_request_id,
     unreadable_body,
 )
-from common.observability.request_log import observe_request
-from common.request_origin import serving
+from common.limits.rate_limit import customer_network
+from common.observability.observe import observe_request
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +35,34 @@ SANE_ID = re.compile(r"[A-Za-z0-9._-]{1,100}")
 CONTEXT_LENGTH = 200
 
 Answer = Callable[[HttpRequest], HttpResponse]
+
+MAX_USER_AGENT = 200
+
+_request: ContextVar[HttpRequest | None] = ContextVar("request", default=None)
+
+
+class RequestOrigin(NamedTuple):
+    network: str
+    user_agent: str
+
+
+@contextmanager
+def serving(request: HttpRequest) -> Iterator[None]:
+    """Name the request that this thread serves inside the block."""
+    token = _request.set(request)
+    try:
+        yield
+    finally:
+        _request.reset(token)
+
+
+def request_origin() -> RequestOrigin | None:
+    """Return the network and the browser of the request; None outside of requests."""
+    request = _request.get()
+    if request is None:
+        return None
+    user_agent = request.META.get("HTTP_USER_AGENT", "").replace("\0", "")
+    return RequestOrigin(customer_network(request), user_agent[:MAX_USER_AGENT])
 
 
 class RequestIdMiddleware:
@@ -56,8 +90,10 @@ class RequestIdMiddleware:
         return self.get_response(request)
 
 
-class NoStoreMiddleware:
-    """Forbid caches to keep answers of the API, errors included, unless the view allows it."""
+class ResponseHeadersMiddleware:
+    """Set the length of every answer; an answer to HEAD has no body. Forbid caches to keep answers
+    of the API, errors included, unless the view allows it.
+    """
 
     def __init__(self, get_response: Answer) -> None:
         self.get_response = get_response
@@ -66,6 +102,13 @@ class NoStoreMiddleware:
         response = self.get_response(request)
         if is_api_path(request):
             response.headers.setdefault("Cache-Control", "private, no-store")
+        if response.streaming:
+            return response
+        if response.status_code not in (204, 304):
+            # Without it, gunicorn sends the body in chunks.
+            response.headers.setdefault("Content-Length", str(len(response.content)))
+        if request.method == "HEAD":
+            response.content = b""
         return response
 
 
@@ -96,6 +139,29 @@ class HostMiddleware:
                 logger.warning("host not in ALLOWED_HOSTS: %s", ascii(host[:CONTEXT_LENGTH]))
                 return json_error(request, Malformed("The service does not answer to this Host."))
         return self.get_response(request)
+
+
+class PagesOnly:
+    """Base of a middleware that requests of the API skip: they have keys instead of sessions."""
+
+    get_response: Any
+
+    def __call__(self, request: HttpRequest) -> Any:
+        if is_api_path(request):
+            return self.get_response(request)
+        return super().__call__(request)  # type: ignore[misc]  # of the middleware beside it
+
+
+class PageSessionMiddleware(PagesOnly, SessionMiddleware):
+    pass
+
+
+class PageAuthenticationMiddleware(PagesOnly, AuthenticationMiddleware):
+    pass
+
+
+class PageMessageMiddleware(PagesOnly, MessageMiddleware):
+    pass
 
 
 class TrailingSlashMiddleware:

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from availability.models import Calendar, Event
 from common.db.ids import TenantIdField
+from common.db.message_field import MessageField
 from common.time.instants import format_stamp
 from external_calendars.providers.base import PROVIDER_ERRORS
 
@@ -135,7 +136,7 @@ class WrittenEvent(models.Model):
     state = models.CharField(
         max_length=13, choices=[(state, state) for state in STATES], default=PENDING
     )
-    reason = models.CharField(max_length=300, blank=True)
+    reason = MessageField(blank=True)
     # The time at the provider when it was last written, or when a person had changed it.
     start = models.DateTimeField(null=True, blank=True)
     end = models.DateTimeField(null=True, blank=True)

@@ -1,4 +1,4 @@
-"""Serializers of request bodies for connected calendars."""
+"""Connected calendars and feeds."""
 
 from typing import Any
 
@@ -6,11 +6,13 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from availability.models import Calendar
-from availability.serializers.fields import CLEARABLE, OPTIONAL
-from availability.serializers.resources import CalendarSerializer
-from common.api.fields import ONE_LINE, IdField, ObjectSerializer, OneLineField, StrictBooleanField
+from availability.serializers.calendars import CalendarSerializer
+from common.api.fields import CLEARABLE, ONE_LINE, OPTIONAL, OneLineField, StrictBooleanField
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer
+from common.messages import Message, find_message
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import ProviderError
+from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from external_calendars.providers.urls import full_address
 
 MAX_ADDRESS = 2000
@@ -50,7 +52,7 @@ class AddressField(OneLineField):
         try:
             return full_address(text)
         except ProviderError as error:
-            raise serializers.ValidationError(str(error)) from None
+            raise serializers.ValidationError(find_message(error)) from None
 
 
 def username_field() -> OneLineField:
@@ -75,7 +77,7 @@ class AccessSerializer(ObjectSerializer):
 
     def validate_username(self, username: str | None) -> str | None:
         if ":" in (username or ""):
-            raise serializers.ValidationError("May not contain a colon.")  # RFC 7617
+            raise serializers.ValidationError(Message("May not contain a colon."))  # RFC 7617
         return username
 
 
@@ -89,8 +91,10 @@ class CalendarKindSerializer(ObjectSerializer):
 class ConnectSerializer(AccessSerializer, CalendarSerializer):
     """The body of POST /calendars for a connected calendar; also has the fields of an own one."""
 
-    resource_id = IdField()
-    provider = ProviderField(help_text="Absent: `service`, a calendar of the service.", **OPTIONAL)
+    examples = None  # type: ignore[assignment]  # in bodies only
+    provider = ProviderField(  # type: ignore[assignment]
+        help_text="Absent: `service`, a calendar of the service.", **OPTIONAL
+    )
     name = OneLineField(
         200,
         help_text="Required for a calendar of the service. Otherwise the default is the name"
@@ -109,10 +113,20 @@ class ConnectSerializer(AccessSerializer, CalendarSerializer):
         return given
 
 
-@extend_schema_serializer(component_name="FeedOptions")
-class FeedSerializer(ObjectSerializer):
-    """The body of POST /calendars/:id/feed."""
+class CalendarFeedSerializer(ObjectSerializer):
+    """Shown once. The service stores only a hash."""
 
+    examples = {
+        "url": f"https://booking.example.com/v2/calendars/{example_id(12)}/feed.ics"
+        "?token=Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+        "token": "Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    }
+
+    url = serializers.CharField(
+        read_only=True,
+        help_text="The URL for calendar programs. Anyone with this URL can read the calendar.",
+    )
+    token = serializers.CharField(read_only=True, help_text="The secret part of the URL.")
     details = StrictBooleanField(
         default=False,
         help_text="Whether the feed shows the names and contact data of customers.",
@@ -123,4 +137,38 @@ class FeedSerializer(ObjectSerializer):
 class ConnectedCalendarSerializer(AccessSerializer, CalendarSerializer):
     """The body of PUT /calendars/:id."""
 
+    examples = None  # type: ignore[assignment]  # in bodies only
+
     provider_primary = StrictBooleanField(**OPTIONAL)
+
+
+class CalendarTestSerializer(ObjectSerializer):
+    examples = {
+        "ok": True,
+        "text": "The calendar can be used.",
+        "access": Calendar.WRITER,
+        "seconds": 0.214,
+    }
+
+    ok = serializers.BooleanField()
+    problem = serializers.ChoiceField(
+        list(PROVIDER_ERRORS),
+        source="provider_error",
+        allow_null=True,
+        help_text="Why the calendar can't be used; null without a problem.",
+    )
+    text = serializers.CharField(help_text="The problem as a text for people.")
+    access = serializers.ChoiceField(
+        [Calendar.READER, Calendar.WRITER],
+        allow_null=True,
+        help_text="The access at the provider; null if unknown.",
+    )
+    seconds = serializers.FloatField(min_value=0)
+
+    @staticmethod
+    def get_ok(result: Any) -> bool:
+        return not result.provider_error
+
+    @staticmethod
+    def get_seconds(result: Any) -> float:
+        return round(result.seconds, 3)

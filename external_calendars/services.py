@@ -19,6 +19,7 @@ from availability.reserve.events import lock_resources, lock_resources_of_calend
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
+from common.messages import Message
 from external_calendars.credentials import credentials_of, scheme_and_host, store_credentials
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed
@@ -37,7 +38,7 @@ from notifications.outbox.wakeup import wake_up_after_commit
 MAX_CONNECTED = 10  # per resource
 MAX_USER_ADDRESSES = 50
 FIND_SECONDS = 10.0
-TYPE_AGAIN = "Enter the password again: the address is on another server."
+TYPE_AGAIN = Message("Enter the password again: the address is on another server.")
 # Error code -> the body's field that the error is about; "address" for the others.
 FIELDS = {
     "unauthorized": "password",
@@ -114,7 +115,10 @@ def connect_calendar(
         others = list(_connections(resource))
         if len(others) >= MAX_CONNECTED:
             raise Invalid.at(
-                "resource_id", f"A resource has at most {MAX_CONNECTED} connected calendars."
+                "resource_id",
+                Message(
+                    "A resource has at most %(count)s connected calendars.", count=MAX_CONNECTED
+                ),
             )
         _refuse_connected(others, discovered)
         if is_primary is None:
@@ -223,7 +227,9 @@ def _refuse_connected(
     for connection in others:
         if _address_of(connection) == discovered.address:
             name = connection.calendar.name
-            raise AlreadyExists(f"This calendar is already connected as “{name}”.")
+            raise AlreadyExists(
+                Message("This calendar is already connected as “%(name)s”.", name=name)
+            )
 
 
 def _address_of(connection: Connection) -> str:

@@ -1,13 +1,13 @@
 from django.urls import path
 
+from common.api.router import ApiRouter
 from external_calendars.views import calendars, feeds
 
+router = ApiRouter()
+router.register("calendars", calendars.ConnectableCalendarViewSet, "calendars")
+router.register("calendars/<uuid:calendar_id>/feed", feeds.FeedViewSet, "feeds")
+
 urlpatterns = [
-    path("calendars", calendars.CreateOrConnectCalendarView.as_view()),
-    path("calendars/<uuid:calendar_id>", calendars.ConnectableCalendarView.as_view()),
-    path("calendars/<uuid:calendar_id>/test", calendars.TestConnectionView.as_view()),
-    path("calendars/<uuid:calendar_id>/sync", calendars.SyncView.as_view()),
-    path("calendars/<uuid:calendar_id>/disconnect", calendars.DisconnectView.as_view()),
-    path("calendars/<uuid:calendar_id>/feed", feeds.FeedView.as_view()),
     path("calendars/<uuid:calendar_id>/feed.ics", feeds.FeedTextView.as_view()),
+    *router.urls,
 ]

@@ -18,10 +18,11 @@ from availability.models import Resource
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
 from bookings.pages.formatting import languages_of
-from bookings.records import with_includes
+from bookings.serializers.responses import with_includes
 from bookings.services import code_of
 from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
+from common.messages import Message
 from notifications.links.invitations import INVITATION_MAIL, invitation_url
 from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
 from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
@@ -289,7 +290,7 @@ class MailsAndCalls:
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
             return partial(send_mail, notice, app)
         if app.settings.get("disable_emails"):
-            raise SkipDelivery(Delivery.SKIPPED, "The app's e-mails are disabled.")
+            raise SkipDelivery(Delivery.SKIPPED, Message("The app's e-mails are disabled."))
         booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
         own = MailedBooking(booking, row.change_id, row.version, row.content)
         customer = own.customer(row.customer_id)
@@ -364,13 +365,15 @@ class MailsAndCalls:
         of_new = set(map(canonical_address, self.addressees.of_owner(app, new)))
         left = [address for address in to if canonical_address(address) not in of_new]
         if to and not left:
-            raise SkipDelivery(Delivery.SKIPPED, "The new resource has the same e-mail address.")
+            raise SkipDelivery(
+                Delivery.SKIPPED, Message("The new resource has the same e-mail address.")
+            )
         return left
 
     def _password_mail(self, row: Delivery, app: App) -> SendCall:
         resource = self.resources.get(row.content.get("resource_id", ""))
         if resource is None:
-            raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
+            raise SkipDelivery(Delivery.SKIPPED, Message("The recipient has no e-mail address."))
         message = compose_password_mail(
             app=app,
             delivery_id=row.id,
@@ -439,10 +442,12 @@ class MailsAndCalls:
         """Return the permitted addresses. Raises SkipDelivery if there are none."""
         present = [address for address in addresses if address]
         if not present:
-            raise SkipDelivery(Delivery.SKIPPED, "The recipient has no e-mail address.")
+            raise SkipDelivery(Delivery.SKIPPED, Message("The recipient has no e-mail address."))
         allowed = self.addressees.allowed(app, present)
         if not allowed:
-            raise SkipDelivery(Delivery.SKIPPED, "A test app sends e-mails only to its members.")
+            raise SkipDelivery(
+                Delivery.SKIPPED, Message("A test app sends e-mails only to its members.")
+            )
         return self._without_suppressed(app, allowed, is_reminder=is_reminder)
 
     def _without_suppressed(
@@ -494,7 +499,7 @@ def _needs_booking(row: Delivery) -> bool:
 def check_app_is_open(app: App) -> None:
     """Raise SkipDelivery if the app is archived."""
     if app.archived_at:
-        raise SkipDelivery(Delivery.SKIPPED, "The app is archived.")
+        raise SkipDelivery(Delivery.SKIPPED, Message("The app is archived."))
 
 
 def check_reminder_is_current(row: Delivery, booking: Booking) -> None:

@@ -11,6 +11,7 @@ from apps_config.history import ChangeHistory
 from apps_config.models import App, ParentsAppField
 from bookings.models import Booking, Customer, StateChange
 from common.db.ids import TenantIdField
+from common.db.message_field import MessageField
 from common.db.updated_at import StampedQuerySet, UpdatedAtField
 from common.email_address import MAX_LENGTH
 from common.observability.log_format import current_request_id
@@ -73,7 +74,7 @@ class Webhook(models.Model):
     )
     description = models.TextField(max_length=8000, blank=True)
     active = models.BooleanField(default=True)
-    disabled_reason = models.CharField(max_length=200, blank=True)
+    disabled_reason = MessageField(blank=True)
     # Encrypted (common.encryption); the previous one signs too until it runs out.
     secret = models.TextField(editable=False)
     previous_secret = models.TextField(blank=True, editable=False)
@@ -185,7 +186,7 @@ class Delivery(models.Model):
     state = models.CharField(
         max_length=9, choices=[(state, state) for state in STATES], default=SCHEDULED
     )
-    reason = models.CharField(max_length=300, blank=True)
+    reason = MessageField(blank=True)
     due_at = models.DateTimeField()
     next_at = models.DateTimeField(null=True, blank=True)
     expires_at = models.DateTimeField()
@@ -416,7 +417,7 @@ class Attempt(models.Model):
     )
     response_code = models.PositiveSmallIntegerField(null=True, blank=True)
     seconds = models.FloatField()
-    error = models.CharField(max_length=300, blank=True)
+    error = MessageField(blank=True)
     excerpt = models.TextField(blank=True, help_text="the beginning of the answer")
 
     class Meta:

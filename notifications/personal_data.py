@@ -9,16 +9,17 @@ from django.db.models.functions import Length
 
 from bookings.pages.trusted_texts import has_untrusted_title
 from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
-from common.api.response_records import Json
 from common.db.batching import iterate_batches, key_batches
 from common.email_address import canonical_address
+from common.messages import Message
+from common.openapi.component_registry import Json
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import CALL_BODY, Attempt, ChangeCalls, Delivery
 from notifications.outbox.expansion import expand_changes_of
-from notifications.records import whole_delivery_record, with_detail_rows
+from notifications.outbox.serializers import whole_delivery_record, with_detail_rows
 
 SLICE = 100
-ERASED = "The customer's data was erased."
+ERASED = Message("The customer's data was erased.")
 # Facts with free text. WRITTEN: those that always go if no customer of the booking remains.
 TEXTS = ("what", "where", "message", "subject", "url")
 WRITTEN = ("where", "message")

@@ -24,6 +24,7 @@ from bookings.services import Transition, on_transition, on_unverified_booking
 from common.db.sql import id_param, insert_rows, to_uuid
 from common.db.updated_at import transaction_start
 from common.hooks import Hook
+from common.messages import Message
 from common.time.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from notifications.merged_mails import MergedMails
 from notifications.models import ChangeCalls, Delivery, LaneCheck
@@ -197,7 +198,7 @@ def _state_mails(
 def _new_mail(transition: Transition, kind: str, recipient: str, **values: Any) -> Delivery:
     now = transition.change.created_at
     if recipient in transition.suppress_mail_to:
-        values |= _final(Delivery.SKIPPED, "E-mails are disabled for this booking.", now)
+        values |= _final(Delivery.SKIPPED, Message("E-mails are disabled for this booking."), now)
     return new_delivery(
         transition,
         type=Delivery.EMAIL,
@@ -443,7 +444,7 @@ def _reason_to_cancel(transition: Transition) -> str:
     graph, change = GRAPHS[transition.booking.graph], transition.change
     is_live, was_live = graph.is_live(change.to_state), graph.is_live(change.from_state)
     if transition.moved_from and is_live:
-        return "The booking was moved."
+        return Message("The booking was moved.")
     if was_live and not is_live and change.action != "complete":
         return f"The booking is {change.to_state}."
     return ""
@@ -454,7 +455,7 @@ def _planned_reminders(transition: Transition) -> Iterator[Delivery]:
     start, zone = booking.event.start, first_known_zone(booking.resource.timezone)
     for notification in transition.notifications:
         due_at = due_time(notification, start, zone)
-        past = _final(Delivery.SKIPPED, "The planned time was already past.", now)
+        past = _final(Delivery.SKIPPED, Message("The planned time was already past."), now)
         values = {
             "kind": Delivery.REMINDER,
             "due_at": due_at,

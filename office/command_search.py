@@ -17,6 +17,7 @@ from bookings.models import AppCustomer, Booking, Customer
 from office.app_settings.admin import AppAdmin, AppForm
 from office.base.labels import booking_words, state_words
 from office.base.model_admin import OfficeAdmin, part_id
+from office.base.registered_pages import page_of
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
 from office.bookings.tabs import next_first
@@ -137,7 +138,7 @@ def _rows(
 
 
 def _may_see(request: HttpRequest, model: type[Model]) -> bool:
-    page = admin.site._registry[model]
+    page = page_of(admin.site, model)
     return isinstance(page, OfficeAdmin) and page.has_view_permission(request)
 
 

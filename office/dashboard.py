@@ -54,7 +54,16 @@ from office.calendars.sync_status import (
     progress_words,
     state_of,
 )
-from office.navigation import APPS, BOOKINGS, CALENDARS, DELIVERIES, WEBHOOKS, may_open, only_app_id
+from office.navigation import (
+    APPS,
+    BLOCK_TIME,
+    BOOKINGS,
+    CALENDARS,
+    DELIVERIES,
+    WEBHOOKS,
+    may_open,
+    only_app_id,
+)
 
 MAX_COUNTED = 1000  # a count stops here
 MAX_LISTED = 8
@@ -110,7 +119,8 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     for part in parts:
         context |= part
     figures = [figure for part in parts for figure in part.get("figures", ())]
-    return context | {"figures": figures, "is_empty": not parts}
+    may_block = may_open(request, BLOCK_TIME)
+    return context | {"figures": figures, "is_empty": not parts, "may_block": may_block}
 
 
 def _bookings_part(today: Today) -> Part:

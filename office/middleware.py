@@ -7,6 +7,7 @@ from django.utils import timezone, translation
 
 from apps_config.history import change_actor
 from common.db.replica import note_write
+from common.middleware import PagesOnly
 from office.access.session_age import postpone_session_end
 from office.base.dates import AccountTimeZone
 from office.base.languages import language_of_request
@@ -31,7 +32,7 @@ CONTENT_SECURITY_POLICY = "; ".join(
 PREFIX = "/admin/"
 
 
-class OfficeMiddleware:
+class OfficePages:
     """Sets the account as author of changes, its time zone, the language, and security headers."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -60,3 +61,7 @@ class OfficeMiddleware:
         if request.method not in ("GET", "HEAD"):
             note_write(reader_of(request))
         return response
+
+
+class OfficeMiddleware(PagesOnly, OfficePages):
+    pass

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from office.base.lazy_text import LazyText
 from office.base.permissions import PagePermission
+from office.base.registered_pages import registered_pages
 from office.base.scope import scope_of
 from office.notifications.mail_file_viewer import mails_are_files
 from office.urls import PAGES
@@ -22,6 +23,7 @@ from office.urls import PAGES
 INDEX, SENT_MAILS = "index", "sent_mails"
 BOOKINGS, DELIVERIES = "bookings_booking_changelist", "notifications_delivery_changelist"
 CALENDARS, WEBHOOKS = "availability_calendar_changelist", "notifications_webhook_changelist"
+BLOCK_TIME = "calendar_block"
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
 SET_UP = _("Set-up")
 # (heading, ((text, icon, page name, query), ...))
@@ -31,6 +33,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
         (
             (_("Today"), "today", INDEX),
             (_("Calendar"), "calendar_view_week", "calendar"),
+            (_("Block time"), "event_busy", BLOCK_TIME),
             (_("Bookings"), "event_available", BOOKINGS, "?tab=upcoming"),
             (_("Customers"), "group", "bookings_appcustomer_changelist"),
             (_("Availability check"), "help", "why"),
@@ -76,6 +79,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
 # Everyday words for a page, which the search finds, too.
 PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "calendar": _("appointments week day month new booking"),
+    BLOCK_TIME: _("lunch break closed away ill absence holiday meeting"),
     BOOKINGS: _("appointments requests cancel reschedule"),
     "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),
     "why": _("free times slots not available missing closed"),
@@ -108,8 +112,8 @@ UNUSED = {"badge": None, "link_callback": None, "collapsible": False}
 def _permissions() -> Mapping[str, PagePermission]:
     """Return name -> permission of the pages without a row: those of `office.urls`, and lists."""
     lists = {
-        f"{model._meta.app_label}_{model._meta.model_name}_changelist": page.has_view_permission
-        for model, page in site._registry.items()
+        f"{page.opts.app_label}_{page.opts.model_name}_changelist": page.has_view_permission
+        for page in registered_pages(site)
     }
     return {**lists, **{page.name: page.is_allowed for page in PAGES}}
 

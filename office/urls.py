@@ -7,6 +7,7 @@ from django.urls import URLPattern, path
 
 from office.base import json_check_view
 from office.base.permissions import (
+    BLOCK,
     MAKE,
     MOVE,
     SEE,
@@ -15,6 +16,7 @@ from office.base.permissions import (
     is_superuser,
     with_permission,
 )
+from office.calendar import block_time
 from office.calendar import views as calendar_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
@@ -47,6 +49,7 @@ PAGES = (
         "calendar_move",
         MOVE.is_held,
     ),
+    OfficePage("calendar/block", block_time.block_time, "calendar_block", BLOCK.is_held),
     OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
     OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),
     OfficePage("json/check", json_check_view.check_json, "json_check", SEE.is_held),

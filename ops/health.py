@@ -7,24 +7,29 @@ from django.db import Error as DatabaseTrouble
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse
+from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from common.api.response_records import Record, field
-from common.api.views import ApiRequest, ApiView
+from common.api.serializers import ObjectSerializer
+from common.api.views import PublicApiView
 from common.db.sql import accepts_writes
 from common.errors import is_stale_plan, retry_header
-from common.openapi.generator import describe_endpoint
 
 
-class HealthRecord(Record):
-    status: str = field(enum=["ok"])
+class HealthSerializer(ObjectSerializer):
+    examples = {}
+
+    status = serializers.ChoiceField(["ok"])
 
 
-class ReadinessRecord(Record):
-    status: str = field(enum=["ok", "unavailable"])
-    database: str = field(enum=["ok", "read-only", "unreachable"])
-    migrations: str = field(enum=["ok", "not applied", "unknown"])
+class ReadinessSerializer(ObjectSerializer):
+    examples = {}
+
+    status = serializers.ChoiceField(["ok", "unavailable"])
+    database = serializers.ChoiceField(["ok", "read-only", "unreachable"])
+    migrations = serializers.ChoiceField(["ok", "not applied", "unknown"])
 
 
 UNREACHABLE = {
@@ -34,40 +39,38 @@ UNREACHABLE = {
 }
 
 
-class HealthView(ApiView):
+class HealthView(PublicApiView):
     operation_ids = {"GET": "checkHealth"}
-    public = True
     json_only = False
     tag = "service"
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Liveness",
         description="Answers 200 while the process works, also without a database.",
-        response=HealthRecord.schema,
+        responses={200: HealthSerializer.schema},
     )
-    def get(self, request: ApiRequest) -> Response:
+    def get(self, request: Request) -> Response:
         return Response({"status": "ok"})
 
 
-class ReadinessView(ApiView):
+class ReadinessView(PublicApiView):
     operation_ids = {"GET": "checkReadiness"}
-    public = True
     json_only = False
     tag = "service"
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Readiness",
         description="200 if the database is reachable, accepts writes and has all migrations.",
-        response=ReadinessRecord.schema,
-        others={
+        responses={
+            200: ReadinessSerializer.schema,
             503: OpenApiResponse(
-                ReadinessRecord.schema,
+                ReadinessSerializer.schema,
                 "Not ready: the fields say why.",
                 [OpenApiExample("no database", UNREACHABLE)],
-            )
+            ),
         },
     )
-    def get(self, request: ApiRequest) -> Response:
+    def get(self, request: Request) -> Response:
         report = readiness_report()
         ready = report["database"] == report["migrations"] == "ok"
         return Response(

@@ -17,9 +17,10 @@ from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Sum
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
+from rest_framework.request import Request
 
 from apps_config.models import ListingTally
-from common.api.views import ApiRequest, ApiView
+from common.api.views import PublicApiView
 from common.db.connections import REPLICA
 from common.db.replica import read_on_replica, replica_lag
 from common.db.sql import database_now
@@ -262,9 +263,8 @@ deliveries_due{type="webhook"} 3.0
 """
 
 
-class MetricsView(ApiView):
+class MetricsView(PublicApiView):
     operation_ids = {"GET": "retrieveMetrics"}
-    public = True
     json_only = False
     tag = "service"
 
@@ -295,7 +295,7 @@ class MetricsView(ApiView):
             )
         ],
     )
-    def get(self, request: ApiRequest) -> HttpResponse:
+    def get(self, request: Request) -> HttpResponse:
         if not is_authorized(request.META.get("HTTP_AUTHORIZATION", "")):
             raise MetricsTokenRequired
         return HttpResponse(cached_metrics.text(), content_type=CONTENT_TYPE)

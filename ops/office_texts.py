@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from babel.messages.catalog import Catalog, Message
 from babel.messages.extract import extract
@@ -22,6 +22,12 @@ KEYWORDS = {
     **dict.fromkeys(("pgettext", "pgettext_lazy"), ((1, "c"), 2)),
     **dict.fromkeys(("npgettext", "npgettext_lazy"), ((1, "c"), 2, 3)),
 }
+# A message of a service: other functions mark texts of the package's own catalogue.
+MESSAGES = {"Message": None}
+SERVICES = (
+    *("common", "apps_config", "availability", "bookings", "notifications"),
+    *("external_calendars", "access"),
+)
 HEAD = """\
 # The texts of the back office, written by `manage.py extract_office_texts`. Those with an English
 # translation are texts of django-allauth: one name per thing on all pages."""
@@ -37,8 +43,8 @@ class Sentence(NamedTuple):
 def find_sentences() -> dict[Sentence, list[str]]:
     """Return the texts in templates, code and models, each with its comments for translators."""
     places: dict[Sentence, list[str]] = {}
-    for file in _sources():
-        for sentence, comments in _sentences_of(file):
+    for file, keywords in _sources():
+        for sentence, comments in _sentences_of(file, keywords):
             places.setdefault(sentence, []).extend(comments)
     for label in sorted(shown_labels()):
         places.setdefault(Sentence(label, None), [])
@@ -88,19 +94,23 @@ def render_catalogue(catalogue: Catalog) -> bytes:
     return "\n".join(head).encode() + content.getvalue()
 
 
-def _sources() -> Iterator[Path]:
+def _sources() -> Iterator[tuple[Path, dict[str, Any]]]:
+    """Yield each file with the functions whose arguments are texts of the back office."""
     folder = Path(settings.BASE_DIR) / OFFICE
     for suffix in ("html", "py"):
-        yield from sorted(folder.rglob(f"*.{suffix}"))
+        yield from ((file, KEYWORDS) for file in sorted(folder.rglob(f"*.{suffix}")))
+    for package in SERVICES:
+        folder = Path(settings.BASE_DIR) / package
+        yield from ((file, MESSAGES) for file in sorted(folder.rglob("*.py")))
 
 
-def _sentences_of(file: Path) -> Iterator[tuple[Sentence, list[str]]]:
+def _sentences_of(file: Path, keywords: dict[str, Any]) -> Iterator[tuple[Sentence, list[str]]]:
     source = file.read_text("utf-8")
     if file.suffix == ".html":
         # In brackets, the indentation of the template means nothing.
         source = f"(\n{templatize(source)}\n)"
     lines = BytesIO(source.encode())
     for _line, ids, comments, context in extract(
-        "python", lines, KEYWORDS, comment_tags=("Translators:",), strip_comment_tags=True
+        "python", lines, keywords, comment_tags=("Translators:",), strip_comment_tags=True
     ):
         yield Sentence(ids if isinstance(ids, str) else (ids[0], ids[1]), context), list(comments)

@@ -10,7 +10,7 @@ from celery.signals import setup_logging
 from django.conf import settings
 from django.utils.log import configure_logging
 
-from common.observability import error_reports, task_log  # noqa: F401  # task_log: signals
+from common.observability import error_reports
 
 
 class ScheduleLoader(AppLoader):

@@ -232,7 +232,6 @@ X_FRAME_OPTIONS = "DENY"
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",  # before the admin, whose templates it replaces
     "unfold.contrib.filters",
-    "unfold.contrib.simple_history",
     # Before other packages that have translations: Django takes a text from the first one.
     "bookings",
     "notifications",
@@ -269,17 +268,17 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
     "common.middleware.HostMiddleware",
-    "common.middleware.NoStoreMiddleware",
+    "common.middleware.ResponseHeadersMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "common.middleware.TrailingSlashMiddleware",
     "common.middleware.DatabaseErrorMiddleware",
     "common.middleware.UnreadableBodyMiddleware",
-    "django.contrib.sessions.middleware.SessionMiddleware",
+    "common.middleware.PageSessionMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "django.contrib.messages.middleware.MessageMiddleware",
+    "common.middleware.PageAuthenticationMiddleware",
+    "common.middleware.PageMessageMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "office.middleware.OfficeMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -616,14 +615,26 @@ FAILED_LOGINS_PER_MINUTE = env_int("FAILED_LOGINS_PER_MINUTE", 10)
 TRUSTED_PROXIES = env_int("TRUSTED_PROXIES", 0, most=10)
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": [],
-    "DEFAULT_PERMISSION_CLASSES": [],
-    "DEFAULT_PARSER_CLASSES": ["common.api.json_parser.StrictJSONParser"],
-    "DEFAULT_RENDERER_CLASSES": ["common.api.renderers.JSONRenderer"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["apps_config.authentication.KeyAuthentication"],
+    "DEFAULT_PERMISSION_CLASSES": [
+        "apps_config.permissions.OriginPermission",
+        "apps_config.permissions.KeyPermission",
+    ],
+    "DEFAULT_THROTTLE_CLASSES": ["apps_config.throttling.KeyThrottle"],
+    "DEFAULT_FILTER_BACKENDS": [
+        "common.api.filter_backends.SearchBackend",
+        "common.api.filter_backends.FilterSetBackend",
+        "common.api.filter_backends.ChangedSinceBackend",
+        "common.api.filter_backends.OrderBackend",
+    ],
+    "DEFAULT_PAGINATION_CLASS": "apps_config.pagination.EnvelopePagination",
+    "DEFAULT_PARSER_CLASSES": ["common.api.json.StrictJSONParser"],
+    "DEFAULT_RENDERER_CLASSES": ["common.api.json.JSONRenderer"],
     "EXCEPTION_HANDLER": "common.errors.exception_response",
     "DEFAULT_SCHEMA_CLASS": "common.openapi.generator.Schema",
     "UNAUTHENTICATED_USER": None,
     "UNAUTHENTICATED_TOKEN": None,
+    "URL_FORMAT_OVERRIDE": None,
 }
 
 CORS_ALLOW_ALL_ORIGINS = True
@@ -876,5 +887,8 @@ SPECTACULAR_SETTINGS = {
     # Docstrings are for readers of the code.
     "DISABLE_DOCSTRING_DESCRIPTIONS": True,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
-    "POSTPROCESSING_HOOKS": ["common.openapi.generator.complete_document"],
+    "POSTPROCESSING_HOOKS": [
+        "notifications.webhooks.description.describe_calls",
+        "common.openapi.generator.complete_document",
+    ],
 }

@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 import pytest
 
-from bookings.serializers import ACTIONS
+from bookings.serializers.bodies import ACTIONS
 from tests import corpus
 from tests.corpus import INVALID, MALFORMED, NOT_FOUND
 from tests.description import Operation, description, examples_of

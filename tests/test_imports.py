@@ -23,7 +23,7 @@ LAYERS = (
     "scheduling",
 )
 CORE = "availability.core"  # pure: the standard library, itself and what is as pure
-PURE = ("common.time.durations", "common.ical", "dateutil", "holidays")
+PURE = ("common.messages", "common.time.durations", "common.ical", "dateutil", "holidays")
 
 
 def is_in(module: str, package: str) -> bool:

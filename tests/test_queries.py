@@ -13,7 +13,7 @@ from apps_config.models import Account, Membership
 from availability.core.constraints import parse_constraints
 from availability.models import Calendar, Event, Resource
 from availability.services import create_project, create_resource
-from bookings.records import INCLUDES
+from bookings.serializers.responses import INCLUDES
 from notifications.models import Attempt, Delivery
 from tests.bookings.group_world import make_group, seat_in
 from tests.queries import Queries

@@ -17,8 +17,8 @@ from apps_config.models import Account, App, Credential, Membership
 from apps_config.public_limits import LIMITS
 from apps_config.services import create_app, issue_key
 from availability.models import Resource
-from availability.serializers.projects import NewProjectSerializer
-from availability.serializers.resources import NewResourceSerializer
+from availability.serializers.projects import ProjectSerializer
+from availability.serializers.resources import ResourceSerializer
 from availability.services import create_project, create_resource
 from common.api.validated_input import read_values_as
 from common.db import updated_at
@@ -151,7 +151,7 @@ class Tenant(Caller):
         """A part of the answer of POST /resources, with `calendars` and `api_token`."""
         values = {"name": name, "timezone": timezone, **given}
         resource, key = create_resource(
-            app=self.app, given=read_values_as(NewResourceSerializer, values)
+            app=self.app, given=read_values_as(ResourceSerializer, values)
         )
         calendars = [{"id": str(row.id)} for row in resource.calendars.all()]
         return {"id": str(resource.id), "name": name, "api_token": key, "calendars": calendars}
@@ -159,7 +159,7 @@ class Tenant(Caller):
     def make_project(self, *resource_ids: str, name: str = "Check-up", **given: Any) -> Any:
         """A part of the answer of POST /projects."""
         values = {"name": name, "resources": list(resource_ids), **given}
-        project = create_project(app=self.app, given=read_values_as(NewProjectSerializer, values))
+        project = create_project(app=self.app, given=read_values_as(ProjectSerializer, values))
         return {"id": str(project.id), "name": name, "slug": project.slug}
 
     def make_event(self, calendar_id: str, start: str, end: str, **given: Any) -> Any:

@@ -1,66 +1,69 @@
 """Password reset of a resource: the request for an e-mail, and the page behind its link."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from django.http import HttpResponse, QueryDict
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.resource_password_reset_request import MAX_PASSWORD_MAILS, request_password_reset
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
-from bookings.pages.base import PAGE_HEADERS, PageView, page_response
+from bookings.pages.base import PAGE_HEADERS, PageView, form_field, page_response
+from bookings.pages.email_links import CLOSE
 from bookings.pages.formatting import to_one_line
+from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from common.api.fields import CANONICAL_ID
-from common.api.json_parser import read_body
+from common.api.json import read_body
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
 from common.errors import Invalid
-from common.openapi.components import EmptyRecord, text_response
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.components import EmptySerializer, text_response
+from common.openapi.generator import named_examples, parameters
 from notifications.links.resource_password_reset import BadPasswordLink, check_password_link
 
 CHOOSE = _("Choose a new password")
 SET = _("Your password is set")
-CLOSE = _("You can close this page.")
 BAD_LINK = (
     _("This link is no longer valid"),
     _("The link was already used, is older than an hour, or is incomplete. Request a new link."),
 )
+PASSWORD = _("New password")
+AGAIN = _("Repeat the password")
 HINT = _("Use 12 to 200 characters.")
+BUTTON = _("Set the password")
 UNFIT = _("The password was too short or too long.")
 DIFFERENT = _("The passwords do not match.")
-REFUSED: dict[str, tuple[str | Promise, str | Promise]] = {
-    "unavailable": (
-        _("The service is busy"),
-        _("Nothing was changed. Please try again in a moment."),
-    ),
-    "internal": (
-        _("Something went wrong on our side"),
-        _("Nothing was changed. Please try again later."),
-    ),
+PASSWORD_RULES: Mapping[str, Any] = {
+    "type": "password",
+    "required": True,
+    "minlength": 12,
+    "maxlength": 200,
+    "autocomplete": "new-password",
 }
-UNREADABLE = (
-    _("The request is not valid"),
-    _("Please open the link in the e-mail again."),
-)
 
 
-class RequestPasswordResetView(TenantView):
-    operation_ids = {"POST": "requestResourcePassword"}
+class PasswordResetViewSet(TenantViewSet):
+    serializer_class = EmptySerializer
+    is_singleton = True
     tag = "resources"
 
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="requestResourcePassword",
         summary="Send a password reset link to a resource",
         description="The response is the same for an unknown address. The link works once, for an"
         f" hour, until the password changes. At most {MAX_PASSWORD_MAILS} e-mails per hour and"
         " resource, also with `disable_emails`. A test app sends e-mails only to its members.",
         request=PasswordResetSerializer,
-        response=data_object(EmptyRecord),
-        request_examples={"Ada": {"email": "ada@example.com"}},
+        responses={200: EmptySerializer},
+        examples=named_examples(request={"Ada": {"email": "ada@example.com"}}),
     )
-    def post(self, request: ApiRequest) -> Response:
+    def create(self, request: Request) -> Response:
         email = read_body_as(PasswordResetSerializer, request)["email"]
         request_password_reset(app=self.app, email=email, now=self.now)
         return Response({"data": {}})
@@ -86,30 +89,23 @@ FAILURES = {
 class PasswordPageView(PageView):
     operation_ids = {"GET": "showPasswordPage", "POST": "submitPasswordPage"}
     tag = "resources"
+    refusals = {**REFUSAL_TEXTS, BadPasswordLink: BAD_LINK}
 
-    resource: Resource | None = None
-
-    @describe_endpoint(
+    @extend_schema(
         summary="Show the page to choose a password",
         description="Changes nothing. Needs no key: the signature is the capability.",
-        path=PATH,
-        query=SIGNATURE,
-        headers=PAGE_HEADERS,
-        others={200: page_response("The form."), **FAILURES},
+        responses={200: page_response("The form."), **FAILURES},
+        parameters=parameters(query=SIGNATURE, path=PATH, headers=PAGE_HEADERS),
     )
-    def get(self, request: ApiRequest, resource_id: str) -> HttpResponse:
-        self._admit_link(request, resource_id)
-        return self._form(200)
+    def get(self, request: Request, resource_id: str) -> HttpResponse:
+        return self._form(200, self._admit_link(request, resource_id))
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Set the password",
         description="The form of the page, `application/x-www-form-urlencoded`: `password` (12 to"
         " 200 characters) and the same value as `again`. A new password ends the"
         " tokens of earlier log-ins.",
-        path=PATH,
-        query=SIGNATURE,
-        headers=PAGE_HEADERS,
-        others={
+        responses={
             200: page_response("The password is set."),
             **FAILURES,
             413: page_response("The body is larger than 256 kB."),
@@ -117,21 +113,22 @@ class PasswordPageView(PageView):
                 "The form again, with an error: too short, too long, or two different inputs."
             ),
         },
+        parameters=parameters(query=SIGNATURE, path=PATH, headers=PAGE_HEADERS),
     )
-    def post(self, request: ApiRequest, resource_id: str) -> HttpResponse:
+    def post(self, request: Request, resource_id: str) -> HttpResponse:
         resource = self._admit_link(request, resource_id)
-        form = QueryDict(read_body(request._request))
+        form = QueryDict(read_body(request))
         try:
             password = read_values_as(PasswordSerializer, form.dict())["password"]
         except Invalid:
-            return self._form(422, UNFIT)
+            return self._form(422, resource, UNFIT)
         if form.get("again") != password:
-            return self._form(422, DIFFERENT)
+            return self._form(422, resource, DIFFERENT)
         if not replace_password(resource, password, now=self.now):
             raise BadPasswordLink("This link has been used.")
-        return self._page(200, SET, CLOSE)
+        return self.show_step(200, SET, CLOSE)
 
-    def _admit_link(self, request: ApiRequest, resource_id: str) -> Resource:
+    def _admit_link(self, request: Request, resource_id: str) -> Resource:
         """Return the resource of a valid link. A forged link does not reveal whether the resource
         exists.
         """
@@ -139,36 +136,21 @@ class PasswordPageView(PageView):
         rows = rows.select_related("app").exclude(email=None)
         is_id = CANONICAL_ID.fullmatch(resource_id)
         resource = rows.filter(id=resource_id).first() if is_id else None
-        self.resource = check_password_link(
-            resource, request.GET.get("signature", ""), now=self.now
-        )
-        return self.resource
+        resource = check_password_link(resource, request.GET.get("signature", ""), now=self.now)
+        self.app = resource.app
+        return resource
 
-    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        is_link = isinstance(exc, BadPasswordLink)
-        return self._page(status, *(BAD_LINK if is_link else REFUSED.get(code, UNREADABLE)))
-
-    def _form(self, status: int, sentence: str | Promise = "") -> HttpResponse:
-        email = (self.resource and self.resource.email) or ""
-        return self._page(status, CHOOSE, sentence, email=to_one_line(email, 254))
-
-    def _page(
-        self, status: int, heading: str | Promise, sentence: str | Promise = "", email: str = ""
-    ) -> HttpResponse:
-        """Render the page. `email`: whose password the form sets; empty: no form."""
-        return self.render_page(
-            "access/password.html",
-            lambda: {
-                "heading": heading,
-                "sentence": sentence,
-                "email": email,
-                "labels": {
-                    "password": _("New password"),
-                    "again": _("Repeat the password"),
-                    "hint": HINT,
-                    "button": _("Set the password"),
-                },
-            },
-            status=status,
-            app=self.resource.app if self.resource and status < 500 else None,
+    def _form(self, status: int, resource: Resource, sentence: str | Promise = "") -> HttpResponse:
+        email = to_one_line(resource.email or "", 254)
+        return self.show_step(
+            status,
+            CHOOSE,
+            sentence,
+            fields=[
+                # For password managers.
+                form_field("username", "", email, hint=email, autocomplete="username", hidden=True),
+                form_field("password", PASSWORD, hint=HINT, **PASSWORD_RULES),
+                form_field("again", AGAIN, **PASSWORD_RULES),
+            ],
+            button=BUTTON,
         )

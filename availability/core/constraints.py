@@ -32,6 +32,7 @@ from availability.core.intervals import (
 )
 from availability.core.zones import DAY, offset_segments
 from common.ical.rrule import RecurrenceRuleError
+from common.messages import Message, find_message
 from common.time.durations import DurationError, duration_in_words, elapsed_seconds
 
 MAX_RULES = 200
@@ -164,7 +165,7 @@ def parse_constraints(raw: object) -> ConstraintRules:
     if not isinstance(raw, list):
         raise ConstraintError({"": ["Expected a list of constraints."]})
     if len(raw) > MAX_RULES:
-        raise ConstraintError({"": [f"At most {MAX_RULES} constraints."]})
+        raise ConstraintError({"": [Message("At most %(limit)s constraints.", limit=MAX_RULES)]})
     errors: dict[str, list[str]] = {}
     rules = [_parse_rule(item, str(index), errors) for index, item in enumerate(raw)]
     _refuse_repeated_days(rules, errors)
@@ -180,7 +181,7 @@ def _refuse_repeated_days(
     for index, rule in enumerate(rules):
         if rule and isinstance(rule.details, DayHours):
             if rule.details.day in days:
-                errors[f"{index}.{rule.name}.date"] = ["Another rule replaces this day."]
+                errors[f"{index}.{rule.name}.date"] = [Message("Another rule replaces this day.")]
             days.add(rule.details.day)
 
 
@@ -222,7 +223,7 @@ def _read_params(
     try:
         details = _MAKE_DETAILS[kind](values) if kind in _MAKE_DETAILS else None
     except DateRuleError as error:
-        errors[f"{path}.{error.param}"] = [str(error)]
+        errors[f"{path}.{error.param}"] = [find_message(error)]
         return None
     has_bounds = details is None
     rule = ConstraintRule(
@@ -242,10 +243,10 @@ def _read_params(
 
 
 _OUT_OF_ORDER = {
-    "hours": "Must differ from start.",
-    "day_and_time": "Must differ from start.",
-    "period": "Must be after start.",
-    "open_period": "Must be after start.",
+    "hours": Message("Must differ from start."),
+    "day_and_time": Message("Must differ from start."),
+    "period": Message("Must be after start."),
+    "open_period": Message("Must be after start."),
 }
 
 
@@ -260,13 +261,13 @@ def _is_in_order(rule: ConstraintRule) -> bool:
 def _read_day(value: object) -> tuple[int, ...]:
     if isinstance(value, str) and value.isascii() and value.capitalize() in DAY_NAMES:
         return (DAY_NAMES.index(value.capitalize()),)
-    raise _Wrong("Expected a weekday such as Monday.")
+    raise _Wrong(Message("Expected a weekday such as Monday."))
 
 
 def _read_start_time(value: object) -> int:
     minutes = _read_end_time(value)
     if minutes == 1440:
-        raise _Wrong("Expected a time from 0 to 23:59.")
+        raise _Wrong(Message("Expected a time from 0 to 23:59."))
     return minutes
 
 
@@ -281,7 +282,7 @@ def _read_end_time(value: object) -> int:
         minutes = int(matched[1]) * 60 + int(matched[2] or 0)
         if minutes <= 1440:
             return minutes
-    raise _Wrong('Expected a time such as 9 or "09:30", from 0 to 24.')
+    raise _Wrong(Message('Expected a time such as 9 or "09:30", from 0 to 24.'))
 
 
 _BOUND = re.compile(
@@ -322,11 +323,11 @@ _CONTROL_OR_BREAK = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 def _read_label(value: object) -> str:
     if not isinstance(value, str):
-        raise _Wrong("Must be a string.")
+        raise _Wrong(Message("Must be a string."))
     if len(value) > MAX_LABEL:
-        raise _Wrong(f"Must have at most {MAX_LABEL} characters.")
+        raise _Wrong(Message("Must have at most %(limit)s characters.", limit=MAX_LABEL))
     if _CONTROL_OR_BREAK.search(value):
-        raise _Wrong("May not contain control characters or line breaks.")
+        raise _Wrong(Message("May not contain control characters or line breaks."))
     return value
 
 
@@ -351,30 +352,30 @@ def _read_date(value: object) -> int:
         raise _Wrong(_NO_DATE) from None
 
 
-_NO_DATE = "Expected a date such as 2026-12-24, in the years 1970 to 2199."
+_NO_DATE = Message("Expected a date such as 2026-12-24, in the years 1970 to 2199.")
 
 
 def _read_duration(value: object) -> int:
     try:
         return elapsed_seconds(value, least=60, most=MAX_DURATION)  # type: ignore[arg-type]
     except DurationError as error:
-        raise _Wrong(str(error)) from error
+        raise _Wrong(find_message(error)) from error
 
 
 def _read_rrule(value: object) -> str:
     if not isinstance(value, str):
-        raise _Wrong("Must be a string.")
+        raise _Wrong(Message("Must be a string."))
     try:
         return read_rrule(value)
     except RecurrenceRuleError as error:
-        raise _Wrong(str(error)) from error
+        raise _Wrong(find_message(error)) from error
 
 
 def _read_windows(value: object) -> tuple[tuple[int, int], ...]:
     if not isinstance(value, list):
         raise _Wrong("Expected a list of windows.")
     if len(value) > MAX_WINDOWS:
-        raise _Wrong(f"At most {MAX_WINDOWS} windows.")
+        raise _Wrong(Message("At most %(limit)s windows.", limit=MAX_WINDOWS))
     windows: list[tuple[int, int]] = []
     faults: dict[str, str] = {}
     for index, item in enumerate(value):
@@ -402,7 +403,7 @@ def _read_window(item: object) -> tuple[int, int]:
         raise _Wrong("Wrong times.", faults=faults)
     start, end = times
     if end <= start:
-        raise _Wrong("Must be after start.", ".end")
+        raise _Wrong(Message("Must be after start."), ".end")
     return start, end
 
 
@@ -423,7 +424,7 @@ def _read_categories(value: object) -> tuple[str, ...]:
         raise _Wrong(f"At most {MAX_CATEGORIES} categories.")
     for index, item in enumerate(value):
         if not isinstance(item, str):
-            raise _Wrong("Must be a string.", f".{index}")
+            raise _Wrong(Message("Must be a string."), f".{index}")
     return tuple(value)
 
 

@@ -15,6 +15,7 @@ from holidays import country_holidays, list_supported_countries
 from availability.core.intervals import Intervals, normalise
 from availability.core.zones import DAY, offset_at
 from common.ical.rrule import MAX_YEARS, RecurrenceRule, read_at_most_daily_rule, rule_starts
+from common.messages import Message
 
 MAX_DURATION = 7 * DAY
 _EPOCH = datetime(1970, 1, 1)
@@ -50,10 +51,10 @@ def make_recurrence(start: int, duration: int, rrule: str) -> Recurrence:
     recurrence = Recurrence(start, duration, rrule)
     first, rule = _reading_to_datetime(start), _parse_rule(rrule)
     if rule.until is not None and rule.until < first - timedelta(days=1):
-        raise DateRuleError("rrule", "UNTIL must not be before the start.")
+        raise DateRuleError("rrule", Message("UNTIL must not be before the start."))
     endless = _without_count(rrule)
     if not list(rule_starts(endless, first, since=first, before=first + _SECOND, until=None)):
-        raise DateRuleError("start", "The start must be an occurrence of the rule.")
+        raise DateRuleError("start", Message("The start must be an occurrence of the rule."))
     if rule.count is not None and _last_counted_start(recurrence) is None:
         raise DateRuleError("rrule", f"A rule with COUNT must end within {MAX_YEARS} years.")
     return recurrence
@@ -179,7 +180,7 @@ def make_holiday_calendar(
 ) -> HolidayCalendar:
     """Return the calendar. Raises DateRuleError on `country`, `subdivision` or `categories.N`."""
     if country not in _countries():
-        raise DateRuleError("country", "Unknown country. Expected a code such as DE.")
+        raise DateRuleError("country", Message("Unknown country. Expected a code such as DE."))
     known = country_holidays(country)
     if subdivision and subdivision not in known.subdivisions:
         codes = ", ".join(known.subdivisions) or "none"

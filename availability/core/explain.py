@@ -15,7 +15,6 @@ from availability.core.busy_items import (
     have_equal_buffers,
 )
 from availability.core.constraints import (
-    DAY_NAMES,
     EVERY_DAY,
     OPENING_KINDS,
     SCHEDULE,
@@ -62,6 +61,7 @@ from availability.core.intervals import (
 )
 from availability.core.slots import TooManySlots
 from availability.core.zones import DAY, offset_segments
+from common.messages import Message, join_messages
 from common.time.durations import duration_in_words
 
 SOURCES = ("resource", "project", "request")
@@ -137,16 +137,16 @@ def explain(
         *_constraint_causes(rules, zone, start, end),
         *_busy_causes(busy, buffers),
         (
-            Reason("notice", None, (), None, "Starts within the minimum notice."),
+            Reason("notice", None, (), None, Message("Starts within the minimum notice.")),
             _before(notice_before, start),
         ),
-        (Reason("past", None, (), None, "Is in the past."), _before(past_before, start)),
+        (Reason("past", None, (), None, Message("Is in the past.")), _before(past_before, start)),
         *(
             (Reason("limit", None, (), None, _LIMIT_TEXTS[unit]), normalise(spans))
             for unit, spans in closed.items()
         ),
         (
-            Reason("limit", None, (), None, "Beyond the booking window."),
+            Reason("limit", None, (), None, Message("Beyond the booking window.")),
             _span_from(horizon_after, end),
         ),
         *((reason, [(start, end)]) for reason in throughout),
@@ -215,25 +215,35 @@ def _busy_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
         )
         for side, spans in sides:
             if length := spans[0][1] - spans[0][0]:
-                text = f"{_buffer_text(length)} {side} {_BUSY_WORDS[item.type]}."
+                text = Message(_BUFFER_TEXTS[item.type, side].text, length=_duration_text(length))
                 yield _busy_reason(item, "buffer", text), spans
-
-
-def _buffer_text(seconds: int) -> str:
-    return f"Within the buffer of {_duration_text(seconds)}"
 
 
 def _capacity_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
     capacity, full = capacity_of(busy), full_times(busy)
     if capacity == 1:
         return
-    yield Reason("capacity", None, (), None, f"All {capacity} places are taken."), full
+    yield (
+        Reason(
+            "capacity", None, (), None, Message("All %(count)s places are taken.", count=capacity)
+        ),
+        full,
+    )
     beside = subtract(full_times_with_buffers(busy, buffers), full)
     if beside:
         units = [item for item in busy if item.capacity > 1]
         is_equal = have_equal_buffers(units, buffers)
-        within = f"{_buffer_text(buffers.longest)} around" if is_equal else "Within the buffers of"
-        text = f"{within} bookings that take all {capacity} places."
+        text = (
+            Message(
+                "Within the buffer of %(length)s around bookings that take all %(count)s places.",
+                length=_duration_text(buffers.longest),
+                count=capacity,
+            )
+            if is_equal
+            else Message(
+                "Within the buffers of bookings that take all %(count)s places.", count=capacity
+            )
+        )
         yield Reason("buffer", None, (), None, text), beside
 
 
@@ -244,12 +254,25 @@ def _busy_reason(item: BusyItem, type_: str, text: str) -> Reason:
 
 
 _LIMIT_TEXTS = {
-    "day": "Daily limit reached.",
-    "week": "Weekly limit reached.",
-    "month": "Monthly limit reached.",
+    "day": Message("Daily limit reached."),
+    "week": Message("Weekly limit reached."),
+    "month": Message("Monthly limit reached."),
 }
-_BUSY_TEXTS = {"event": "Overlaps an event.", "hold": "Held for another booking."}
-_BUSY_WORDS = {"event": "an event", "hold": "a hold"}
+_BUSY_TEXTS = {"event": Message("Overlaps an event."), "hold": Message("Held for another booking.")}
+_BUFFER_TEXTS = {
+    ("event", "around"): Message("Within the buffer of %(length)s around an event."),
+    ("event", "before"): Message("Within the buffer of %(length)s before an event."),
+    ("event", "after"): Message("Within the buffer of %(length)s after an event."),
+    ("hold", "around"): Message("Within the buffer of %(length)s around a hold."),
+    ("hold", "before"): Message("Within the buffer of %(length)s before a hold."),
+    ("hold", "after"): Message("Within the buffer of %(length)s after a hold."),
+}
+_BLOCK_TEXTS = {
+    "resource": Message("Blocked by the resource's rule: %(rule)s."),
+    "schedule": Message("Blocked by the schedule's rule: %(rule)s."),
+    "project": Message("Blocked by the project's rule: %(rule)s."),
+    "request": Message("Blocked by the request's rule: %(rule)s."),
+}
 
 
 def _constraint_causes(
@@ -399,7 +422,9 @@ def _rules_reason(source: str, rules: ConstraintRules, text: str) -> Reason:
 def _block_rule_reason(source: str, rule: ConstraintRule, what: str = "") -> Reason:
     def text(shown: ConstraintRules) -> str:
         words = _rule_text(shown[0])
-        return f"Blocked by the {source}'s rule: {f'{words}, {what}' if what else words}."
+        return Message(
+            _BLOCK_TEXTS[source].text, rule=join_messages(", ", [words, what]) if what else words
+        )
 
     return _reason_with_public_text("constraint", source, (rule,), text)
 
@@ -463,18 +488,27 @@ def _rule_text(rule: ConstraintRule, *, allowing: bool = False) -> str:
     The name of the rule comes first: "Renovation (2026-08-01 00:00:00 to 2026-08-08 00:00:00)".
     """
     words = _when_text(rule, allowing=allowing)
-    return f"{rule.label} ({words})" if rule.label else words
+    return Message(_NAMED_RULE, name=rule.label, rule=words) if rule.label else words
+
+
+_NAMED_RULE = "%(name)s (%(rule)s)"
 
 
 def _when_text(rule: ConstraintRule, *, allowing: bool) -> str:
     if rule.details is not None and not isinstance(rule.details, Schedule):
         return _details_text(rule.details)
     if rule.kind in ("period", "open_period"):
-        return f"{_time_text(rule.start)} to {_time_text(rule.end)}"
-    times = "" if rule.kind == "day" else f"{_time_text(rule.start)} to {_time_text(rule.end)}"
+        return _span_text(rule.start, rule.end)
+    if rule.kind == "day":
+        return _days_text(rule.days)
+    times = _span_text(rule.start, rule.end)
     if rule.kind == "hours":
-        return times if allowing else f"{times} every day"
-    return f"{_days_text(rule.days)} {times}".strip()
+        return times if allowing else Message("%(start)s to %(end)s every day", **times.values)
+    return join_messages(" ", [_days_text(rule.days), times])
+
+
+def _span_text(start: int | PeriodBound | None, end: int | PeriodBound | None) -> Message:
+    return Message("%(start)s to %(end)s", start=_time_text(start), end=_time_text(end))
 
 
 def _details_text(details: Recurrence | DayHours | HolidayCalendar) -> str:
@@ -485,14 +519,18 @@ def _details_text(details: Recurrence | DayHours | HolidayCalendar) -> str:
         windows = [f"{_time_text(start)} to {_time_text(end)}" for start, end in details.windows]
         return f"{render_day(details.day)} {', '.join(windows) or 'closed'}"
     words = [details.country, details.subdivision, *details.categories]
-    return f"holidays of {' '.join(filter(None, words))}"
+    return Message("holidays of %(place)s", place=" ".join(filter(None, words)))
 
 
 def _days_text(days: tuple[int, ...]) -> str:
-    return _DAYS_TEXTS.get(days) or ", ".join(f"{DAY_NAMES[day]}s" for day in days)
+    return _DAYS_TEXTS.get(days) or join_messages(", ", [_DAY_TEXTS[day] for day in days])
 
 
-_DAYS_TEXTS = {WEEKDAYS: "Monday to Friday", WEEKENDS: "Saturday and Sunday"}
+_DAY_TEXTS = (
+    *(Message("Mondays"), Message("Tuesdays"), Message("Wednesdays"), Message("Thursdays")),
+    *(Message("Fridays"), Message("Saturdays"), Message("Sundays")),
+)
+_DAYS_TEXTS = {WEEKDAYS: Message("Monday to Friday"), WEEKENDS: Message("Saturday and Sunday")}
 
 
 def _time_text(bound: int | PeriodBound | None) -> str:

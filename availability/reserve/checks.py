@@ -31,10 +31,11 @@ from availability.search.engine import (
     is_available,
 )
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
+from common.messages import Message
 from common.time.instants import to_datetime
 
 RequestRefusal = SlotTaken | NotAvailable | None
-NO_RESOURCE = Reason("limit", "project", (), None, "The project has no resources.")
+NO_RESOURCE = Reason("limit", "project", (), None, Message("The project has no resources."))
 
 
 def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]) -> None:
@@ -110,9 +111,11 @@ def find_unmet_requirement(
         return SlotTaken()
     for count, requirement in enumerate(candidates.requirements, start=1):
         if not choose(candidates.requirements[:count], permitted):
-            text = f'No resource for "{requirement.name}" is open.'
+            text = Message(
+                'No resource for "%(requirement)s" is open.', requirement=requirement.name
+            )
             return NotAvailable([Reason("requirement", "project", (), None, text)])
-    text = "Too few different resources are open."
+    text = Message("Too few different resources are open.")
     return NotAvailable([Reason("requirement", "project", (), None, text)])
 
 

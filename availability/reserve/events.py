@@ -33,6 +33,7 @@ from availability.search.queries import TimeSpan, fetch_busy_events
 from common.db.sql import id_in_sql, id_param, insert_rows, to_uuid, update_rows
 from common.db.updated_at import remember_start, transaction_start
 from common.errors import Refusal
+from common.messages import Message
 from common.time.instants import LAST_YEAR, format_instant, to_datetime
 
 CONFLICTS_NAMED = 10
@@ -48,7 +49,7 @@ class SlotTaken(Refusal):
 
     def __init__(self, conflicts: Sequence[tuple[datetime, datetime]] = ()) -> None:
         spans = [span_record(start, end) for start, end in conflicts]
-        super().__init__("The time is taken.", conflicts=spans, alternatives=[])
+        super().__init__(Message("The time is taken."), conflicts=spans, alternatives=[])
 
 
 class NotAvailable(Refusal):
@@ -57,7 +58,7 @@ class NotAvailable(Refusal):
     code = "not_available"
 
     def __init__(self, reasons: Sequence[Reason]) -> None:
-        super().__init__("The time is not available.", reasons=[], alternatives=[])
+        super().__init__(Message("The time is not available."), reasons=[], alternatives=[])
         self.reasons = reasons
 
 

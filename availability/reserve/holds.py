@@ -28,6 +28,7 @@ from availability.search.queries import TimeSpan, fetch_busy_events
 from common.db.batching import delete_in_batches
 from common.db.sql import insert_rows, wait_for_turn
 from common.errors import NotFound, RateLimited, Refusal
+from common.messages import Message
 from common.time.instants import to_datetime
 
 DEFAULT_SECONDS = 30
@@ -44,7 +45,7 @@ class HoldExpired(Refusal):
     code = "hold_expired"
 
     def __init__(self) -> None:
-        super().__init__("The hold has expired or was already used.")
+        super().__init__(Message("The hold has expired or was already used."))
 
 
 class ExtensionsUsed(Refusal):

@@ -58,6 +58,7 @@ from availability.search.queries import (
     widen_span,
 )
 from common.errors import Invalid
+from common.messages import Message, find_message
 from common.time.durations import DurationError
 from common.time.instants import InstantError, format_instant
 
@@ -238,7 +239,7 @@ class AvailabilityQuery:
         try:
             return TimeSpan(*terms.span(self.now, zone))
         except (DurationError, InstantError) as error:
-            raise Invalid({"from": [str(error)]}) from error
+            raise Invalid({"from": [find_message(error)]}) from error
 
     def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
         return (*self.grid_rules(resource), *self.terms.extra)
@@ -719,7 +720,7 @@ def find_unavailability(
     try:
         segments = explain_time(query, resource, span, obstacles)
     except TooManySlots:
-        return [Reason("constraint", None, (), None, "Breaks too many rules to list.")]
+        return [Reason("constraint", None, (), None, Message("Breaks too many rules to list."))]
     return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
 
 
@@ -758,7 +759,7 @@ def is_free(
     return free_intervals(timeline, request) == [span]
 
 
-_OFF_GRID = Reason("limit", "project", (), None, "Must start at one of the offered times.")
+_OFF_GRID = Reason("limit", "project", (), None, Message("Must start at one of the offered times."))
 
 
 def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) -> bool:
@@ -776,7 +777,7 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
 def _wrong_length(terms: SlotParameters) -> Reason:
     *others, last = [_length_text(length) for length in terms.lengths or [terms.length or 0]]
     exact = f"{', '.join(others)} or {last}" if others else f"exactly {last}"
-    return Reason("limit", "project", (), None, f"Must last {exact}.")
+    return Reason("limit", "project", (), None, Message("Must last %(length)s.", length=exact))
 
 
 def _length_text(length: int) -> str:

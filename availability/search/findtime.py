@@ -11,6 +11,7 @@ from availability.core.constraints import ConstraintError, ConstraintRule, parse
 from availability.core.slots import Slot
 from availability.core.zones import local_day
 from common.errors import Invalid
+from common.messages import Message
 
 ALL_SOLUTIONS = "15 minutes"
 WEEK = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -85,7 +86,7 @@ def _translate(item: Any, path: str) -> Constraints:
     if name not in FILTERS:
         raise Invalid.at(path, f"{name:.80} is not a filter.")
     if not isinstance(params, dict) and params not in ([], None):
-        raise Invalid.at(f"{path}.{name}", "Must be an object.")
+        raise Invalid.at(f"{path}.{name}", Message("Must be an object."))
     constraints = FILTERS[name](params or {})
     try:
         parse_constraints(constraints)

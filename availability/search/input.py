@@ -31,6 +31,7 @@ from availability.search.requirements import (
     resource_ids_of_requirements,
 )
 from common.errors import Forbidden, Invalid
+from common.messages import Message, find_message
 from common.time.durations import is_relative, parse_instant_or_date
 from common.time.instants import InstantError, format_instant
 
@@ -106,7 +107,7 @@ def _find_requirements(
 
 def _limit_without_project(parameters: SlotParameters) -> SlotParameters:
     if parameters.length is not None and parameters.length > MAX_LENGTH.total_seconds():
-        raise Invalid.at("length", "Must be at most 24 hours.")
+        raise Invalid.at("length", Message("Must be at most 24 hours."))
     return replace(parameters, include_past=False)
 
 
@@ -135,13 +136,7 @@ def _find_resources(
     if ids is None:
         return project_resources
     by_id = {resource.id: resource for resource in project_resources if only in (None, resource.id)}
-    errors = {
-        f"resources.{position}": ["There is no such resource."]
-        for position, identifier in enumerate(ids)
-        if identifier not in by_id
-    }
-    if errors:
-        raise Invalid(errors)
+    Invalid.check_known("resources", ids, by_id, "There is no such resource.")
     if project and project.is_mutual and caller.is_widget:
         return project_resources  # fewer resources would be free more often
     return [by_id[identifier] for identifier in dict.fromkeys(ids)]
@@ -171,4 +166,4 @@ def _with_offset(name: str, text: str, zone: str) -> str:
     try:
         return format_instant(parse_instant_or_date(text.strip(), zone))
     except InstantError as error:
-        raise Invalid.at(name, str(error)) from error
+        raise Invalid.at(name, find_message(error)) from error

@@ -15,6 +15,7 @@ from availability.core.constraints import ConstraintRule
 from availability.core.periods import PeriodLimit
 from availability.core.zones import offset_at
 from common.api.merge_patch import merge_keys
+from common.messages import Message
 from common.time.durations import elapsed_seconds, is_relative, resolve_time
 from common.time.instants import (
     InstantError,
@@ -163,7 +164,7 @@ def _instant(value: Any) -> int:
 
 def _text(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError("Must be a string.")
+        raise ValueError(Message("Must be a string."))
     return value
 
 

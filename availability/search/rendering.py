@@ -4,65 +4,83 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
 from typing import Any
 
+from rest_framework import serializers
+
 from availability.core.constraints import render_constraint
 from availability.core.explain import Reason
 from availability.core.fairness import Turn
 from availability.core.matching import Requirement
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
-from availability.records import RESOURCE_EXAMPLE
 from availability.search.engine import Explanation, SearchResource, stale_calendar_text
-from common.api.response_records import Id, Json, Record, Stamp, field
-from common.openapi.components import REASON_EXAMPLE, ReasonRecord, SpanRecord
+from availability.serializers.resources import RESOURCE_EXAMPLE
+from common.api.fields import IdField, StampField
+from common.api.serializers import ObjectSerializer
+from common.openapi.component_registry import Json
+from common.openapi.components import REASON_EXAMPLE, ReasonSerializer, SpanSerializer
 from common.time.instants import format_stamp
 
 _EPOCH = date(1970, 1, 1)
 
 
 # --- What answers look like -----------------------------------------------------------------------
-class SlotResourceRecord(Record):
-    id: Id = field(example=RESOURCE_EXAMPLE["id"])
-    name: str = field(example=RESOURCE_EXAMPLE["name"])
-    timezone: str = field(of="zone", example=RESOURCE_EXAMPLE["timezone"])
+class SlotResourceSerializer(ObjectSerializer):
+    examples = {name: RESOURCE_EXAMPLE[name] for name in ("id", "name", "timezone")}
+
+    id = IdField()
+    name = serializers.CharField()
+    timezone = serializers.CharField(source="zone")
 
 
-class SlotRecord(SpanRecord):
-    resources: list[SlotResourceRecord]
+class SlotSerializer(SpanSerializer):
+    resources = SlotResourceSerializer(many=True)
 
 
-class DateRecord(Record):
-    date: str = field(format="date", example="2026-11-23")
-    resources: list[Id] = field(example=[RESOURCE_EXAMPLE["id"]])
+class DateSerializer(ObjectSerializer):
+    examples = {"resources": [RESOURCE_EXAMPLE["id"]]}
+
+    date = serializers.DateField()
+    resources = serializers.ListField(child=IdField())
 
 
-class CountRecord(Record):
-    date: str = field(format="date", example="2026-11-23")
-    count: int = field(minimum=1, example=16)
+class CountSerializer(ObjectSerializer):
+    examples = {"count": 16}
+
+    date = serializers.DateField()
+    count = serializers.IntegerField(min_value=1)
 
 
-class SegmentRecord(SpanRecord):
-    available: bool
-    reasons: list[ReasonRecord]
+class SegmentSerializer(SpanSerializer):
+    available = serializers.BooleanField()
+    reasons = ReasonSerializer(many=True)
 
 
-class TurnRecord(Record):
+class TurnSerializer(ObjectSerializer):
     """When the resource gets a booking in the mode `roundrobin_fair`: the less it has of its share,
     the sooner."""
 
-    position: int | None = field("1: the next. Null: never by turn.", example=1)
-    weight: int = field(example=1)
-    bookings: int = field("Made since `calibrate_from`, with holds that last.", example=4)
-    share: float = field("The bookings that are due by its weight.", example=5.33)
-    text: str = field("The same in words.", example="Is next: 4 of 5.3 bookings due.")
+    examples = {
+        "position": 1,
+        "weight": 1,
+        "bookings": 4,
+        "share": 5.33,
+        "text": "Is next: 4 of 5.3 bookings due.",
+    }
+
+    position = serializers.IntegerField(
+        allow_null=True, help_text="1: the next. Null: never by turn."
+    )
+    weight = serializers.IntegerField()
+    bookings = serializers.IntegerField(
+        help_text="Made since `calibrate_from`, with holds that last."
+    )
+    share = serializers.FloatField(help_text="The bookings that are due by its weight.")
+    text = serializers.CharField(help_text="The same in words.")
 
 
-class ExplanationRecord(Record):
-    resource: SlotResourceRecord
-    turn: TurnRecord = field(optional=True)
-    never_open: bool = field("No time in the range satisfies all rules.")
-    text: str = field("The same in words, where it is so.", optional=True)
-    segments: list[SegmentRecord] = field(
-        example=[
+class ExplanationSerializer(ObjectSerializer):
+    examples = {
+        "segments": [
             {
                 "start": "2026-11-23T12:00:00+01:00",
                 "end": "2026-11-23T13:00:00+01:00",
@@ -76,27 +94,38 @@ class ExplanationRecord(Record):
                 "reasons": [],
             },
         ]
-    )
+    }
+    on_request = ("turn", "text")
+
+    resource = SlotResourceSerializer()
+    turn = TurnSerializer()
+    never_open = serializers.BooleanField(help_text="No time in the range satisfies all rules.")
+    text = serializers.CharField(help_text="The same in words, where it is so.")
+    segments = SegmentSerializer(many=True)
 
 
-class RequirementTimesRecord(Record):
+class RequirementTimesSerializer(ObjectSerializer):
     """When enough resources of a requirement are free, whatever the others take."""
 
-    name: str = field(example="room")
-    free: list[SpanRecord]
+    examples = {"name": "room"}
+
+    name = serializers.CharField()
+    free = SpanSerializer(many=True)
 
 
-class WarningRecord(Record):
+class WarningSerializer(ObjectSerializer):
     """A connected calendar of which nothing new has been known for longer than the service allows:
     what stands in it now may not be in this answer. With the app's setting `stale_calendars: block`
     its resource has no free time meanwhile."""
 
-    type: str = field(enum=["calendar_out_of_step"])
-    resource_id: Id
-    calendar_id: Id
-    name: str = field("The calendar's name.")
-    synced_at: Stamp | None = field("Null: never yet.")
-    text: str = field("The same in words.")
+    examples = {}
+
+    type = serializers.ChoiceField(["calendar_out_of_step"])
+    resource_id = IdField()
+    calendar_id = IdField()
+    name = serializers.CharField(help_text="The calendar's name.")
+    synced_at = StampField(allow_null=True, help_text="Null: never yet.")
+    text = serializers.CharField(help_text="The same in words.")
 
 
 # --- Instants -------------------------------------------------------------------------------------
@@ -152,12 +181,12 @@ def span_bounds(spans: Collection[Sequence[Any]]) -> set[int]:
     return starts_and_ends
 
 
-# --- Records --------------------------------------------------------------------------------------
+# --- Responses ------------------------------------------------------------------------------------
 def slot_records(slots: Sequence[Slot], zone: str) -> list[Json]:
-    """The slots as `SlotRecord`s. Each tuple of resources is rendered once."""
+    """The slots as `SlotSerializer`s. Each tuple of resources is rendered once."""
     texts = write_instants(span_bounds(slots), zone)
     rendered = {
-        resources: [SlotResourceRecord.of(resource) for resource in resources]
+        resources: [SlotResourceSerializer.render(resource) for resource in resources]
         for resources in {slot[2] for slot in slots}
     }
     return [
@@ -212,7 +241,11 @@ def daily_slot_count_records(slots: Sequence[Slot], zone: str) -> list[Json]:
 def unavailable_records(spans: Sequence[tuple[int, int, SearchResource]], zone: str) -> list[Json]:
     texts = write_instants(span_bounds(spans), zone)
     return [
-        {"start": texts[start], "end": texts[end], "resources": [SlotResourceRecord.of(resource)]}
+        {
+            "start": texts[start],
+            "end": texts[end],
+            "resources": [SlotResourceSerializer.render(resource)],
+        }
         for start, end, resource in spans
     ]
 
@@ -279,7 +312,7 @@ def requirement_times_records(
 def explanation_record(explanation: Explanation, zone: str) -> Json:
     texts = write_instants(span_bounds(explanation.segments), zone)
     record: Json = {
-        "resource": SlotResourceRecord.of(explanation.resource),
+        "resource": SlotResourceSerializer.render(explanation.resource),
         "never_open": explanation.never_open,
         "segments": [
             {

@@ -1,4 +1,4 @@
-"""Serializers of event bodies (api.md section 4)."""
+"""Events and holds (api.md section 4)."""
 
 from datetime import date, datetime
 from typing import Any
@@ -8,40 +8,81 @@ from rest_framework import serializers
 from availability.core.zones import day_start
 from availability.models import Event
 from availability.search.parameters import MAX_RANGE
-from availability.serializers.fields import CLEARABLE, OPTIONAL, MomentOrDateField, check_span
+from availability.serializers.fields import MomentOrDateField, check_span
+from availability.serializers.resources import PublicResourceSerializer, ResourceSerializer
 from common.api.fields import (
+    CLEARABLE,
+    OPTIONAL,
     IdField,
+    InstantField,
     ListOf,
-    ObjectSerializer,
     OneLineField,
+    OneOfField,
+    StampField,
     StrictBooleanField,
     TextField,
 )
+from common.api.response_schemas import END_EXAMPLE, example_id
+from common.api.serializers import ObjectSerializer
+from common.messages import Message
+from common.openapi.component_registry import Json
 from common.time.instants import find_zone
 
 
-class EventSerializer(ObjectSerializer):
-    """The body of PUT /events/:id. `context["zone"]` is the resource's zone, `context["event"]` the
-    stored event (None for a new one).
-    """
+class EventCalendarSerializer(ObjectSerializer):
+    """The calendar of a new event; read first, because its zone is needed to read the times."""
 
-    start = MomentOrDateField(**OPTIONAL)
-    end = MomentOrDateField(**CLEARABLE)
-    what = OneLineField(200, **OPTIONAL)
+    calendar_id = IdField()
+
+
+class EventSerializer(ObjectSerializer):
+    # For bodies, `context["zone"]` is the resource's zone, and `context["event"]` the stored event
+    # (None for a new one).
+    only_at_creation = ("calendar_id",)
+    never_null = ("end",)
+    examples = {
+        "id": example_id(13),
+        "calendar_id": example_id(12),
+        "what": "Dentists' congress",
+        "where": "Hamburg",
+        "start": "2026-12-01T09:00:00+01:00",
+        "end": "2026-12-01T17:00:00+01:00",
+        "busy": True,
+    }
+
+    id = IdField(read_only=True)
+    calendar_id = IdField()
+    what = OneLineField(200)
     where = OneLineField(200, allow_blank=True, **CLEARABLE)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
+    start = MomentOrDateField()
+    end = MomentOrDateField(**CLEARABLE)
+    # Of the two, `all_day` counts in a body that has both.
+    allDay = StrictBooleanField(
+        source="all_day",
+        help_text="An all-day event: start and end are local midnights of the resource.",
+        **OPTIONAL,
+    )
     all_day = StrictBooleanField(
+        write_only=True,
         help_text="Start and end are dates; the end is exclusive. Without an end: one day.",
         **OPTIONAL,
     )
-    allDay = StrictBooleanField(**OPTIONAL)
     rsvp = OneLineField(32, allow_blank=True, **CLEARABLE)
     participants = ListOf(OneLineField(254), 100, **OPTIONAL)
-    busy = StrictBooleanField(**OPTIONAL)
+    busy = StrictBooleanField(help_text="Blocks the time.", **OPTIONAL)
+    provider_id = serializers.CharField(read_only=True, allow_null=True)
+    created_at = StampField()
+    updated_at = StampField()
+
+    @classmethod
+    def render(cls, row: Event, zone: str = "UTC", *_: Any) -> Json:
+        """Times in `zone`; whole days are shown in the resource's own."""
+        return super().render(row, row.resource.timezone if row.all_day else zone)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         event = self.context.get("event")
-        given.setdefault("all_day", given.pop("allDay", event.all_day if event else False))
+        given.setdefault("all_day", event.all_day if event else False)
         if not event or {"start", "end"} & given.keys() or given["all_day"] != event.all_day:
             self._read_time(given, event)
         else:
@@ -60,7 +101,7 @@ class EventSerializer(ObjectSerializer):
             return
         if not isinstance(start, datetime) or not isinstance(end, datetime):
             name = "end" if isinstance(start, datetime) else "start"
-            raise serializers.ValidationError({name: ["Must be a date and time."]})
+            raise serializers.ValidationError({name: [Message("Must be a date and time.")]})
         check_span(start, end)
         given["start"], given["end"] = start, end
 
@@ -86,14 +127,19 @@ class EventSerializer(ObjectSerializer):
         return wall.date()
 
 
-class EventCalendarSerializer(ObjectSerializer):
-    """The calendar of a new event; read first, because its zone is needed to read the times."""
+class HoldSerializer(ObjectSerializer):
+    examples = {
+        "reservation_id": example_id(41),
+        "end": END_EXAMPLE,
+        "expires_at": "2026-11-20T10:30:30+01:00",
+    }
 
-    calendar_id = IdField()
-
-
-class NewEventSerializer(EventCalendarSerializer, EventSerializer):
-    """The body of POST /events."""
-
-    start = MomentOrDateField()
-    what = OneLineField(200)
+    reservation_id = IdField(source="id")
+    start = InstantField()
+    end = InstantField()
+    resource = OneOfField(
+        ResourceSerializer(),
+        PublicResourceSerializer(),
+        help_text="In mode mutual, the first held resource.",
+    )
+    expires_at = InstantField(help_text="The expiry, unless the hold is used or extended.")

@@ -1,7 +1,7 @@
 """Serializer fields that several bodies use."""
 
 from collections.abc import Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from django.utils import timezone
@@ -10,34 +10,32 @@ from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
 from availability.search.parameters import MAX_RANGE
+from availability.serializers.constraint_schema import CONSTRAINT_LIST
 from common.api.fields import (
+    OPTIONAL,
     BoundedIntegerField,
     IdField,
+    InstantField,
     ListOf,
-    ObjectSerializer,
     OneLineField,
     array_as_object,
 )
+from common.api.serializers import ObjectSerializer
+from common.messages import Message, find_message
+from common.openapi.component_registry import Json
 from common.openapi.components import ID
 from common.time.durations import DurationError, resolve_time
 from common.time.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
 MAX_RESOURCES = 500
-OPTIONAL: dict[str, Any] = {"required": False}
-CLEARABLE: dict[str, Any] = {"required": False, "allow_null": True}
-
-
-CONSTRAINT_LIST = {
-    "type": "array",
-    "maxItems": 200,
-    "items": {"$ref": "#/components/schemas/Constraint"},
-}
 
 
 @extend_schema_field(CONSTRAINT_LIST)
 class ConstraintsField(serializers.Field):
     """Parses the API's list of constraints (api.md section 7) into rules of the core."""
+
+    response_schema = CONSTRAINT_LIST
 
     def to_internal_value(self, data: Any) -> tuple[ConstraintRule, ...]:
         try:
@@ -64,6 +62,8 @@ class ConstraintsField(serializers.Field):
 class ResourcesOrTagsField(serializers.Field):
     """Resources by id, or by tag: `[ids]` or `{"tags": [texts]}`."""
 
+    response_schema: Json = {}
+
     default_error_messages = {"invalid": "Must be a list of ids, or an object with `tags`."}
 
     def to_internal_value(self, data: Any) -> Any:
@@ -82,15 +82,18 @@ class ResourcesOrTagsField(serializers.Field):
 class RequirementSerializer(ObjectSerializer):
     """One kind of resource that a booking needs."""
 
+    examples = {"name": "room", "any_of": {"tags": ["room"]}}
+    on_request = ("count",)
+
     name = OneLineField(100)
-    any_of = ResourcesOrTagsField()
+    any_of = ResourcesOrTagsField(help_text='Ids of resources, or `{"tags": [...]}`.')
     count = BoundedIntegerField(1, 100, **OPTIONAL)
 
 
 class RequiresField(ListOf):
     """What a booking requires: a different resource for each."""
 
-    default_error_messages = {"repeated": "Must not repeat a name."}
+    default_error_messages = {"repeated": Message("Must not repeat a name.")}
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(RequirementSerializer(), 10, allow_empty=False, **kwargs)
@@ -118,8 +121,9 @@ MAX_WEIGHT = 1000
 class WeightsField(serializers.Field):
     """Weights by the id of the resource."""
 
+    response_schema = {"type": "object", "additionalProperties": {"type": "integer"}}
     default_error_messages = {
-        "invalid": "Must be an object.",
+        "invalid": Message("Must be an object."),
         "keys": f"Must have at most {MAX_RESOURCES} keys.",
     }
     _key, _weight = IdField(), BoundedIntegerField(0, MAX_WEIGHT)
@@ -145,7 +149,7 @@ class WeightsField(serializers.Field):
 class InstantTextField(serializers.Field):
     """An instant, in UTC unless it has an offset. Kept as sent."""
 
-    default_error_messages = {"invalid": "Must be a string."}
+    default_error_messages = {"invalid": Message("Must be a string.")}
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -153,24 +157,28 @@ class InstantTextField(serializers.Field):
         try:
             parse_instant(data.strip(), "UTC")
         except InstantError as error:
-            raise serializers.ValidationError(str(error)) from error
+            raise serializers.ValidationError(find_message(error)) from error
         return data.strip()
+
+
+MOMENT = (
+    "An instant, a date (its midnight), or a time relative to the request: `now`, `tomorrow` (the"
+    " next midnight), or a duration. Days, weeks and months use the wall clock of the resource."
+    " With `round_to_nearest_hour`, relative times are rounded up to the full hour."
+)
 
 
 @extend_schema_field(
     {
         "type": "string",
-        "description": "An instant, a date (its midnight), or a time relative to the request:"
-        " `now`, `tomorrow` (the next midnight), or a duration. Days, weeks and months use the wall"
-        " clock of the resource. With `round_to_nearest_hour`, relative times are rounded up to the"
-        " full hour.",
+        "description": MOMENT,
         "examples": ["now", "2 days", "2026-11-20T09:00:00+01:00", "2026-11-20"],
     }
 )
 class MomentField(serializers.Field):
     """`from` or `to`: an instant, a date, or text relative to the request. Kept as sent."""
 
-    default_error_messages = {"invalid": "Must be a string."}
+    default_error_messages = {"invalid": Message("Must be a string.")}
 
     def to_internal_value(self, data: Any) -> str:
         if not isinstance(data, str):
@@ -179,25 +187,23 @@ class MomentField(serializers.Field):
             # Whether the wall time exists is checked later, in the zone of each resource.
             resolve_time(data, timezone.now(), "UTC")
         except (DurationError, InstantError) as error:
-            raise serializers.ValidationError(str(error)) from None
+            raise serializers.ValidationError(find_message(error)) from None
         return data
 
 
 @extend_schema_field({"type": "string", "examples": ["2026-12-01T09:00:00+01:00", "2026-12-01"]})
-class MomentOrDateField(serializers.Field):
+class MomentOrDateField(InstantField):
     """An instant, or a date (for all-day events), returned as a datetime or a date."""
 
-    default_error_messages = {"invalid": "Must be a string."}
-
-    def to_internal_value(self, data: Any) -> datetime | date:
+    def to_internal_value(self, data: Any) -> Any:
         if not isinstance(data, str):
             self.fail("invalid")
         try:
             if len(data) == len("2026-12-01"):
                 return parse_date(data)
-            return parse_instant(data, self.context.get("zone") or "UTC")
+            return parse_instant(data, self.zone_name)
         except InstantError as error:
-            raise serializers.ValidationError(str(error)) from None
+            raise serializers.ValidationError(find_message(error)) from None
 
 
 def check_span(start: datetime, end: datetime, *, path: str = "end") -> None:

@@ -1,15 +1,18 @@
-"""Serializers of project bodies (api.md section 4)."""
+"""Projects (api.md section 4)."""
 
+from collections.abc import Collection
 from typing import Any
 
+from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from drf_spectacular.drainage import set_override
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from apps_config.serializers import SlugField, notifications_field
-from availability.graph_names import GRAPH_NAMES
-from availability.payment_links import PLACEHOLDERS, is_payment_template
+from apps_config.serializers import EventNotificationSerializer, SlugField, notifications_field
+from availability.graph_names import DEFAULT_GRAPH, GRAPH_NAMES
+from availability.models import Project, Resource
+from availability.payment_links import PLACEHOLDERS, is_payment_template, payment_key
 from availability.search.parameters import (
     MAX_RANGE,
     MODE_ALIASES,
@@ -19,36 +22,46 @@ from availability.search.parameters import (
     with_parameters,
 )
 from availability.serializers.fields import (
-    CLEARABLE,
     DAY,
     MAX_RESOURCES,
     MINUTE,
-    OPTIONAL,
+    MOMENT,
     ConstraintsField,
     InstantTextField,
     MomentField,
     RequiresField,
     WeightsField,
 )
+from availability.serializers.resources import RESOURCE_EXAMPLE, ResourceSerializer
 from common.api.fields import (
+    CLEARABLE,
     MAX_URL,
     META_KEYS,
     NOT_IN_URL,
+    OPTIONAL,
     BoundedIntegerField,
     DurationField,
+    FewField,
     IdField,
     LanguageField,
     ListOf,
     MetaField,
-    ObjectSerializer,
     OneLineField,
     OriginField,
+    SecondsField,
+    StampField,
     StrictBooleanField,
     TextField,
     UrlField,
 )
-from common.time.durations import resolve_time
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer, SettingsSerializer
+from common.messages import Message
+from common.openapi.component_registry import Json
+from common.openapi.components import ID
+from common.time.durations import duration_in_words, resolve_time
 
+SLOT_DEFAULTS = SlotParameters()
 MAX_LENGTHS = 20
 DERIVED = "Is derived from `requires`."
 NEEDS_LENGTH = "Required with `requires`."
@@ -60,14 +73,22 @@ def check_lengths(terms: SlotParameters) -> None:
     if len(set(lengths)) < len(lengths):
         raise serializers.ValidationError({"lengths": ["Must not repeat a length."]})
     if lengths and terms.length not in lengths:
-        raise serializers.ValidationError({"lengths": ["Must contain `length`."]})
+        raise serializers.ValidationError(
+            {"lengths": [Message("Must contain `%(field)s`.", field="length")]}
+        )
 
 
 class TermsSerializer(ObjectSerializer):
     """A project's `availability`, and the parameters of a query (api.md section 6)."""
 
+    from_ = MomentField(
+        initial=SLOT_DEFAULTS.earliest,
+        help_text=f"The earliest start of a slot: the minimum notice. {MOMENT}",
+        **CLEARABLE,
+    )
     mode = serializers.ChoiceField(
         [*MODES, *MODE_ALIASES],
+        initial=SLOT_DEFAULTS.mode,
         help_text="`roundrobin_random`: one free resource per slot, at random."
         " `roundrobin_prioritized`: the first free resource per slot, in the given order."
         " `roundrobin_fair`: the free resource that is furthest behind its share of the project's"
@@ -76,15 +97,20 @@ class TermsSerializer(ObjectSerializer):
         " resource is free, with all free resources. `all_free`: another name of `exclusive`.",
         **CLEARABLE,
     )
-    weights = WeightsField(**CLEARABLE)
+    weights = WeightsField(
+        help_text="Shares of the bookings in the mode `roundrobin_fair`, by the id of the resource."
+        " Without an entry: 1. 0: no bookings by turn.",
+        **CLEARABLE,
+    )
     calibrate_from = InstantTextField(
-        help_text="In the mode `roundrobin_fair`, bookings made before this instant do not count;"
-        " the project's making by default. Without an offset: UTC.",
+        help_text="In the mode `roundrobin_fair`, bookings made before this instant do not count."
+        " Null: the project's making. Without an offset: UTC.",
         **CLEARABLE,
     )
     length = DurationField(
         least=MINUTE,
         most=366 * DAY,
+        initial=duration_in_words(SLOT_DEFAULTS.length or 0),
         help_text="The length of a slot, `1 hour` by default. Null: complete free intervals.",
         **CLEARABLE,
     )
@@ -97,7 +123,12 @@ class TermsSerializer(ObjectSerializer):
         " without it, the first is the default.",
         **CLEARABLE,
     )
-    to = MomentField(**CLEARABLE)
+    to = MomentField(
+        initial=SLOT_DEFAULTS.latest,
+        help_text="The latest end of a slot: the booking window. The same values as `from`, at most"
+        " 366 days after it.",
+        **CLEARABLE,
+    )
     buffer = DurationField(
         least=0,
         most=366 * DAY,
@@ -126,16 +157,24 @@ class TermsSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     round_to_nearest_hour = StrictBooleanField(
-        help_text="Rounds a relative `from` up to the full hour; true by default.", **CLEARABLE
+        initial=SLOT_DEFAULTS.round_to_nearest_hour,
+        help_text="Rounds a relative `from` up to the full hour; true by default.",
+        **CLEARABLE,
     )
-    ignore_all_day_events = StrictBooleanField(**CLEARABLE)
+    ignore_all_day_events = StrictBooleanField(
+        initial=SLOT_DEFAULTS.ignore_all_day_events,
+        help_text="All-day events do not block time.",
+        **CLEARABLE,
+    )
 
-    def get_fields(self) -> dict[str, serializers.Field]:
-        # `from` is a Python keyword.
-        return {"from": MomentField(**CLEARABLE), **super().get_fields()}
 
+class ProjectAvailabilitySerializer(SettingsSerializer, TermsSerializer):
+    """The default parameters of availability queries for this project. Absent parameters have the
+    general default."""
 
-class ProjectTermsSerializer(TermsSerializer):
+    null_is_a_value = ("length",)
+    examples = {"from": "2 hours", "length": "30 minutes", "to": "4 weeks"}
+
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         """Check what depends on several keys, after merging with the stored project
         (`context["project"]`) and the defaults.
@@ -152,7 +191,8 @@ class ProjectTermsSerializer(TermsSerializer):
             )
         start, end = (resolve_time(text, now, "UTC") for text in (terms.earliest, terms.latest))
         if not start < end <= start + MAX_RANGE:
-            raise serializers.ValidationError({"to": ["Must be 1 s to 366 days after `from`."]})
+            fault = Message("Must be 1 s to 366 days after `%(field)s`.", field="from")
+            raise serializers.ValidationError({"to": [fault]})
         return given
 
 
@@ -190,12 +230,30 @@ class PayUrlField(OneLineField):
         return text
 
 
-class BookingDefaultsSerializer(ObjectSerializer):
-    graph = GraphField(**CLEARABLE)
-    what = OneLineField(200, **CLEARABLE)
-    where = OneLineField(200, allow_blank=True, **CLEARABLE)
-    description = TextField(8000, allow_blank=True, **CLEARABLE)
-    rescheduling_url = UrlField(**CLEARABLE)
+class BookingDefaultsSerializer(SettingsSerializer):
+    """The default values of bookings of this project."""
+
+    examples = {"graph": "instant", "what": "Check-up", "where": "Harbour Dental"}
+
+    graph = GraphField(initial=DEFAULT_GRAPH, help_text="The workflow of bookings.", **CLEARABLE)
+    what = OneLineField(200, help_text="The default title of bookings.", **CLEARABLE)
+    where = OneLineField(
+        200,
+        allow_blank=True,
+        help_text="The default place of bookings: an address, a room or a link. `{booking_id}`,"
+        " `{start}` and `{end}` are filled in.",
+        **CLEARABLE,
+    )
+    description = TextField(
+        8000,
+        allow_blank=True,
+        help_text="The default description of bookings, on pages, in e-mails and in calendars.",
+        **CLEARABLE,
+    )
+    rescheduling_url = UrlField(
+        help_text="The page to which e-mails link for another time. Null: the service's page.",
+        **CLEARABLE,
+    )
     payment_url = UrlField(
         help_text="The payment page for graphs with payment; the service adds `booking_id` to the"
         " query, without a signature. `settings.pay_url` takes precedence.",
@@ -203,19 +261,35 @@ class BookingDefaultsSerializer(ObjectSerializer):
     )
 
 
-MAX_PUBLIC_CUSTOMERS = 5
 MAX_POSITION = 1000
 MAX_PER_PERIOD = 10_000
 MAX_ORIGINS = 50
 PUBLIC_RESCHEDULE = ("link", "id")
 
 
-class ProjectSettingsSerializer(ObjectSerializer):
-    """A project's policies and limits (api.md section 4)."""
+class ProjectSettingsSerializer(SettingsSerializer):
+    """Policies apply to widget keys and to actions of customers, but not to server keys.
+    `max_reschedules` counts moves by the customer. `max_per_day`, `max_per_week` and
+    `max_per_month` apply to everyone while availability is enforced; they count a resource's
+    blocking bookings, completed bookings and holds. `max_per_customer_per_day` and
+    `max_open_per_customer` apply to everyone, too, and to every seat of a group."""
 
-    allow_double_bookings = StrictBooleanField(**CLEARABLE)
-    enforce_availability = StrictBooleanField(**CLEARABLE)
-    pending_blocks = StrictBooleanField(help_text="Tentative bookings block time.", **CLEARABLE)
+    examples = {"min_cancel_time": "1 day"}
+
+    allow_double_bookings = StrictBooleanField(
+        initial=False,
+        help_text="Bookings may overlap others; they still block time.",
+        **CLEARABLE,
+    )
+    enforce_availability = StrictBooleanField(
+        initial=True,
+        help_text="Bookings must keep to opening hours and limits; those of public callers always"
+        " must.",
+        **CLEARABLE,
+    )
+    pending_blocks = StrictBooleanField(
+        initial=False, help_text="Tentative bookings block time.", **CLEARABLE
+    )
     pending_expires = DurationField(
         least=MINUTE,
         most=366 * DAY,
@@ -223,14 +297,25 @@ class ProjectSettingsSerializer(ObjectSerializer):
         " declined, with the usual e-mails. Null: requests do not expire.",
         **CLEARABLE,
     )
-    min_cancel_time = DurationField(**CLEARABLE)
-    min_reschedule_time = DurationField(**CLEARABLE)
-    max_reschedules = BoundedIntegerField(0, 1000, **CLEARABLE)
-    max_per_day = BoundedIntegerField(1, 1000, **CLEARABLE)
+    min_cancel_time = DurationField(
+        help_text="How long before the start customers can still cancel. Later: 409 `policy`.",
+        **CLEARABLE,
+    )
+    min_reschedule_time = DurationField(
+        help_text="How long before the start customers can still move a booking. Later: 409"
+        " `policy`.",
+        **CLEARABLE,
+    )
+    max_reschedules = BoundedIntegerField(
+        0, 1000, initial=20, help_text="Moves of a booking by the customer.", **CLEARABLE
+    )
+    max_per_day = BoundedIntegerField(
+        1, 1000, help_text="Bookings of a resource per day in its time zone.", **CLEARABLE
+    )
     max_per_week = BoundedIntegerField(
         1,
         MAX_PER_PERIOD,
-        help_text="Bookings of a resource per ISO week in its time zone.",
+        help_text="Bookings of a resource per ISO week (Monday to Sunday) in its time zone.",
         **CLEARABLE,
     )
     max_per_month = BoundedIntegerField(
@@ -242,8 +327,8 @@ class ProjectSettingsSerializer(ObjectSerializer):
     max_per_customer_per_day = BoundedIntegerField(
         1,
         1000,
-        help_text="Bookings of an e-mail address per local day of the resource. One more: 409"
-        " `policy`.",
+        help_text="Bookings of an e-mail address per local day of the resource, without cancelled,"
+        " declined and unpaid bookings. One more: 409 `policy`.",
         **CLEARABLE,
     )
     max_open_per_customer = BoundedIntegerField(
@@ -253,6 +338,7 @@ class ProjectSettingsSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     check_external = StrictBooleanField(
+        initial=False,
         help_text="Query the connected calendars directly before a booking is created or moved,"
         " for at most 3 seconds. If a calendar is busy: 409 `slot_taken`. If a calendar"
         " does not respond in time, its stored events count.",
@@ -262,20 +348,23 @@ class ProjectSettingsSerializer(ObjectSerializer):
         help_text="Whether the project has a hosted page. Null: the app's `publish_projects`.",
         **CLEARABLE,
     )
-    public_customers = BoundedIntegerField(
+    public_customers = FewField(
         1,
-        MAX_PUBLIC_CUSTOMERS,
+        5,
+        initial=1,
         help_text="The number of customers that a booking with a widget key can have; 1 by"
         " default.",
         **CLEARABLE,
     )
     public_reschedule = serializers.ChoiceField(
         PUBLIC_RESCHEDULE,
+        initial="link",
         help_text="What a widget key needs to move a booking. `link` (the default): the"
         " `signature` of a link in an e-mail. `id`: the booking's id.",
         **CLEARABLE,
     )
     choose_resource = StrictBooleanField(
+        initial=False,
         help_text="Customers can choose the resource on the hosted page. Not in mode mutual.",
         **CLEARABLE,
     )
@@ -299,6 +388,7 @@ class ProjectSettingsSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     verify_email = StrictBooleanField(
+        initial=False,
         help_text="Bookings with widget keys wait for the code of an e-mail to the customer:"
         " POST /v2/bookings answers 202.",
         **CLEARABLE,
@@ -308,12 +398,17 @@ class ProjectSettingsSerializer(ObjectSerializer):
     )
 
 
-class CustomerFieldSerializer(ObjectSerializer):
+PROJECT_DEFAULTS = ProjectSettingsSerializer.defaults()
+
+
+class CustomerFieldSerializer(SettingsSerializer):
+    examples = {"title": "Name", "required": True}
+
     title = OneLineField(200, allow_blank=True, **OPTIONAL)
     format = OneLineField(32, **OPTIONAL)
     required = StrictBooleanField(**OPTIONAL)  # type: ignore[assignment]  # DRF takes it out
     readonly = StrictBooleanField(**OPTIONAL)
-    prefilled = serializers.JSONField(**OPTIONAL)
+    prefilled = serializers.JSONField(help_text="Any value.", **OPTIONAL)
     enum = ListOf(OneLineField(200), 200, **OPTIONAL)
     split_name = StrictBooleanField(**OPTIONAL)
     position = BoundedIntegerField(
@@ -339,6 +434,11 @@ class CustomerFieldsField(MetaField):
     """The fields of a booking form: key -> description; null removes a field."""
 
     value_serializer = CustomerFieldSerializer
+    response_schema = {
+        "type": "object",
+        "additionalProperties": CustomerFieldSerializer.schema,
+        "description": "The fields of the booking form, by key.",
+    }
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
@@ -354,32 +454,97 @@ class CustomerFieldsField(MetaField):
         return given
 
 
-class ProjectSerializer(ObjectSerializer):
-    """The body of PUT /projects/:id."""
+def resource_ids(project: Project) -> list[str]:
+    return [str(resource.id) for resource in project.shown_resources]
 
-    name = OneLineField(200, **OPTIONAL)
+
+def reservation_time_field(**kwargs: Any) -> SecondsField:
+    return SecondsField(1, 3600, help_text="The length of a hold in seconds. Null: 30.", **kwargs)
+
+
+class ResourcesOfProjectField(ListOf):
+    """Ids in bodies and by default in responses, whole resources with `include=resources`."""
+
+    response_schema = {"type": "array", "items": {"anyOf": [ID, ResourceSerializer.schema]}}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(IdField(), MAX_RESOURCES, **kwargs)
+
+
+class ProjectSerializer(ObjectSerializer):
+    examples = {
+        "id": example_id(14),
+        "slug": "check-up",
+        "name": "Check-up",
+        "resources": [RESOURCE_EXAMPLE["id"]],
+        "availability_constraints": [
+            {"block_weekends": {}},
+            {"allow_hours": {"start": 9, "end": 17}},
+        ],
+        "customer_fields": {"name": CustomerFieldSerializer.example()},
+        "event_notifications": [EventNotificationSerializer.example()],
+    }
+    on_request = ("payment_key",)
+
+    id = IdField(read_only=True)
     slug = SlugField(**OPTIONAL)
-    resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
+    name = OneLineField(200)
+    resources = ResourcesOfProjectField(
+        help_text="Ids, or complete resources with include=resources.", **OPTIONAL
+    )
     requires = RequiresField(
         help_text="Each booking takes a different resource for each requirement (`count` of"
         " them). `resources` is then derived. Not with `mode`.",
         **CLEARABLE,
     )
-    availability = ProjectTermsSerializer(**OPTIONAL)
+    availability = ProjectAvailabilitySerializer(**OPTIONAL)
     availability_constraints = ConstraintsField(**OPTIONAL)
     booking = BookingDefaultsSerializer(**OPTIONAL)
     customer_fields = CustomerFieldsField(**OPTIONAL)
     ui = MetaField(**OPTIONAL)
-    settings = ProjectSettingsSerializer(**OPTIONAL)
-    event_notifications = notifications_field(**CLEARABLE)
+    event_notifications = notifications_field(help_text="Null: the app's.", **CLEARABLE)
     reminders = notifications_field(
+        write_only=True,
         help_text="An alias of `event_notifications`, which takes precedence.",
         **CLEARABLE,
     )
-    reservation_time = BoundedIntegerField(
-        1, 3600, help_text="The length of a hold in seconds. Null: 30.", **CLEARABLE
-    )
+    settings = ProjectSettingsSerializer(**OPTIONAL)
+    reservation_time = reservation_time_field(**CLEARABLE)
     meta = MetaField(**OPTIONAL)
+    created_at = StampField()
+    updated_at = StampField()
+    payment_key = serializers.CharField(
+        read_only=True,
+        help_text="With include=payment_key, for server keys and owners only: the key in base64"
+        " that signs payment links.",
+    )
+
+    get_resources = staticmethod(resource_ids)
+
+    @staticmethod
+    def get_payment_key(project: Project) -> str:
+        return payment_key(project)
+
+    @staticmethod
+    def get_requires(project: Project) -> list[dict[str, Any]] | None:
+        """Without broken rows; None if nothing is left."""
+        stored = project.requires if isinstance(project.requires, list) else []
+        return [row for row in stored if isinstance(row, dict)] or None
+
+    @staticmethod
+    def get_event_notifications(project: Project) -> Any:
+        return project.event_notifications if project.replaces_notifications else None
+
+    @classmethod
+    def render(
+        cls, row: Project, zone: str = "UTC", include: Collection[str] | None = None
+    ) -> Json:
+        response = super().render(row, zone, include)
+        if include and "resources" in include:
+            response["resources"] = [
+                ResourceSerializer.render(each) for each in row.shown_resources
+            ]
+        return response
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if "reminders" in given:
@@ -389,14 +554,37 @@ class ProjectSerializer(ObjectSerializer):
         return given
 
 
-class NewProjectSerializer(ProjectSerializer):
-    """The body of POST /projects."""
+PROJECT_INCLUDES = ("resources", "availability_constraints", "payment_key")
+PROJECT_EXAMPLE = ProjectSerializer.example()
 
-    name = OneLineField(200)
+
+def with_project_rows(
+    projects: QuerySet[Project], include: Collection[str] = ()
+) -> QuerySet[Project]:
+    """The rows that `ProjectSerializer` needs: one query each, whatever the number of projects. Of
+    resources only the ids, unless they are included: a project may have thousands.
+    """
+    rows = Resource.objects.filter(deleted_at=None).order_by(
+        "project_resources__position", "project_resources__id"
+    )
+    if "resources" not in include:
+        rows = rows.only("id")
+    shown: Prefetch = Prefetch("resources", rows, to_attr="shown_resources")
+    return projects.prefetch_related(shown, "event_notifications")
+
+
+ID_LIST: Json = {"type": "array", "maxItems": MAX_RESOURCES, "items": ID}
 
 
 class ResourceIdsSerializer(ObjectSerializer):
     """The body of PUT /projects/:id/resources, which may also be a bare list."""
+
+    body_schema = {
+        "anyOf": [
+            {"type": "object", "required": ["resources"], "properties": {"resources": ID_LIST}},
+            ID_LIST,
+        ]
+    }
 
     resources = ListOf(IdField(), MAX_RESOURCES)
 

@@ -7,25 +7,25 @@ from rest_framework import serializers
 
 from availability.search.parameters import SlotParameters, with_parameters
 from availability.serializers.fields import (
-    CLEARABLE,
     CONSTRAINT_LIST,
     DAY,
     MAX_RESOURCES,
     MINUTE,
-    OPTIONAL,
     ConstraintsField,
     MomentField,
     RequiresField,
 )
 from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
 from common.api.fields import (
+    CLEARABLE,
+    OPTIONAL,
     DurationField,
     IdField,
     ListOf,
-    ObjectSerializer,
     StrictBooleanField,
     ZoneField,
 )
+from common.api.serializers import ObjectSerializer
 
 
 class QuerySerializer(TermsSerializer):

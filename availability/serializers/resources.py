@@ -1,21 +1,30 @@
-"""Serializers of resource and calendar bodies (api.md section 4)."""
+"""Resources and schedules (api.md section 4)."""
 
+from collections.abc import Collection
 from typing import Any
 
-from availability.serializers.fields import CLEARABLE, OPTIONAL, ConstraintsField
+from django.db.models import Prefetch, QuerySet
+from rest_framework import serializers
+
+from availability.models import Resource
+from availability.serializers.calendars import CalendarSerializer, visible_calendars
+from availability.serializers.fields import ConstraintsField
 from common.api.fields import (
+    CLEARABLE,
+    OPTIONAL,
     BoundedIntegerField,
     EmailField,
     IdField,
     ListOf,
     MetaField,
-    ObjectSerializer,
     OneLineField,
+    StampField,
     StringField,
-    TextField,
     UrlField,
     ZoneField,
 )
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer
 
 MAX_CAPACITY = 1000
 
@@ -25,14 +34,30 @@ def new_password_field(**kwargs: Any) -> StringField:
 
 
 class ResourceSerializer(ObjectSerializer):
-    """The body of PUT /resources/:id."""
+    examples = {
+        "id": example_id(11),
+        "name": "Dr. Ada Berg",
+        "first_name": "Ada",
+        "last_name": "Berg",
+        "email": "ada@example.com",
+        "timezone": "Europe/Berlin",
+        "tags": ["dentist"],
+        "capacity": 1,
+        "meta": {"room": "2"},
+        "api_token": "1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
+    }
+    on_request = ("calendars", "availability_constraints", "api_token")
 
-    name = OneLineField(200, **OPTIONAL)
-    timezone = ZoneField(**OPTIONAL)
+    id = IdField(read_only=True)
+    name = OneLineField(200)
     first_name = OneLineField(200, allow_blank=True, **CLEARABLE)
     last_name = OneLineField(200, allow_blank=True, **CLEARABLE)
     email = EmailField(**CLEARABLE)
     image = UrlField(allow_blank=True, **CLEARABLE)
+    timezone = ZoneField(help_text="The IANA zone of the resource's rules.")
+    schedule_id = IdField(
+        help_text="The schedule under the resource's own rules. Null removes it.", **CLEARABLE
+    )
     tags = ListOf(OneLineField(200), 50, **OPTIONAL)
     capacity = BoundedIntegerField(
         1,
@@ -47,30 +72,70 @@ class ResourceSerializer(ObjectSerializer):
         " earlier log-ins.",
         **CLEARABLE,
     )
+    created_at = StampField()
+    updated_at = StampField()
+    calendars = CalendarSerializer(
+        many=True,
+        read_only=True,
+        source="shown_calendars",
+        help_text="With include=calendars, and in the answer of POST /v2/resources.",
+    )
     availability_constraints = ConstraintsField(**OPTIONAL)
-    schedule_id = IdField(
-        help_text="The schedule under the resource's own rules. Null removes it.", **CLEARABLE
+    api_token = serializers.CharField(
+        read_only=True,
+        help_text="The resource's own key: only in the response of POST /v2/resources.",
     )
 
 
+RESOURCE_INCLUDES = ("calendars", "availability_constraints")
+RESOURCE_EXAMPLE = ResourceSerializer.example()
+
+
+def with_resource_includes(
+    resources: QuerySet[Resource], includes: Collection[str]
+) -> QuerySet[Resource]:
+    """The rows that `ResourceSerializer` needs for the includes: one query each."""
+    if "calendars" in includes:
+        calendars: Prefetch = Prefetch("calendars", visible_calendars(), to_attr="shown_calendars")
+        resources = resources.prefetch_related(calendars)
+    return resources
+
+
+class PublicResourceSerializer(ObjectSerializer):
+    """A resource, as widget keys see it."""
+
+    examples = {name: RESOURCE_EXAMPLE[name] for name in ("id", "name", "timezone")}
+
+    id = IdField()
+    name = serializers.CharField()
+    image = serializers.CharField()
+    timezone = serializers.CharField()
+
+
+class ResourceZoneSerializer(ObjectSerializer):
+    examples = {"timezone": "Europe/Berlin", "utc_offset": 1}
+
+    timezone = serializers.CharField()
+    utc_offset = serializers.FloatField(help_text="The current offset in hours.")
+
+
 class ScheduleSerializer(ObjectSerializer):
-    """The body of PUT /schedules/:id."""
+    """Rules that several resources share."""
 
-    name = OneLineField(200, **OPTIONAL)
+    examples = {
+        "id": example_id(16),
+        "name": "Practice hours",
+        "availability_constraints": [
+            {"allow_weekdays": {}},
+            {"allow_hours": {"start": 9, "end": 17}},
+        ],
+    }
+
+    id = IdField(read_only=True)
+    name = OneLineField(200)
     availability_constraints = ConstraintsField(**OPTIONAL)
-
-
-class NewScheduleSerializer(ScheduleSerializer):
-    """The body of POST /schedules."""
-
-    name = OneLineField(200)
-
-
-class NewResourceSerializer(ResourceSerializer):
-    """The body of POST /resources."""
-
-    name = OneLineField(200)
-    timezone = ZoneField()
+    created_at = StampField()
+    updated_at = StampField()
 
 
 class PasswordSerializer(ObjectSerializer):
@@ -83,19 +148,3 @@ class PasswordResetSerializer(ObjectSerializer):
     """The body of POST /resources/resetpassword."""
 
     email = EmailField()
-
-
-class CalendarSerializer(ObjectSerializer):
-    """The body of PUT /calendars/:id."""
-
-    name = OneLineField(200, **OPTIONAL)
-    description = TextField(8000, allow_blank=True, **CLEARABLE)
-    backgroundcolor = OneLineField(32, allow_blank=True, **CLEARABLE)
-    foregroundcolor = OneLineField(32, allow_blank=True, **CLEARABLE)
-
-
-class NewCalendarSerializer(CalendarSerializer):
-    """The body of POST /calendars."""
-
-    name = OneLineField(200)
-    resource_id = IdField()

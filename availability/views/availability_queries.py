@@ -5,12 +5,14 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
 from availability.core.slots import Slot
 from availability.models import Calendar
-from availability.records import RESOURCE_EXAMPLE
 from availability.search.cost import check_cost, check_number_of_rules
 from availability.search.engine import (
     AvailabilityQuery,
@@ -29,12 +31,12 @@ from availability.search.findtime import (
 )
 from availability.search.input import common_zone_or, parse_availability_query
 from availability.search.rendering import (
-    CountRecord,
-    DateRecord,
-    ExplanationRecord,
-    RequirementTimesRecord,
-    SlotRecord,
-    WarningRecord,
+    CountSerializer,
+    DateSerializer,
+    ExplanationSerializer,
+    RequirementTimesSerializer,
+    SlotSerializer,
+    WarningSerializer,
     daily_slot_count_records,
     date_records,
     explanation_record,
@@ -47,13 +49,14 @@ from availability.search.rendering import (
     write_instants,
 )
 from availability.serializers.queries import FindtimeSerializer, QuerySerializer
+from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import array_as_object
-from common.api.response_records import Record, schema_of
+from common.api.serializers import ObjectSerializer
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
 from common.errors import Invalid
-from common.openapi.components import SpanRecord, text_response
-from common.openapi.generator import data_list, data_lists, describe_endpoint
+from common.messages import Message, find_message
+from common.openapi.components import SpanSerializer, list_of, text_response
+from common.openapi.generator import data_list, data_lists, named_examples, parameters
 from common.time.durations import DurationError, resolve_time
 from common.time.instants import InstantError, format_instant
 
@@ -70,39 +73,42 @@ QUERY_EXAMPLES = {
 
 # Members of responses that may be absent.
 WARNINGS = {
-    "warnings": schema_of(list[WarningRecord])
+    "warnings": list_of(WarningSerializer.schema)
     | {
         "minItems": 1,
         "description": "Only with stale calendars; never with a widget key.",
     }
 }
 REQUIREMENTS = {
-    "requirements": schema_of(list[RequirementTimesRecord])
+    "requirements": list_of(RequirementTimesSerializer.schema)
     | {"description": "Only with `requires`."}
 }
 
 
 def describe_query(
-    summary: str, description: str, answer: type[Record], *, explains: bool = False
+    summary: str,
+    description: str,
+    answer: type[ObjectSerializer],
+    *,
+    operation_id: str | None = None,
+    explains: bool = False,
 ) -> Any:
-    return describe_endpoint(
+    return extend_schema(
+        operation_id=operation_id,
         summary=summary,
         description=description,
         request=QuerySerializer,
-        response=data_list(answer, WARNINGS | (REQUIREMENTS if explains else {})),
-        request_examples=QUERY_EXAMPLES,
+        responses={200: data_list(answer, WARNINGS | (REQUIREMENTS if explains else {}))},
+        examples=named_examples(request=QUERY_EXAMPLES),
     )
 
 
-class QueryView(TenantView):
-    """A POST that queries availability and changes nothing."""
+class QueryViewSet(TenantViewSet):
+    """POST requests that query availability and change nothing."""
 
-    query_like = reads_replica = True
-    for_explain = False
-    widget_methods = frozenset({"POST"})
-    resource_methods = frozenset({"POST"})
+    reads_replica = True
 
-    def read_query(self, request: ApiRequest) -> tuple[AvailabilityQuery, str]:
+    def read_query(self, request: Request) -> tuple[AvailabilityQuery, str]:
         """The query of the body, and the zone of the response."""
         self.check_rules(request.data, "constraints")
         given = read_body_as(QuerySerializer, request)
@@ -125,12 +131,15 @@ class QueryView(TenantView):
             caller=self.caller,
             zone=self.input_zone,
             now=self.now,
-            for_explain=self.for_explain,
+            for_explain=self.action == "explain",
         )
 
 
-class AvailabilityView(QueryView):
-    operation_ids = {"POST": "searchAvailability"}
+class AvailabilityViewSet(QueryViewSet):
+    tag = "availability"
+    query_actions = frozenset(
+        {"search", "list_dates", "count_slots", "explain", "list_unavailable"}
+    )
 
     @describe_query(
         "Find free slots",
@@ -144,71 +153,61 @@ class AvailabilityView(QueryView):
         " resources, and of ten more for each time zone, may be at most 300,000. With a widget key"
         " also 422 on `constraints` for more than 20, and on `to` for more than 35 days with more"
         " than 17,500 days of all resources together.",
-        SlotRecord,
+        SlotSerializer,
+        operation_id="searchAvailability",
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="availability")
+    def search(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         records = slot_records(search_slots(query), zone)
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
-
-
-class DatesView(QueryView):
-    operation_ids = {"POST": "listAvailableDates"}
 
     @describe_query(
         "List dates with slots and their resources",
         "A short form of POST /v2/availability. In round robin, a date lists every resource with a"
         " slot. 422 on `to` for more than 100,000 pairs of date and resource.",
-        DateRecord,
+        DateSerializer,
+        operation_id="listAvailableDates",
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="availability/dates")
+    def list_dates(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         records = date_records(search_dates(query, zone))
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
-
-class CountView(QueryView):
-    operation_ids = {"POST": "countAvailableSlots"}
-
     @describe_query(
         "Count the slots per date",
         "A short form of POST /v2/availability. Dates without slots are omitted.",
-        CountRecord,
+        CountSerializer,
+        operation_id="countAvailableSlots",
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="availability/count")
+    def count_slots(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         records = daily_slot_count_records(search_slots(query), zone)
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
-
-class UnavailableView(QueryView):
-    operation_ids = {"POST": "listUnavailableSlots"}
-    tag = "availability"
-    widget_methods = frozenset()
-
     @describe_query(
         "List times that are not free, per resource",
         "The complement of free time in the range, with one resource per entry.",
-        SlotRecord,
+        SlotSerializer,
+        operation_id="listUnavailableSlots",
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="unavailable/slots")
+    def list_unavailable(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         records = unavailable_records(search_unavailable(query), zone)
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
-
-
-class ExplainView(QueryView):
-    widget_methods = frozenset()
-    for_explain = True
 
     @describe_query(
         "Explain why time is free or not, per resource",
         "The whole range as consecutive segments with their reasons. `requirements`: when enough"
         " resources of each requirement are free.",
-        ExplanationRecord,
+        ExplanationSerializer,
         explains=True,
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="availability/explain")
+    def explain(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         explanations = explain_query(query)
         records = [explanation_record(explanation, zone) for explanation in explanations]
@@ -239,25 +238,69 @@ FINDTIME_EXAMPLE = {
 }
 
 
-class FindtimeView(QueryView):
-    operation_ids = {"POST": "findTime"}
+FINDTIME_QUERIES = {
+    "type": "object",
+    "required": ["queries"],
+    "properties": {
+        "queries": {
+            "type": "array",
+            "minItems": 1,
+            "maxItems": MAX_QUERIES,
+            "items": {"type": "object"},
+        }
+    },
+}
+describe_many: Any = extend_schema(
+    summary="Run several findtime queries",
+    description="Each query is a body of POST /v2/findtime. The results have the same order.",
+    deprecated=True,
+    request={"application/json": FINDTIME_QUERIES},
+    responses={200: data_lists(SpanSerializer)},
+    parameters=parameters(headers=DEPRECATION_HEADERS),
+    examples=named_examples(request={"one question": {"queries": [FINDTIME_EXAMPLE]}}),
+)
 
-    @describe_endpoint(
+
+class FindtimeViewSet(QueryViewSet):
+    """The older form of the search; bulk and team run several queries, with results in order."""
+
+    query_actions = frozenset({"find_time", "find_times", "find_team_times"})
+
+    @extend_schema(
+        operation_id="findTime",
         summary="Find common free time",
         description="Deprecated: use POST /v2/availability. With several resources: times when"
         " all are free. At least one of `resource_ids`, `resources`, `calendar_ids` and"
         " `project_id` is required. `filters` and range have the limits of POST /v2/availability.",
-        request=FindtimeSerializer,
-        response=data_list(SpanRecord, WARNINGS),
-        request_examples={"two days": FINDTIME_EXAMPLE},
-        headers=DEPRECATION_HEADERS,
         deprecated=True,
+        request=FindtimeSerializer,
+        responses={200: data_list(SpanSerializer, WARNINGS)},
+        parameters=parameters(headers=DEPRECATION_HEADERS),
+        examples=named_examples(request={"two days": FINDTIME_EXAMPLE}),
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"], url_path="findtime")
+    def find_time(self, request: Request) -> Response:
         query, slots = self.find_slots(request.data)
         return Response(
             list_with_warnings(slots, self.warnings_of(query, self.zone)), headers=DEPRECATED
         )
+
+    @describe_many
+    @action(detail=False, methods=["post"], url_path="findtime/bulk")
+    def find_times(self, request: Request) -> Response:
+        body = request.data
+        queries = body.get("queries") if isinstance(body, dict) else None
+        if not isinstance(queries, list) or not 1 <= len(queries) <= MAX_QUERIES:
+            raise Invalid.at("queries", f"Must be a list of 1 to {MAX_QUERIES} queries.")
+        return Response(
+            {"data": [self._find_at(position, query) for position, query in enumerate(queries)]},
+            headers=DEPRECATED,
+        )
+
+    @describe_many
+    @action(detail=False, methods=["post"], url_path="findtime/team")
+    def find_team_times(self, request: Request) -> Response:
+        return self.find_times(request)
 
     def find_slots(self, body: Any) -> tuple[AvailabilityQuery, list[dict[str, str]]]:
         self.check_rules(body, *RULE_NAMES)
@@ -282,6 +325,16 @@ class FindtimeView(QueryView):
         if given.get("sort") == "desc":
             slots = slots[::-1]
         return query, self._records(slots)
+
+    def _find_at(self, position: int, query: Any) -> list[dict[str, str]]:
+        query = array_as_object(query)
+        if not isinstance(query, dict):
+            raise Invalid.at(f"queries.{position}", Message("Must be an object."))
+        try:
+            return self.find_slots(query)[1]
+        except Invalid as error:
+            errors = error.fields["errors"].items()
+            raise Invalid({f"queries.{position}.{key}": value for key, value in errors}) from error
 
     def _records(self, slots: list[Slot]) -> list[dict[str, str]]:
         texts = write_instants(span_bounds(slots), self.zone)
@@ -318,7 +371,7 @@ class FindtimeView(QueryView):
         try:
             return resolve_time(given[name], now, zone)
         except (DurationError, InstantError) as error:
-            raise Invalid.at(name, str(error)) from error
+            raise Invalid.at(name, find_message(error)) from error
 
     def _resource_ids(self, given: dict[str, Any]) -> dict[str, uuid.UUID]:
         """The ids of the resources by the path at which the client sent them."""
@@ -334,61 +387,8 @@ class FindtimeView(QueryView):
         if self.caller.resource_id:
             calendars = calendars.filter(resource_id=self.caller.resource_id)
         owners = dict(calendars.values_list("id", "resource_id"))
-        errors = {
-            f"calendar_ids.{position}": ["There is no such calendar."]
-            for position, calendar_id in enumerate(calendar_ids)
-            if calendar_id not in owners
-        }
-        if errors:
-            raise Invalid(errors)
+        Invalid.check_known("calendar_ids", calendar_ids, owners, "There is no such calendar.")
         return {
             f"calendar_ids.{position}": owners[calendar_id]
             for position, calendar_id in enumerate(calendar_ids)
         }
-
-
-class FindtimeManyView(FindtimeView):
-    """/findtime/bulk and /findtime/team: several queries, with their results in order."""
-
-    operation_ids = {}
-    widget_methods = frozenset()
-
-    @describe_endpoint(
-        summary="Run several findtime queries",
-        description="Each query is a body of POST /v2/findtime. The results have the same order.",
-        request={
-            "type": "object",
-            "required": ["queries"],
-            "properties": {
-                "queries": {
-                    "type": "array",
-                    "minItems": 1,
-                    "maxItems": MAX_QUERIES,
-                    "items": {"type": "object"},
-                }
-            },
-        },
-        response=data_lists(SpanRecord),
-        request_examples={"one question": {"queries": [FINDTIME_EXAMPLE]}},
-        headers=DEPRECATION_HEADERS,
-        deprecated=True,
-    )
-    def post(self, request: ApiRequest) -> Response:
-        body = request.data
-        queries = body.get("queries") if isinstance(body, dict) else None
-        if not isinstance(queries, list) or not 1 <= len(queries) <= MAX_QUERIES:
-            raise Invalid.at("queries", f"Must be a list of 1 to {MAX_QUERIES} queries.")
-        return Response(
-            {"data": [self._find_at(position, query) for position, query in enumerate(queries)]},
-            headers=DEPRECATED,
-        )
-
-    def _find_at(self, position: int, query: Any) -> list[dict[str, str]]:
-        query = array_as_object(query)
-        if not isinstance(query, dict):
-            raise Invalid.at(f"queries.{position}", "Must be an object.")
-        try:
-            return self.find_slots(query)[1]
-        except Invalid as error:
-            errors = error.fields["errors"].items()
-            raise Invalid({f"queries.{position}.{key}": value for key, value in errors}) from error

@@ -4,23 +4,20 @@ from typing import TypeVar
 
 from django.db.models import QuerySet
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
 from availability.models import Calendar, Event, EventQuerySet, Resource
-from availability.records import RESOURCE_INCLUDES
-from common.openapi.generator import include_of
+from availability.serializers.resources import RESOURCE_INCLUDES
+from common.openapi.parameters import include_of
 
 Rows = TypeVar("Rows", bound=QuerySet)
 
-EVERY_METHOD = frozenset({"GET", "POST", "PUT", "DELETE"})
 STAMPS = {name: name for name in ("created_at", "updated_at")}
 BY_NAME = STAMPS | {"name": "name"}
 RESOURCE_INCLUDE = {"include": include_of(RESOURCE_INCLUDES)}
 
 
-class ResourceScopedView(TenantView):
-    """A view that a resource's own key may use, for that resource only."""
-
-    resource_methods = EVERY_METHOD
+class ResourceScopedViewSet(TenantViewSet):
+    """What a resource's own key may use, for that resource only."""
 
     def readable_resources(self) -> QuerySet[Resource]:
         return self._own(Resource.objects.for_app(self.app), "id")

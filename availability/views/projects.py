@@ -4,26 +4,27 @@ import uuid
 from collections.abc import Collection
 
 from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView, secret_response
+from apps_config.base_views import TenantViewSet
+from apps_config.idempotent_actions import secret_response
 from availability.models import Project, Resource
-from availability.records import (
+from availability.serializers.projects import (
     PROJECT_EXAMPLE,
     PROJECT_INCLUDES,
-    RESOURCE_EXAMPLE,
-    RESOURCE_INCLUDES,
-    ProjectRecord,
-    ResourceRecord,
-    with_project_rows,
-    with_resource_includes,
-)
-from availability.serializers.fields import MAX_RESOURCES
-from availability.serializers.projects import (
-    NewProjectSerializer,
     ProjectSerializer,
     ResourceIdSerializer,
     ResourceIdsSerializer,
+    with_project_rows,
+)
+from availability.serializers.resources import (
+    RESOURCE_EXAMPLE,
+    RESOURCE_INCLUDES,
+    ResourceSerializer,
+    with_resource_includes,
 )
 from availability.services import (
     add_project_resource,
@@ -34,13 +35,12 @@ from availability.services import (
     set_project_resources,
 )
 from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE
-from common.api.ordering import order_query_parameters
-from common.api.search_conditions import PROJECT_SEARCH, filter_by_search
+from common.api.search_conditions import PROJECT_SEARCH
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest, found_or_404
+from common.api.views import found_or_404
 from common.errors import Forbidden
-from common.openapi.components import ID
-from common.openapi.generator import data_object, describe_endpoint, include_of, page_of, search_of
+from common.openapi.generator import named_examples, parameters
+from common.openapi.parameters import include_of
 
 PROJECT_INCLUDE = {
     "include": include_of(
@@ -50,21 +50,154 @@ PROJECT_INCLUDE = {
 }
 
 
-_IDS = {"type": "array", "maxItems": MAX_RESOURCES, "items": ID}
-RESOURCE_IDS = {
-    "anyOf": [
-        {"type": "object", "required": ["resources"], "properties": {"resources": _IDS}},
-        _IDS,
-    ]
-}
+class ProjectViewSet(TenantViewSet):
+    serializer_class = ProjectSerializer
+    lookup_url_kwarg = "project_id"
+    list_actions = frozenset({"list", "list_resources"})
+    search_fields = PROJECT_SEARCH
+    search_example = "slug:check-up"
+    ordering_fields = BY_NAME
 
-
-class ProjectScopedView(TenantView):
-    def projects(self) -> QuerySet[Project]:
+    def get_queryset(self) -> QuerySet[Project]:
         return Project.objects.for_app(self.app)
 
-    def find_project(self, project_id: uuid.UUID) -> Project:
-        return found_or_404(self.projects().filter(id=project_id).first(), "Project")
+    @extend_schema(
+        summary="List projects",
+        parameters=parameters(query=PROJECT_INCLUDE),
+    )
+    def list(self, request: Request) -> Response:
+        includes = self.includes()
+        rows = with_project_rows(self.filter_queryset(self.get_queryset()), includes)
+        return self.list_page(
+            request, rows, lambda row: ProjectSerializer.render(row, include=includes)
+        )
+
+    @extend_schema(
+        summary="Create a project",
+        description="Without a slug, the name becomes the slug. 409 `already_exists` if the slug"
+        " is taken.",
+        parameters=parameters(query=PROJECT_INCLUDE),
+        examples=named_examples(
+            request={
+                "a check-up": {
+                    key: PROJECT_EXAMPLE[key]
+                    for key in ("name", "resources", "availability", "availability_constraints")
+                }
+            }
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        includes = self.includes()
+        given = read_body_as(ProjectSerializer, request)
+        project = create_project(app=self.app, given=given)
+        return self.answer_project(project.id, includes, 201)
+
+    @extend_schema(
+        summary="A project",
+        parameters=parameters(query=PROJECT_INCLUDE),
+    )
+    def retrieve(self, request: Request, project_id: uuid.UUID) -> Response:
+        return self.answer_project(project_id, self.includes())
+
+    @extend_schema(
+        summary="Change a project",
+        description="Objects are merged key by key, and null removes a key. Lists are replaced.",
+        parameters=parameters(query=PROJECT_INCLUDE),
+        examples=named_examples(request={"a buffer": {"availability": {"buffer": "10 minutes"}}}),
+    )
+    def update(self, request: Request, project_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        project = self.get_object()
+        change_project(
+            project, read_body_as(ProjectSerializer, request, partial=True, project=project)
+        )
+        return self.answer_project(project_id, includes)
+
+    @extend_schema(
+        summary="Delete a project",
+        description="409 `in_use` while the project has bookings that are not completed. The slug"
+        " becomes free.",
+    )
+    def destroy(self, request: Request, project_id: uuid.UUID) -> Response:
+        delete_project(self.get_object(), now=self.now)
+        return Response(status=204)
+
+    @extend_schema(
+        summary="The resources of a project, in its order",
+        responses={200: ResourceSerializer},
+        parameters=parameters(query=RESOURCE_INCLUDE),
+    )
+    @action(
+        detail=True,
+        url_path="resources",
+        search_fields=None,
+        ordering_fields={"position": "project_resources__position", **BY_NAME},
+        ordering="position",
+    )
+    def list_resources(self, request: Request, project_id: uuid.UUID) -> Response:
+        includes = self.query.include(RESOURCE_INCLUDES)
+        of_project = Resource.objects.for_app(self.app).filter(
+            project_resources__project=self.get_object()
+        )
+        rows = with_resource_includes(self.filter_queryset(of_project), includes)
+        return self.list_page(
+            request, rows, lambda row: ResourceSerializer.render(row, include=includes)
+        )
+
+    @extend_schema(
+        operation_id="setProjectResources",
+        summary="Set the resources of a project",
+        description="The ids in the order of preference, as a list or as an object with"
+        " `resources`.",
+        request=ResourceIdsSerializer,
+        responses={200: ProjectSerializer},
+        parameters=parameters(query=PROJECT_INCLUDE),
+        examples=named_examples(
+            request={
+                "as an object": {"resources": [RESOURCE_EXAMPLE["id"]]},
+                "as a list": [RESOURCE_EXAMPLE["id"]],
+            }
+        ),
+    )
+    @list_resources.mapping.put
+    def set_resources(self, request: Request, project_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        project = self.get_object()
+        body = request.data
+        given = {"resources": body} if isinstance(body, list) else body
+        ids = read_values_as(ResourceIdsSerializer, given)["resources"]
+        set_project_resources(project, ids)
+        return self.answer_project(project_id, includes)
+
+    @extend_schema(
+        operation_id="addProjectResource",
+        summary="Add a resource to a project",
+        description="The resource is added at the end. A resource of the project keeps its"
+        " position.",
+        request=ResourceIdSerializer,
+        responses={201: ProjectSerializer},
+        parameters=parameters(query=PROJECT_INCLUDE),
+        examples=named_examples(request={"one": {"resource_id": RESOURCE_EXAMPLE["id"]}}),
+    )
+    @list_resources.mapping.post
+    def add_resource(self, request: Request, project_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        project = self.get_object()
+        add_project_resource(project, read_body_as(ResourceIdSerializer, request)["resource_id"])
+        return self.answer_project(project_id, includes, 201)
+
+    @extend_schema(
+        operation_id="removeProjectResource",
+        summary="Remove a resource from a project",
+        description="The resource and its bookings stay.",
+        responses={204: None},
+    )
+    @action(detail=True, methods=["delete"], url_path="resources/<uuid:resource_id>")
+    def remove_resource(
+        self, request: Request, project_id: uuid.UUID, resource_id: uuid.UUID
+    ) -> Response:
+        remove_project_resource(self.get_object(), resource_id)
+        return Response(status=204)
 
     def includes(self) -> tuple[str, ...]:
         """Read it before anything is written, so that a refused request changes nothing.
@@ -83,159 +216,6 @@ class ProjectScopedView(TenantView):
     def answer_project(
         self, project_id: uuid.UUID, includes: Collection[str] = (), status: int = 200
     ) -> Response:
-        rows = with_project_rows(self.projects(), includes)
+        rows = with_project_rows(self.get_queryset(), includes)
         row = found_or_404(rows.filter(id=project_id).first(), "Project")
-        return Response({"data": ProjectRecord.of(row, include=includes)}, status=status)
-
-
-class ProjectsView(ProjectScopedView):
-    paginated = True
-
-    @describe_endpoint(
-        summary="List projects",
-        response=page_of(ProjectRecord),
-        query={
-            "search": search_of(PROJECT_SEARCH, "slug:check-up"),
-            **PROJECT_INCLUDE,
-            **order_query_parameters(BY_NAME),
-        },
-    )
-    def get(self, request: ApiRequest) -> Response:
-        includes = self.includes()
-        terms = self.query.search(PROJECT_SEARCH)
-        rows = self.filter_and_order(
-            filter_by_search(self.projects(), terms, PROJECT_SEARCH), BY_NAME
-        )
-        rows = with_project_rows(rows, includes)
-        return self.list_page(request, rows, lambda row: ProjectRecord.of(row, include=includes))
-
-    @describe_endpoint(
-        summary="Create a project",
-        description="Without a slug, the name becomes the slug. 409 `already_exists` if the slug"
-        " is taken.",
-        request=NewProjectSerializer,
-        response=data_object(ProjectRecord),
-        status=201,
-        query=PROJECT_INCLUDE,
-        request_examples={
-            "a check-up": {
-                key: PROJECT_EXAMPLE[key]
-                for key in ("name", "resources", "availability", "availability_constraints")
-            }
-        },
-    )
-    def post(self, request: ApiRequest) -> Response:
-        includes = self.includes()
-        given = read_body_as(NewProjectSerializer, request)
-        project = create_project(app=self.app, given=given)
-        return self.answer_project(project.id, includes, 201)
-
-
-class ProjectView(ProjectScopedView):
-    @describe_endpoint(
-        summary="A project", response=data_object(ProjectRecord), query=PROJECT_INCLUDE
-    )
-    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        return self.answer_project(project_id, self.includes())
-
-    @describe_endpoint(
-        summary="Change a project",
-        description="Objects are merged key by key, and null removes a key. Lists are replaced.",
-        request=ProjectSerializer,
-        response=data_object(ProjectRecord),
-        query=PROJECT_INCLUDE,
-        request_examples={"a buffer": {"availability": {"buffer": "10 minutes"}}},
-    )
-    def put(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        includes = self.includes()
-        project = self.find_project(project_id)
-        change_project(project, read_body_as(ProjectSerializer, request, project=project))
-        return self.answer_project(project_id, includes)
-
-    @describe_endpoint(
-        summary="Delete a project",
-        description="409 `in_use` while the project has bookings that are not completed. The slug"
-        " becomes free.",
-        status=204,
-    )
-    def delete(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        delete_project(self.find_project(project_id), now=self.now)
-        return Response(status=204)
-
-
-BY_POSITION = {"position": "project_resources__position", **BY_NAME}
-
-
-class ProjectResourcesView(ProjectScopedView):
-    operation_ids = {"POST": "addProjectResource", "PUT": "setProjectResources"}
-    paginated = True
-
-    @describe_endpoint(
-        summary="The resources of a project, in its order",
-        response=page_of(ResourceRecord),
-        query={
-            **RESOURCE_INCLUDE,
-            **order_query_parameters(BY_POSITION),
-        },
-    )
-    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        includes = self.query.include(RESOURCE_INCLUDES)
-        of_project = Resource.objects.for_app(self.app).filter(
-            project_resources__project=self.find_project(project_id)
-        )
-        rows = self.filter_and_order(of_project, BY_POSITION, "position", ascending=True)
-        rows = with_resource_includes(rows, includes)
-        return self.list_page(request, rows, lambda row: ResourceRecord.of(row, include=includes))
-
-    @describe_endpoint(
-        summary="Set the resources of a project",
-        description="The ids in the order of preference, as a list or as an object with"
-        " `resources`.",
-        request=RESOURCE_IDS,
-        body=ResourceIdsSerializer,
-        response=data_object(ProjectRecord),
-        query=PROJECT_INCLUDE,
-        request_examples={
-            "as an object": {"resources": [RESOURCE_EXAMPLE["id"]]},
-            "as a list": [RESOURCE_EXAMPLE["id"]],
-        },
-    )
-    def put(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        includes = self.includes()
-        project = self.find_project(project_id)
-        body = request.data
-        given = {"resources": body} if isinstance(body, list) else body
-        ids = read_values_as(ResourceIdsSerializer, given)["resources"]
-        set_project_resources(project, ids)
-        return self.answer_project(project_id, includes)
-
-    @describe_endpoint(
-        summary="Add a resource to a project",
-        description="The resource is added at the end. A resource of the project keeps its"
-        " position.",
-        request=ResourceIdSerializer,
-        response=data_object(ProjectRecord),
-        status=201,
-        query=PROJECT_INCLUDE,
-        request_examples={"one": {"resource_id": RESOURCE_EXAMPLE["id"]}},
-    )
-    def post(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
-        includes = self.includes()
-        project = self.find_project(project_id)
-        add_project_resource(project, read_body_as(ResourceIdSerializer, request)["resource_id"])
-        return self.answer_project(project_id, includes, 201)
-
-
-class ProjectResourceView(ProjectScopedView):
-    operation_ids = {"DELETE": "removeProjectResource"}
-
-    @describe_endpoint(
-        summary="Remove a resource from a project",
-        description="The resource and its bookings stay.",
-        status=204,
-    )
-    def delete(
-        self, request: ApiRequest, project_id: uuid.UUID, resource_id: uuid.UUID
-    ) -> Response:
-        remove_project_resource(self.find_project(project_id), resource_id)
-        return Response(status=204)
+        return Response({"data": ProjectSerializer.render(row, include=includes)}, status=status)

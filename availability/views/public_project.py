@@ -2,21 +2,26 @@
 
 import uuid
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import PublicView
+from apps_config.base_views import PublicView, TenantViewSet
 from apps_config.services import public_key
 from availability.graph_names import SEAT_GRAPHS
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
 from availability.public_access import visible_projects
-from availability.public_project import EmbeddedPageRecord, HostedPageRecord, public_project_record
-from availability.records import PROJECT_EXAMPLE, with_project_rows
-from availability.views.projects import ProjectScopedView
-from common.api.views import ApiRequest, found_or_404
+from availability.public_project import (
+    EmbeddedPageSerializer,
+    HostedPageSerializer,
+    public_project_record,
+)
+from availability.serializers.projects import PROJECT_EXAMPLE, with_project_rows
+from common.api.views import found_or_404
 from common.errors import NotFound
 from common.openapi.components import TEXT, text_response
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import parameters
 
 FRESH_FOR = 60  # seconds that a browser may cache the answer
 CONFIGURATION = (
@@ -28,18 +33,18 @@ CONFIGURATION = (
 CACHE_HEADERS = {"Cache-Control": TEXT | {"description": f"Fresh for {FRESH_FOR} seconds."}}
 
 
-class EmbeddedPageView(ProjectScopedView):
-    operation_ids = {"GET": "retrieveEmbeddedPage"}
+class EmbeddedPageViewSet(TenantViewSet):
+    serializer_class = EmbeddedPageSerializer
+    lookup_url_kwarg = "project_id"
     tag = "projects"
-    widget_methods = frozenset({"GET"})
 
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="retrieveEmbeddedPage",
         summary="Get the configuration of an embedded page",
         description=CONFIGURATION,
-        response=data_object(EmbeddedPageRecord),
-        headers=CACHE_HEADERS,
+        parameters=parameters(headers=CACHE_HEADERS),
     )
-    def get(self, request: ApiRequest, project_id: uuid.UUID) -> Response:
+    def retrieve(self, request: Request, project_id: uuid.UUID) -> Response:
         rows = with_project_rows(visible_projects(self.app, self.caller)).filter(id=project_id)
         record = public_project_record(found_or_404(rows.first(), "Project"))
         return Response(
@@ -52,19 +57,23 @@ class HostedPageView(PublicView):
     tag = "projects"
     errors = (400, 404, 406, 422, 429)
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Get the configuration of a hosted page",
         description=f"{CONFIGURATION} Needs no key. `app_key` is a widget key for this project"
         " alone; if there is none, the service creates one. 404 for a project that is not"
         " published, and for a project with payment but without `settings.pay_url` or"
         " `booking.payment_url`: its page takes no bookings.",
-        response=data_object(HostedPageRecord),
-        path={
-            "project_slug": text_response("The project's slug.", examples=[PROJECT_EXAMPLE["slug"]])
-        },
-        headers=CACHE_HEADERS,
+        responses={200: HostedPageSerializer},
+        parameters=parameters(
+            path={
+                "project_slug": text_response(
+                    "The project's slug.", examples=[PROJECT_EXAMPLE["slug"]]
+                )
+            },
+            headers=CACHE_HEADERS,
+        ),
     )
-    def get(self, request: ApiRequest, project_slug: str) -> Response:
+    def get(self, request: Request, project_slug: str) -> Response:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = found_or_404(with_project_rows(rows).select_related("app").first(), "Project")
         # Own pages of clients may take the payments of seats themselves.

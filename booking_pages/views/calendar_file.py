@@ -4,18 +4,17 @@ from collections.abc import Sequence
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.utils.functional import Promise
+from rest_framework.request import Request
 
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.action_links import CALENDAR, project_page_path
 from bookings.pages.email_links import LinkPageView
-from bookings.pages.formatting import activate_language_of, clean_lines, languages_of, to_one_line
+from bookings.pages.formatting import activate_language_of, clean_lines, to_one_line
 from bookings.pages.trusted_texts import trusted_text
 from bookings.services import ActionNotAllowed
 from common.api.fields import NOT_IN_URL, is_web_address
-from common.api.views import ApiRequest
 from common.ical.writing import Guest
 from notifications.mail.envelope import Sender
 from notifications.mail.invitations import Invitation, InvitationEntry, render_invitation
@@ -24,30 +23,18 @@ from notifications.mail.invitations import Invitation, InvitationEntry, render_i
 class CalendarFileView(RateLimitedPageView, LinkPageView):
     link_action = CALENDAR
 
-    def get(self, request: ApiRequest, booking_id: str) -> HttpResponse:
+    def get(self, request: Request, booking_id: str) -> HttpResponse:
         booking = self.find_booking(request, booking_id)
         if not GRAPHS[booking.graph].takes_place(booking.state):
             raise ActionNotAllowed(booking, CALENDAR)
-        preferred = self.preferred_languages(self.page_customer())
-        with activate_language_of(booking.app, *preferred, *languages_of(booking)):
+        preferred = self.preferred_languages(self.customer)
+        with activate_language_of(booking.app, *preferred, *self.languages):
             content = render_invitation(calendar_entry_of(booking))
         headers = {"Content-Disposition": 'attachment; filename="booking.ics"'}
         return HttpResponse(content, content_type="text/calendar; charset=utf-8", headers=headers)
 
-    def show_refusal(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise,
-        reasons: Sequence[str | Promise],
-    ) -> HttpResponse:
-        return self.render_page(
-            "bookings/page.html",
-            lambda: {"heading": heading, "sentence": sentence},
-            status=status,
-            app=self.booking.app if self.booking and status < 500 else None,
-            languages=languages_of(self.booking) if self.booking else (),
-        )
+    def page_facts(self) -> Sequence[tuple[str, str]]:
+        return ()  # only of refusals, which show a sentence
 
 
 def calendar_entry_of(booking: Booking) -> Invitation:

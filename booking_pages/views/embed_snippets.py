@@ -12,15 +12,14 @@ from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import etag, require_safe
+from rest_framework.request import Request
 
-from apps_config.models import App
 from availability.models import Project
 from booking_pages.texts import NO_PAGE
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
 from bookings.pages.base import SOURCES
-from bookings.pages.email_links import REFUSAL_TEXTS, UNREADABLE
 from bookings.pages.formatting import to_one_line
-from common.api.views import ApiRequest
+from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from common.errors import NotFound
 
 SCRIPT = (Path(__file__).parents[1] / "static" / "booking_pages" / "embed.js").read_bytes()
@@ -51,10 +50,9 @@ class EmbedPageView(RateLimitedPageView):
     """What to copy into a web site, and how it looks there."""
 
     sources = {**SOURCES, "script-src": "'self'", "frame-src": "'self'"}
+    refusals = {**REFUSAL_TEXTS, "not_found": NO_PAGE}
 
-    app: App | None = None
-
-    def get(self, request: ApiRequest, project_slug: str) -> HttpResponse:
+    def get(self, request: Request, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
         project = rows.select_related("app").first()
         if project is None or not project.is_published:
@@ -70,19 +68,7 @@ class EmbedPageView(RateLimitedPageView):
                 "name": to_one_line(project.name),
                 "snippets": snippets_of(project),
             },
-            status=200,
-            app=project.app,
             languages=[project.settings.get("language")],
-        )
-
-    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        known = {**REFUSAL_TEXTS, "not_found": NO_PAGE}
-        heading, sentence = known.get(code, UNREADABLE)
-        return self.render_page(
-            "bookings/page.html",
-            lambda: {"heading": heading, "sentence": sentence},
-            status=status,
-            app=self.app if status < 500 else None,
         )
 
 

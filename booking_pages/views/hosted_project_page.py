@@ -13,13 +13,14 @@ from urllib.parse import urlencode
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.http.response import HttpResponseBase
 from django.templatetags.static import static
 from django.utils.translation import get_language, gettext, pgettext
+from rest_framework.request import Request
 
 from apps_config.base_views import add_test_mode_header
 from apps_config.models import App
 from apps_config.services import public_key
+from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
 from availability.reserve.policies import policy_query
@@ -52,11 +53,9 @@ from booking_pages.texts import (
     needs_approval,
 )
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
-from bookings.booking_input import DEFAULT_GRAPH
 from bookings.graphs import GRAPHS, Graph
 from bookings.pages.action_links import own_bookings_path
 from bookings.pages.base import ORIGIN, SOURCES
-from bookings.pages.email_links import REFUSAL_TEXTS, UNREADABLE
 from bookings.pages.formatting import (
     clean_lines,
     date_words,
@@ -67,10 +66,10 @@ from bookings.pages.formatting import (
     to_one_line,
     weekday_words,
 )
+from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from bookings.public_booking_checks import needs_challenge
 from bookings.services import needs_verification
 from common.api.fields import CANONICAL_ID, is_web_address
-from common.api.views import ApiRequest
 from common.errors import Invalid, NotFound
 from common.time.durations import DurationError, duration_in_words, elapsed_seconds
 from common.time.instants import local_date, local_midnight, to_datetime
@@ -92,15 +91,14 @@ class BookPageView(RateLimitedPageView):
         "connect-src": "'self'",
         "frame-ancestors": "*",
     }
+    refusals = {**REFUSAL_TEXTS, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
 
-    project: Project | None = None
-    listed_app: App | None = None
-
-    def get(self, request: ApiRequest, project_slug: str) -> HttpResponse:
+    def get(self, request: Request, project_slug: str) -> HttpResponse:
         rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
-        project = self.project = rows.select_related("app").first()
+        project = rows.select_related("app").first()
         if project is None and (app := find_app(project_slug)):
             return self._app_page(app)
+        self.app = project.app if project else None
         if project is None or not project.is_published:
             raise NotFound("Project")
         if origins := embed_origins(project):
@@ -108,8 +106,6 @@ class BookPageView(RateLimitedPageView):
         return self.render_page(
             "booking_pages/book.html",
             lambda: self._values(project, request),
-            status=200,
-            app=project.app,
             languages=[project.settings.get("language")],
         )
 
@@ -117,7 +113,7 @@ class BookPageView(RateLimitedPageView):
         projects = bookable_projects(app)
         if not projects:
             raise NotFound("App")
-        self.listed_app = app
+        self.app = app
         return self.render_page(
             "booking_pages/app.html",
             lambda: {
@@ -126,11 +122,9 @@ class BookPageView(RateLimitedPageView):
                 "projects": [project_entry(project) for project in projects],
                 "own_bookings": own_bookings_path(app),
             },
-            status=200,
-            app=app,
         )
 
-    def _values(self, project: Project, request: ApiRequest) -> Mapping[str, Any]:
+    def _values(self, project: Project, request: Request) -> Mapping[str, Any]:
         graph = booking_graph_of(project)
         resources = load_project_resources(project.app, project, now=self.now)
         people = resources_to_choose(project, resources, graph)
@@ -207,25 +201,15 @@ class BookPageView(RateLimitedPageView):
             },
         }
 
-    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        known = {**REFUSAL_TEXTS, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
-        heading, sentence = known.get(code, UNREADABLE)
-        return self.render_page(
-            "bookings/page.html",
-            lambda: {"heading": heading, "sentence": sentence},
-            status=status,
-            app=self.project.app if self.project and status < 500 else None,
-        )
-
-    def decorate(self, response: HttpResponseBase) -> None:
-        super().decorate(response)
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        response = super().finalize_response(request, response, *args, **kwargs)
         # Answers change within minutes, but the browser's back button may reuse one.
         response.headers["Cache-Control"] = "no-cache"
-        app = self.project.app if self.project else self.listed_app
-        add_test_mode_header(response, app)
-        if app:
+        add_test_mode_header(response, self.app)
+        if self.app:
             response.headers.pop("X-Robots-Tag", None)
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
+        return response
 
 
 def page_language_if_not_projects(project: Project) -> str | None:
@@ -236,7 +220,7 @@ def page_language_if_not_projects(project: Project) -> str | None:
     return None if active == usual else active
 
 
-def reservation_of(request: ApiRequest) -> str | None:
+def reservation_of(request: Request) -> str | None:
     """Return the id in the link of a code's e-mail."""
     given = request.GET.get("reservation", "")
     return given if CANONICAL_ID.fullmatch(given) else None

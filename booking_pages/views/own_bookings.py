@@ -13,6 +13,7 @@ from django.http.response import HttpResponseBase
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
+from rest_framework.request import Request
 from rest_framework.serializers import ValidationError
 
 from apps_config.base_views import add_test_mode_header
@@ -41,20 +42,15 @@ from bookings.pages.action_links import (
     payment_address,
     project_page_path,
 )
-from bookings.pages.email_links import (
-    BOOK_AGAIN,
-    CLOSE,
-    REFUSAL_TEXTS,
-    STATE_SENTENCES,
-    UNREADABLE,
-    booking_facts,
-)
+from bookings.pages.base import StepLink, form_field
+from bookings.pages.email_links import BOOK_AGAIN, CLOSE, STATE_SENTENCES, booking_facts
 from bookings.pages.formatting import to_one_line
+from bookings.pages.refusal_texts import REFUSAL_TEXTS, UNREADABLE
 from bookings.privacy import erase_person, write_own_export
 from bookings.services import Actor, change_booking, movable_bookings
 from common.api.fields import CANONICAL_ID, EmailField, OneLineField
-from common.api.json_parser import read_body
-from common.api.views import ApiRequest, found_or_404
+from common.api.json import read_body
+from common.api.views import found_or_404
 from common.errors import Forbidden, NotFound
 from common.limits.rate_limit import customer_network
 from notifications.links.own_bookings import BadOwnBookingsLink, read_link, use_link
@@ -114,8 +110,14 @@ WORDS: Mapping[str, str | Promise] = {
 class OwnBookingsPageView(RateLimitedPageView):
     """A page of an app's customers."""
 
-    app: App | None = None
-    customer: Customer | None = None
+    stylesheet = "booking_pages/book.css"
+    refusals = {
+        **REFUSAL_TEXTS,
+        "not_found": NO_PAGE,
+        "forbidden": UNREADABLE,
+        LimitReached: (REFUSAL_TEXTS["rate_limited"].heading, TOO_MANY),
+        BadOwnBookingsLink: BAD_LINK,
+    }
 
     def find_app(self, slug: str) -> App:
         """Return the app, if it has a booking page. Raises NotFound."""
@@ -127,7 +129,7 @@ class OwnBookingsPageView(RateLimitedPageView):
         return app
 
     def find_session(self, app: App) -> OwnBookingsSession | None:
-        return read_session(self.request._request, app, now=self.now)
+        return read_session(self.request, app, now=self.now)
 
     def check_form(self, app: App) -> tuple[OwnBookingsSession | None, QueryDict]:
         """Return the session and the form. Raises Forbidden for a form of another site."""
@@ -138,19 +140,12 @@ class OwnBookingsPageView(RateLimitedPageView):
         return session, form
 
     def read_form(self) -> QueryDict:
-        return QueryDict(read_body(self.request._request))
-
-    def page_customer(self) -> Customer | None:
-        return self.customer
+        return QueryDict(read_body(self.request))
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        known = {**REFUSAL_TEXTS, "not_found": NO_PAGE, "forbidden": UNREADABLE}
-        heading, sentence = known.get(code, UNREADABLE)
-        if isinstance(exc, LimitReached):
-            sentence = TOO_MANY
-        if isinstance(exc, BadOwnBookingsLink):
-            return self.show_step(status, *BAD_LINK, links=[(NEW_LINK, self.home)])
-        return self.show_step(status, heading, sentence)
+        is_link = isinstance(exc, BadOwnBookingsLink)
+        links = [StepLink(NEW_LINK, self.home)] if is_link else []
+        return self.show_step(status, *self.refusal_text(exc, code), links=links)
 
     @property
     def home(self) -> str:
@@ -159,51 +154,21 @@ class OwnBookingsPageView(RateLimitedPageView):
     def redirect_to_home(self) -> HttpResponse:
         return HttpResponse(status=303, headers={"Location": self.home})
 
-    def show_step(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise = "",
-        *,
-        button: str | Promise = "",
-        is_danger: bool = False,
-        fields: Sequence[Mapping[str, Any]] = (),
-        rows: Sequence[Booking] = (),
-        links: Sequence[tuple[str | Promise, str]] = (),
-        token: str = "",
-    ) -> HttpResponse:
-        """Render a page with a text and at most one form."""
-        return self.render_page(
-            "booking_pages/own_bookings_step.html",
-            lambda: {
-                "heading": heading,
-                "sentence": sentence,
-                "button": button,
-                "is_danger": is_danger,
-                "fields": fields,
-                "facts": booking_facts(rows[0], "customer") if rows else (),
-                "links": links,
-                "token": token,
-            },
-            status=status,
-            app=self.app if status < 500 else None,
-        )
-
-    def decorate(self, response: HttpResponseBase) -> None:
-        super().decorate(response)
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         add_test_mode_header(response, self.app)
+        return super().finalize_response(request, response, *args, **kwargs)
 
 
 # --- The link -------------------------------------------------------------------------------------
 class OwnBookingsView(OwnBookingsPageView):
     """Without a session: the form for the address. With one: the bookings."""
 
-    def get(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def get(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session = self.find_session(app)
         return self._show_bookings(session) if session else self._show_request_form(200)
 
-    def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def post(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         given = self.read_form().get("email", "")
         try:
@@ -219,7 +184,9 @@ class OwnBookingsView(OwnBookingsPageView):
     def _show_request_form(
         self, status: int, given: str = "", error: str | Promise = ""
     ) -> HttpResponse:
-        field = form_field("email", EMAIL, given, error, type="email", autocomplete="email")
+        field = form_field(
+            "email", EMAIL, given, error=error, type="email", autocomplete="email", required=True
+        )
         return self.show_step(status, HEADING, ASK, button=SEND, fields=[field])
 
     def _show_bookings(self, session: OwnBookingsSession) -> HttpResponse:
@@ -248,18 +215,16 @@ class OwnBookingsView(OwnBookingsPageView):
                 "home": self.home,
                 "token": session.form_token,
             },
-            status=200,
-            app=self.app,
         )
 
 
 class OpenLinkView(OwnBookingsPageView):
-    def get(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def get(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         read_link(app, request.GET.get("token", ""), now=self.now)
         return self.show_step(200, HEADING, OPEN, button=SHOW)
 
-    def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def post(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         email = use_link(app, request.GET.get("token", ""), now=self.now)
         response = self.redirect_to_home()
@@ -268,7 +233,7 @@ class OpenLinkView(OwnBookingsPageView):
 
 
 class CloseView(OwnBookingsPageView):
-    def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def post(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session, _form = self.check_form(app)
         response = self.redirect_to_home()
@@ -281,7 +246,9 @@ class CloseView(OwnBookingsPageView):
 class DetailsView(OwnBookingsPageView):
     """Correct name and phone of an upcoming booking."""
 
-    def get(self, request: ApiRequest, app_slug: str, booking_id: str) -> HttpResponse:
+    shown_booking: Booking | None = None
+
+    def get(self, request: Request, app_slug: str, booking_id: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session = self.find_session(app)
         if session is None:
@@ -289,7 +256,7 @@ class DetailsView(OwnBookingsPageView):
         booking, customer = self._find_upcoming(session, booking_id)
         return self._form(200, session, booking, {"name": customer.name, "phone": customer.phone})
 
-    def post(self, request: ApiRequest, app_slug: str, booking_id: str) -> HttpResponse:
+    def post(self, request: Request, app_slug: str, booking_id: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session, form = self.check_form(app)
         if session is None:
@@ -316,6 +283,9 @@ class DetailsView(OwnBookingsPageView):
         response.headers["Location"] += "?saved=1"
         return response
 
+    def page_facts(self) -> Sequence[tuple[str, str]]:
+        return booking_facts(self.shown_booking, "customer") if self.shown_booking else ()
+
     def _find_upcoming(
         self, session: OwnBookingsSession, booking_id: str
     ) -> tuple[Booking, Customer]:
@@ -335,31 +305,37 @@ class DetailsView(OwnBookingsPageView):
         errors: Mapping[str, str | Promise] | None = None,
     ) -> HttpResponse:
         errors = errors or {}
+        self.shown_booking = booking
         return self.show_step(
             status,
             CORRECT,
             button=SAVE,
-            rows=[booking],
             fields=[
-                form_field("name", NAME, given["name"], errors.get("name"), autocomplete="name"),
+                form_field(
+                    "name",
+                    NAME,
+                    given["name"],
+                    error=errors.get("name", ""),
+                    autocomplete="name",
+                    required=True,
+                ),
                 form_field(
                     "phone",
                     PHONE,
                     given["phone"],
-                    errors.get("phone"),
+                    error=errors.get("phone", ""),
                     type="tel",
                     autocomplete="tel",
-                    is_required=False,
                 ),
             ],
-            links=[(BACK, self.home)],
+            links=[StepLink(BACK, self.home)],
             token=session.form_token,
         )
 
 
 # --- All data -------------------------------------------------------------------------------------
 class ExportView(OwnBookingsPageView):
-    def get(self, request: ApiRequest, app_slug: str) -> HttpResponseBase:
+    def get(self, request: Request, app_slug: str) -> HttpResponseBase:
         app = self.find_app(app_slug)
         session = self.find_session(app)
         if session is None:
@@ -372,12 +348,12 @@ class ExportView(OwnBookingsPageView):
 
 
 class EraseView(OwnBookingsPageView):
-    def get(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def get(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session = self.find_session(app)
         return self._question(session) if session else self.redirect_to_home()
 
-    def post(self, request: ApiRequest, app_slug: str) -> HttpResponse:
+    def post(self, request: Request, app_slug: str) -> HttpResponse:
         app = self.find_app(app_slug)
         session, _form = self.check_form(app)
         if session is None:
@@ -392,7 +368,7 @@ class EraseView(OwnBookingsPageView):
 
     def _question(self, session: OwnBookingsSession) -> HttpResponse:
         """Ask, or refuse: staff would not know who comes."""
-        links = [(BACK, self.home)]
+        links = [StepLink(BACK, self.home)]
         if session.upcoming(self.now).exists():
             return self.show_step(409, ERASE, CANCEL_FIRST, links=links)
         return self.show_step(
@@ -407,27 +383,6 @@ class EraseView(OwnBookingsPageView):
 
 
 # --- The template's values ------------------------------------------------------------------------
-def form_field(
-    name: str,
-    label: str | Promise,
-    value: str,
-    error: str | Promise | None = "",
-    *,
-    type: str = "text",
-    autocomplete: str = "",
-    is_required: bool = True,
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "label": label,
-        "value": value,
-        "error": error,
-        "type": type,
-        "autocomplete": autocomplete,
-        "is_required": is_required,
-    }
-
-
 def own_customer(booking: Booking, session: OwnBookingsSession) -> Customer:
     return next(each for each in booking.customers.all() if session.person.is_of(each))
 

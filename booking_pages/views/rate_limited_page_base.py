@@ -1,23 +1,20 @@
 """Base of public pages, rate-limited by client network like the API's public endpoints."""
 
-from django.http.response import HttpResponseBase
+from typing import Any
 
-from apps_config.authentication import count_request_without_key
-from apps_config.base_views import finish_rate, refuse_above_limit
+from rest_framework.request import Request
+
+from apps_config.throttling import NetworkThrottle, add_rate_headers
 from bookings.pages.base import PageView
-from common.api.views import ApiRequest
 from common.limits.rate_limit import CountedRequest
 
 
 class RateLimitedPageView(PageView):
     schema = None  # no part of the API
+    throttle_classes = (NetworkThrottle,)
 
     rate: CountedRequest | None = None
 
-    def admit(self, request: ApiRequest) -> None:
-        self.rate = count_request_without_key(request)
-        refuse_above_limit(self.rate)
-
-    def decorate(self, response: HttpResponseBase) -> None:
-        super().decorate(response)
-        finish_rate(response, self.rate)
+    def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
+        add_rate_headers(response, self.rate)
+        return super().finalize_response(request, response, *args, **kwargs)

@@ -14,6 +14,7 @@ from django.templatetags.static import static
 from django.utils.functional import Promise
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from rest_framework.request import Request
 
 from availability.reserve.events import NotAvailable, SlotTaken, event_with_companions
 from availability.search.engine import AvailabilityQuery
@@ -25,7 +26,6 @@ from bookings.pages.action_links import RESCHEDULE
 from bookings.pages.base import SOURCES
 from bookings.pages.email_links import (
     CLOSE,
-    REFUSAL_TEXTS,
     LinkPageView,
     booking_facts,
     customer_zone,
@@ -34,14 +34,13 @@ from bookings.pages.email_links import (
 from bookings.pages.formatting import (
     date_words,
     first_known_zone,
-    languages_of,
     short_month_words,
     span_words,
     weekday_words,
 )
+from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from bookings.services import Actor, check_may_move, reschedule_unless_done, target_of
-from common.api.json_parser import read_body
-from common.api.views import ApiRequest
+from common.api.json import read_body
 from common.errors import NotFound
 from common.time.instants import (
     InstantError,
@@ -68,15 +67,16 @@ STAYS = _("Your booking does not change. Please choose another time.")
 class ReschedulePageView(RateLimitedPageView, LinkPageView):
     link_action = RESCHEDULE
     sources = {**SOURCES, "script-src": "'self'"}
+    stylesheet = "booking_pages/book.css"
 
-    def get(self, request: ApiRequest, booking_id: str) -> HttpResponse:
+    def get(self, request: Request, booking_id: str) -> HttpResponse:
         booking = self._find_booking(request, booking_id)
         check_may_move(booking, CUSTOMER, self.now)
         return self._chooser(booking, 200)
 
-    def post(self, request: ApiRequest, booking_id: str) -> HttpResponse:
+    def post(self, request: Request, booking_id: str) -> HttpResponse:
         booking = self._find_booking(request, booking_id)
-        choice = parse_choice(QueryDict(read_body(request._request)).get("time", ""))
+        choice = parse_choice(QueryDict(read_body(request)).get("time", ""))
         if choice is None:
             check_may_move(booking, CUSTOMER, self.now)
             return self._chooser(booking, 422, notice=NOTHING_CHOSEN)
@@ -97,9 +97,9 @@ class ReschedulePageView(RateLimitedPageView, LinkPageView):
                 reasons=reason_sentences(refusal),
                 instead=[alternative_span(field) for field in refusal.fields["alternatives"]],
             )
-        return self._page(200, MOVED, CLOSE)
+        return self.show_step(200, MOVED, CLOSE)
 
-    def _find_booking(self, request: ApiRequest, booking_id: str) -> Booking:
+    def _find_booking(self, request: Request, booking_id: str) -> Booking:
         """Return the booking of a valid link. Raises NotFound, BadLink."""
         booking = self.find_booking(request, booking_id)
         if booking.project is None:
@@ -116,44 +116,16 @@ class ReschedulePageView(RateLimitedPageView, LinkPageView):
         instead: Sequence[tuple[int, int]] = (),
     ) -> HttpResponse:
         chooser = SlotChooser(booking, self.request.GET, now=self.now)
-        return self._page(
-            status,
-            QUESTION,
-            chooser=lambda: {
-                **chooser.values(instead),
-                "notice": notice,
-                "reasons": reasons,
-            },
-        )
-
-    def show_refusal(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise,
-        reasons: Sequence[str | Promise],
-    ) -> HttpResponse:
-        return self._page(status, heading, sentence)
-
-    def _page(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise = "",
-        chooser: Any = dict,
-    ) -> HttpResponse:
-        booking = self.booking if status < 500 else None
         return self.render_page(
             "booking_pages/reschedule.html",
             lambda: {
-                "heading": heading,
-                "sentence": sentence,
-                "rows": booking_facts(booking, "customer") if booking else [],
-                **chooser(),
+                **chooser.values(instead),
+                "heading": QUESTION,
+                "rows": booking_facts(booking, "customer"),
+                "notice": notice,
+                "reasons": reasons,
             },
             status=status,
-            app=booking.app if booking else None,
-            languages=languages_of(booking) if booking else (),
         )
 
 

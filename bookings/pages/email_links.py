@@ -5,9 +5,8 @@ GET changes nothing, since mail scanners follow links. Errors are pages too.
 
 import re
 import uuid
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from django.http import HttpResponse, QueryDict
 from django.utils.encoding import iri_to_uri
@@ -15,14 +14,15 @@ from django.utils.functional import Promise, lazy
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
 
 from availability.models import Event
 from availability.reserve.events import NotAvailable
 from bookings.graphs import GRAPHS
-from bookings.models import Booking, Customer
+from bookings.models import Booking
 from bookings.pages.action_links import BadLink, own_bookings_path, project_page_path, read_expiry
-from bookings.pages.base import PAGE_HEADERS, PageView, page_response
+from bookings.pages.base import PAGE_HEADERS, PageView, StepLink, form_field, page_response
 from bookings.pages.formatting import (
     days_words,
     first_known_zone,
@@ -31,14 +31,14 @@ from bookings.pages.formatting import (
     span_words,
     to_one_line,
 )
+from bookings.pages.refusal_texts import REFUSAL_TEXTS, RefusalText
 from bookings.pages.trusted_texts import trusted_text
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
-from common.api.json_parser import read_body
-from common.api.views import ApiRequest
+from common.api.json import read_body
 from common.errors import NotFound
 from common.openapi.components import ID, text_response
-from common.openapi.generator import describe_endpoint
+from common.openapi.generator import parameters
 
 MAX_REASON = 2000
 REASON_FIELD = TextField(MAX_REASON, allow_blank=True)
@@ -102,45 +102,6 @@ STATE_SENTENCES: Mapping[str, str | Promise] = {
 }
 
 
-class RefusalText(NamedTuple):
-    """The texts of the page for an error code."""
-
-    heading: str | Promise
-    sentence: str | Promise
-
-
-REFUSAL_TEXTS: Mapping[str, RefusalText] = {
-    "forbidden": RefusalText(
-        _("This link does not work"),
-        _("It is incomplete or has ended. Please open the link in the latest e-mail."),
-    ),
-    "not_found": RefusalText(
-        _("Nothing was found here"),
-        _("This booking does not exist or was removed."),
-    ),
-    "action_not_allowed": RefusalText(_("This action is no longer possible"), ""),
-    "policy": RefusalText(
-        _("It is too late for this"),
-        _("This was possible until {limit} before the start. Please contact us."),
-    ),
-    "slot_taken": RefusalText(
-        _("The time is taken"),
-        _("Another booking has taken this time."),
-    ),
-    "not_available": RefusalText(_("The time is no longer available"), ""),
-    "rate_limited": RefusalText(
-        _("Too many requests"),
-        _("Nothing was changed. Please try again in a minute."),
-    ),
-    "unavailable": RefusalText(
-        _("The service is busy"),
-        _("Nothing was changed. Please try again in a moment."),
-    ),
-    "internal": RefusalText(
-        _("Something went wrong on our side"),
-        _("Nothing was changed. Please try again later."),
-    ),
-}
 # Policies with texts of their own.
 POLICIES: Mapping[str, RefusalText] = {
     "max_reschedules": RefusalText(
@@ -165,10 +126,6 @@ REASON_SENTENCES: Mapping[str, str | Promise] = {
     "calendar": _("It can't be checked at the moment whether it is free."),
     "requirement": _("Not everyone and everything needed is available."),
 }
-UNREADABLE = RefusalText(
-    _("The request is not valid"),
-    _("Please open the link in the e-mail again."),
-)
 EXPIRED = RefusalText(
     _("This link has expired"),
     _("The link was valid until the end of the booking."),
@@ -213,13 +170,19 @@ FAILURES = {
 }
 
 
+class LinkExpired(BadLink):
+    """The link is valid, but too old."""
+
+
 class LinkPageView(PageView):
-    """A page about one booking for whoever has the link; subclasses render it."""
+    """A page about one booking for whoever has the link."""
+
+    refusals = {**REFUSAL_TEXTS, LinkExpired: EXPIRED}
 
     booking: Booking | None = None
     link_action: str
 
-    def find_booking(self, request: ApiRequest, booking_id: str) -> Booking:
+    def find_booking(self, request: Request, booking_id: str) -> Booking:
         """Return the booking of a valid link. Raises NotFound, BadLink."""
         if not CANONICAL_ID.fullmatch(booking_id):
             raise NotFound("Booking")
@@ -233,25 +196,24 @@ class LinkPageView(PageView):
         )
         if booking is None or booking.deleted_at or booking.app.archived_at:
             raise NotFound("Booking")
-        self.booking = booking
+        self.booking, self.app, self.languages = booking, booking.app, languages_of(booking)
+        if self.reader == "customer":
+            self.customer = next(iter(booking.customers.all()), None)
         if self.now >= expiry:
-            raise BadLink("This link has expired.")
+            raise LinkExpired("This link has expired.")
         return booking
 
-    def page_customer(self) -> Customer | None:
-        """Return the first customer; None on an owner's page."""
-        if self.booking is None:
-            return None
+    def page_facts(self) -> Sequence[tuple[str, str]]:
+        return booking_facts(self.booking, self.reader) if self.booking else ()
+
+    @property
+    def reader(self) -> str:
+        """Return `customer` or `owner`."""
         action = LINK_ACTIONS.get(self.link_action)
-        if action and action.actor != "customer":
-            return None
-        return next(iter(self.booking.customers.all()), None)
+        return action.actor if action else "customer"
 
     def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        """Render the error page, in the app's language once the app is known."""
-        heading, sentence = REFUSAL_TEXTS.get(code, UNREADABLE)
-        if isinstance(exc, BadLink) and self.booking:
-            heading, sentence = EXPIRED
+        heading, sentence = self.refusal_text(exc, code)
         if isinstance(exc, ActionNotAllowed):
             sentence = STATE_SENTENCES[exc.fields["state"]]
             if self.booking and is_done(self.booking, self.link_action, exc.fields["state"]):
@@ -261,58 +223,52 @@ class LinkPageView(PageView):
             sentence = format_lazy(
                 cast(str, sentence), limit=lazy_notice_words(exc.fields["limit"])
             )
-        return self.show_refusal(status, heading, sentence, reason_sentences(exc))
-
-    @abstractmethod
-    def show_refusal(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise,
-        reasons: Sequence[str | Promise],
-    ) -> HttpResponse:
-        """Render the page of an error, with the booking if known."""
+        return self.show_step(status, heading, sentence, reasons=reason_sentences(exc))
 
 
 class ExternalActionView(LinkPageView):
     operation_ids = {"GET": "showActionPage", "POST": "submitActionPage"}
     tag = "bookings"
 
-    redirect = ""
-
-    @describe_endpoint(
+    @extend_schema(
         summary="Show the page of an e-mail link",
         description="Shows the booking and one button that posts to the same address. Changes"
         " nothing. Needs no key: the signature is the capability.",
-        path=PATH,
-        query=QUERY,
-        headers=PAGE_HEADERS,
-        others={200: page_response("The booking, and the button."), **FAILURES},
+        responses={200: page_response("The booking, and the button."), **FAILURES},
+        parameters=parameters(query=QUERY, path=PATH, headers=PAGE_HEADERS),
     )
-    def get(self, request: ApiRequest, booking_id: str, action: str) -> HttpResponse:
+    def get(self, request: Request, booking_id: str, action: str) -> HttpResponse:
         offer, booking = self._admit_link(request, booking_id, action)
         if GRAPHS[booking.graph].next_state(booking.state, action) is None:
             raise ActionNotAllowed(booking, action)
-        if offer.keep and KEEPS in request.GET:
-            return self._page(200, offer.kept, sentence=offer.stays)
-        return self._page(200, offer.question, offer=offer)
+        if not offer.keep:
+            return self.show_step(200, offer.question, button=offer.button)
+        if KEEPS in request.GET:
+            return self.show_step(200, offer.kept, offer.stays)
+        reason = form_field("reason", REASON, type="textarea", rows=3, maxlength=MAX_REASON)
+        return self.show_step(
+            200,
+            offer.question,
+            fields=[reason],
+            button=offer.button,
+            is_danger=True,
+            keep=StepLink(offer.keep, f"?{request.GET.urlencode()}&{KEEPS}=1"),
+        )
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Perform the action of an e-mail link",
         description="The request of the page's button; `reason` in the form is stored with the"
         " action and mailed to the other side. The policies of the project apply.",
-        path=PATH,
-        query=QUERY,
-        headers=PAGE_HEADERS,
-        others={
+        responses={
             200: page_response("Done."),
             303: OpenApiResponse(description="Done; redirects to `redirect`."),
             **FAILURES,
             413: page_response("The body is larger than 256 kB."),
             422: page_response("The reason is too long or has control characters."),
         },
+        parameters=parameters(query=QUERY, path=PATH, headers=PAGE_HEADERS),
     )
-    def post(self, request: ApiRequest, booking_id: str, action: str) -> HttpResponse:
+    def post(self, request: Request, booking_id: str, action: str) -> HttpResponse:
         offer, booking = self._admit_link(request, booking_id, action)
         self.booking = apply_action(
             app=booking.app,
@@ -324,10 +280,10 @@ class ExternalActionView(LinkPageView):
         )
         if self.redirect:
             return HttpResponse(status=303, headers={"Location": iri_to_uri(self.redirect)})
-        return self._page(200, offer.done, sentence=CLOSE)
+        return self.show_step(200, offer.done, CLOSE)
 
     def _admit_link(
-        self, request: ApiRequest, booking_id: str, action: str
+        self, request: Request, booking_id: str, action: str
     ) -> tuple[LinkAction, Booking]:
         """Return the action and booking of a valid link. Raises NotFound, BadLink."""
         if action not in LINK_ACTIONS:
@@ -337,73 +293,23 @@ class ExternalActionView(LinkPageView):
         self.redirect = allowed_redirect(booking, request.GET.get("redirect", ""))
         return LINK_ACTIONS[action], booking
 
-    def show_refusal(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise,
-        reasons: Sequence[str | Promise],
-    ) -> HttpResponse:
-        return self._page(status, heading, sentence=sentence, reasons=reasons)
-
-    def _page(
-        self,
-        status: int,
-        heading: str | Promise,
-        *,
-        sentence: str | Promise = "",
-        reasons: Sequence[str | Promise] = (),
-        offer: LinkAction | None = None,
-    ) -> HttpResponse:
-        # After a server error the page runs no queries.
-        booking = self.booking if status < 500 else None
-
-        def values() -> Mapping[str, Any]:
-            return {
-                "heading": heading,
-                "sentence": sentence,
-                "reasons": reasons,
-                "offer": offer,
-                "reason_label": REASON,
-                "max_reason": MAX_REASON,
-                "book_again_label": BOOK_AGAIN,
-                "keep_link": f"?{self.request.GET.urlencode()}&{KEEPS}=1",
-                "book_again": self._book_again(booking),
-                "own_bookings_label": OWN_BOOKINGS,
-                "own_bookings": self._own_bookings(booking),
-                "rows": booking_facts(booking, LINK_ACTIONS[self.link_action].actor)
-                if booking
-                else [],
-            }
-
-        return self.render_page(
-            "bookings/external_action.html",
-            values,
-            status=status,
-            app=booking.app if booking else None,
-            redirect=self.redirect if offer else "",
-            languages=languages_of(booking) if booking else (),
-        )
-
-    def _booking_page(self, booking: Booking | None) -> str:
-        """Return the path of the booking page; "" on an owner's page, or if there is none."""
-        if booking is None or LINK_ACTIONS[self.link_action].actor != "customer":
-            return ""
-        return project_page_path(booking)
-
-    def _book_again(self, booking: Booking | None) -> str:
-        """Return the path of the booking page for a customer whose booking has ended."""
-        has_ended = booking and GRAPHS[booking.graph].is_completed(booking.state)
-        return self._booking_page(booking) if has_ended else ""
-
-    def _own_bookings(self, booking: Booking | None) -> str:
-        """Return the path of the customer's own bookings; "" if the app has no such page."""
-        return own_bookings_path(booking.app) if booking and self._booking_page(booking) else ""
+    def page_links(self) -> Sequence[StepLink]:
+        """Return a customer's links if the project has a booking page: to it after the booking's
+        end, and to all bookings.
+        """
+        booking = self.booking
+        page = project_page_path(booking) if booking and self.reader == "customer" else ""
+        if booking is None or not page:
+            return ()
+        own_bookings = StepLink(OWN_BOOKINGS, own_bookings_path(booking.app))
+        if not GRAPHS[booking.graph].is_completed(booking.state):
+            return [own_bookings]
+        return [StepLink(BOOK_AGAIN, page, is_button=True), own_bookings]
 
 
-def read_reason(request: ApiRequest) -> str:
+def read_reason(request: Request) -> str:
     """Return the form's reason, which the other side reads. Raises ValidationError."""
-    form = QueryDict(read_body(request._request))
+    form = QueryDict(read_body(request))
     text = form.get("reason", "").replace("\r\n", "\n").strip()
     return REASON_FIELD.run_validation(text)
 

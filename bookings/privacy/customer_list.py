@@ -10,11 +10,11 @@ from django.db.models import Count, F, Q, QuerySet
 
 from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
-from bookings.records import PersonRecord
+from bookings.serializers.customers import PersonSerializer
 from common.api.query import SearchTerm
-from common.api.response_records import Json
 from common.api.search_conditions import Condition, address_with_wildcards, text_with_wildcards
 from common.email_address import canonical_pattern
+from common.openapi.component_registry import Json
 
 
 def _by_address(term: SearchTerm) -> Q:
@@ -69,7 +69,7 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
     latest = _latest(snapshots, people)
     upcoming = _upcoming(snapshots, now)
     return [
-        PersonRecord.of(
+        PersonSerializer.render(
             SimpleNamespace(
                 bookings=person.bookings,
                 upcoming=upcoming.get(person.address, 0),

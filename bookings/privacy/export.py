@@ -6,13 +6,14 @@ from itertools import chain
 
 from apps_config.models import SecurityEvent
 from apps_config.security_events import record_export
-from availability.records import EventRecord
+from availability.serializers.events import EventSerializer
 from bookings.models import Booking
 from bookings.pages.trusted_texts import trusted_text
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
-from bookings.records import ALL_INCLUDES, INCLUDES, CustomerRecord, booking_record, with_includes
-from common.api.renderers import render_json
+from bookings.serializers.customers import CustomerSerializer
+from bookings.serializers.responses import ALL_INCLUDES, INCLUDES, booking_record, with_includes
+from common.api.json import render_json
 from common.db.batching import iterate_batches, key_batches
 from common.errors import NotFound
 
@@ -56,7 +57,7 @@ def _own_booking_records(person: Person, zone: str) -> Iterator[Record]:
                 **booking_record(booking, (), zone, ("start", "end")),
                 **{name: trusted_text(booking, name) for name in EVENT_TEXTS},
                 "resource": booking.resource.name,
-                "customers": [CustomerRecord.of(customer) for customer in theirs],
+                "customers": [CustomerSerializer.render(customer) for customer in theirs],
             }
 
 
@@ -91,7 +92,7 @@ def _booking_records(
         for booking in with_includes(rows, EXPORTED):
             record = booking_record(booking, EXPORTED, zone)
             theirs = [customer for customer in booking.customers.all() if person.is_of(customer)]
-            record["customers"] = [CustomerRecord.of(customer) for customer in theirs]
+            record["customers"] = [CustomerSerializer.render(customer) for customer in theirs]
             record["attributes"]["customer"] = next(iter(record["customers"]), None)
             yield record
 
@@ -107,4 +108,4 @@ def _other_event_records(
                 invited = [
                     participant for participant in event.participants if marks.are_in(participant)
                 ]
-                yield EventRecord.of(event, zone) | {"participants": invited}
+                yield EventSerializer.render(event, zone) | {"participants": invited}

@@ -17,6 +17,7 @@ from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
 from bookings.services.transition_log import Actor
 from common.errors import Invalid, NotFound, Refusal
+from common.messages import Message
 from common.time.durations import elapsed_seconds
 
 OWNER_PATH = "related.owner_booking_id"
@@ -75,7 +76,7 @@ def lock_group_with_free_seat(new: NewSeat, target: BookingTarget, now: datetime
         raise ActionNotAllowed(owner, new.action)
     check_booking_window(owner, now, not_begun=new.not_begun)
     if count_seats(owner) + count_held_seats(owner, now) >= (owner.max_seats or 0):
-        raise GroupFull("Every seat of the group is taken.")
+        raise GroupFull(Message("Every seat of the group is taken."))
     return owner
 
 

@@ -38,6 +38,7 @@ from bookings.services.transition_log import Actor
 from common.db.sql import insert_rows
 from common.errors import Invalid
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
+from common.messages import find_message
 
 FAIL, SKIP = ON_CONFLICT = ("fail", "skip")
 
@@ -240,7 +241,7 @@ def _expand(new: NewSeries, zone: str) -> list[Times]:
     try:
         return expand_recurrence(new.rule, new.start, new.end, zone)
     except RecurrenceRuleError as error:
-        raise Invalid.at("recurrence", str(error)) from error
+        raise Invalid.at("recurrence", find_message(error)) from error
 
 
 def _time_request(new: NewSeries, target: BookingTarget, times: Times) -> TimeRequest:

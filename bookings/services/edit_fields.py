@@ -22,10 +22,11 @@ from common.db.sql import update_rows
 from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
 from common.errors import InUse, Invalid
+from common.messages import Message
 
 UPDATE = "update"
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
-LINKS_ENDED = "The links in earlier e-mails no longer work."
+LINKS_ENDED = Message("The links in earlier e-mails no longer work.")
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
 
 

@@ -23,6 +23,7 @@ from availability.reserve.events import (
 )
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.requirements import resource_ids_of_requirements
+from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, StateChange
@@ -45,11 +46,12 @@ from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.db.sql import update_rows
 from common.db.updated_at import transaction_start
 from common.errors import Forbidden, Invalid
+from common.messages import Message
 from common.time.instants import InstantError, check_year, wall_time, wall_to_utc_or_gap_end
 
 CUSTOMER_SOURCES = frozenset({"widget", "link"})
 # The default of `max_reschedules`: each move sends mails, so a public key needs a limit.
-MAX_MOVES_BY_CUSTOMER = 20
+MAX_MOVES_BY_CUSTOMER = PROJECT_DEFAULTS["max_reschedules"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +194,7 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
         if actor.source in CUSTOMER_SOURCES:
             if booking.max_seats is not None:
                 # A group's id is no secret: pages list groups.
-                raise Forbidden("Only the owner can move a group.")
+                raise Forbidden(Message("Only the owner can move a group."))
             check_notice(booking, "min_reschedule_time", now)
     if actor.source in CUSTOMER_SOURCES and (used_up := _without_moves_left(bookings)):
         raise PolicyViolated("max_reschedules", _most_reschedules(used_up[0]))

@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from availability.models import Calendar
@@ -16,9 +19,7 @@ from bookings.booking_input import check_is_of_project, target_calendar
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.action_links import RESCHEDULE, BadLink, read_expiry
-from bookings.records import BookingRecord
-from bookings.serializers import (
-    ACTION_INPUT,
+from bookings.serializers.bodies import (
     ACTIONS,
     ActionBodySerializer,
     ActionInputSerializer,
@@ -26,35 +27,21 @@ from bookings.serializers import (
     RescheduleSerializer,
     RescheduleTargetSerializer,
 )
-from bookings.services import SCOPES, THIS, apply_action, reschedule_booking
-from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from bookings.serializers.responses import BookingSerializer
+from bookings.services import THIS, apply_action, reschedule_booking
+from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.fields import array_as_object
-from common.api.response_records import register_component
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest, found_or_404
+from common.api.views import found_or_404
 from common.errors import Forbidden, Invalid, NotFound
+from common.messages import Message
 from common.openapi.components import text_response
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import named_examples, parameters
 
 BY_ID = "id"
 NEEDS_SIGNATURE = (
     "Moving this booking requires the `signature` of a link in an e-mail, unless the project's"
     " setting `public_reschedule` is `id`."
-)
-ACTION_BODY = register_component(
-    "schemas",
-    "ActionBody",
-    {
-        "type": "object",
-        "description": "The input is under the action's name. `scope`: the affected bookings of a"
-        " series, only `this` by default. `apply_to_bulked_bookings`: whether the action applies"
-        " to the related bookings of a bulk request, to all or none; true by default.",
-        "properties": {
-            "scope": {"type": ["string", "null"], "enum": [*SCOPES, None]},
-            "apply_to_bulked_bookings": {"type": ["boolean", "null"]},
-            **dict.fromkeys(sorted(ACTIONS), ACTION_INPUT),
-        },
-    },
 )
 GRAPH_TABLE = "\n".join(
     ["| graph | state | action | next state |", "|---|---|---|---|"]
@@ -66,32 +53,74 @@ GRAPH_TABLE = "\n".join(
 )
 
 
-class ActionView(BookingScopedView):
-    operation_ids = {"PUT": "applyBookingAction", "POST": "applyBookingActionByPost"}
+def read_message(body: Mapping[str, Any], action: str) -> str:
+    """Return the message in the input under the action's name. Raises Invalid with its path."""
+    inputs = {} if body.get(action) is None else array_as_object(body[action])
+    if not isinstance(inputs, dict):
+        raise Invalid.at(action, Message("Must be an object."))
+    try:
+        given = read_values_as(ActionInputSerializer, inputs)
+    except Invalid as error:
+        errors = error.fields["errors"].items()
+        raise Invalid({f"{action}.{key}": value for key, value in errors}) from error
+    return given.get("message") or ""
 
-    @describe_endpoint(
+
+describe_move: Any = extend_schema(
+    summary="Move a booking to another time, or to another resource",
+    description="POST and PUT are the same. The booking keeps its id. The new time is checked"
+    " like a new booking; after a refused move the booking keeps its old time. With a"
+    " widget key, the project's policies apply, and `signature` is required unless the"
+    " project's `public_reschedule` is `id`. Widget keys can't move groups.",
+    request=RescheduleSerializer,
+    responses={200: BookingSerializer},
+    parameters=parameters(query=INCLUDE_QUERY),
+    examples=named_examples(
+        request={
+            "an hour later": {
+                "start": "2026-11-23T10:00:00+01:00",
+                "end": "2026-11-23T10:30:00+01:00",
+            }
+        }
+    ),
+)
+
+
+class BookingActions(BookingScopedViewSet):
+    """The actions of a booking's graph, and the move to another time."""
+
+    optional_bodies = frozenset({"apply_action"})
+
+    @extend_schema(methods=["POST"], operation_id="applyBookingActionByPost")
+    @extend_schema(
+        operation_id="applyBookingAction",
         summary="Apply an action to a booking",
         description="PUT and POST are the same. 409 `action_not_allowed` if the graph does not"
         " allow the action in the booking's state; `slot_taken` if the next state blocks time"
         " and the time is taken.\n\n" + GRAPH_TABLE,
-        request=ACTION_BODY,
-        body=ActionRequestSerializer,
-        optional_body=True,
-        response=data_object(BookingRecord),
-        query=INCLUDE_QUERY,
-        path={"action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))},
-        request_examples={
-            "with a message": {"cancel": {"message": "We are ill, sorry."}},
-            "without": {},
-        },
+        request=ActionRequestSerializer,
+        responses={200: BookingSerializer},
+        parameters=parameters(
+            query=INCLUDE_QUERY,
+            path={
+                "action": text_response("An action of the booking's graph.", enum=sorted(ACTIONS))
+            },
+        ),
+        examples=named_examples(
+            request={
+                "with a message": {"cancel": {"message": "We are ill, sorry."}},
+                "without": {},
+            }
+        ),
     )
-    def put(self, request: ApiRequest, booking_id: uuid.UUID, action: str) -> Response:
+    @action(detail=True, methods=["put", "post"], url_path="<str:action>")
+    def apply_action(self, request: Request, booking_id: uuid.UUID, action: str) -> Response:
         if action not in ACTIONS:
             raise NotFound("Action")
         includes = self.includes()
         body = array_as_object(request.data)
         if not isinstance(body, dict):
-            raise Invalid.at("body", "Must be an object.")
+            raise Invalid.at("body", Message("Must be an object."))
         given = read_values_as(ActionBodySerializer, body)
         message = read_message(body, action)
         self.check_is_visible(booking_id)
@@ -108,42 +137,9 @@ class ActionView(BookingScopedView):
         )
         return self.answer_booking(booking, includes, 200)
 
-    post = put
-
-
-def read_message(body: Mapping[str, Any], action: str) -> str:
-    """Return the message in the input under the action's name. Raises Invalid with its path."""
-    inputs = {} if body.get(action) is None else array_as_object(body[action])
-    if not isinstance(inputs, dict):
-        raise Invalid.at(action, "Must be an object.")
-    try:
-        given = read_values_as(ActionInputSerializer, inputs)
-    except Invalid as error:
-        errors = error.fields["errors"].items()
-        raise Invalid({f"{action}.{key}": value for key, value in errors}) from error
-    return given.get("message") or ""
-
-
-class RescheduleView(BookingScopedView):
-    widget_methods = limited_methods = counted_methods = frozenset({"POST"})
-
-    @describe_endpoint(
-        summary="Move a booking to another time, or to another resource",
-        description="POST and PUT are the same. The booking keeps its id. The new time is checked"
-        " like a new booking; after a refused move the booking keeps its old time. With a"
-        " widget key, the project's policies apply, and `signature` is required unless the"
-        " project's `public_reschedule` is `id`. Widget keys can't move groups.",
-        request=RescheduleSerializer,
-        response=data_object(BookingRecord),
-        query=INCLUDE_QUERY,
-        request_examples={
-            "an hour later": {
-                "start": "2026-11-23T10:00:00+01:00",
-                "end": "2026-11-23T10:30:00+01:00",
-            }
-        },
-    )
-    def post(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
+    @describe_move
+    @action(detail=True, methods=["post"])
+    def reschedule(self, request: Request, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
         rows = self.bookings().select_related("resource", "project")
         booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
@@ -173,7 +169,10 @@ class RescheduleView(BookingScopedView):
         )
         return self.answer_booking(booking, includes, 200)
 
-    put = post
+    @describe_move
+    @reschedule.mapping.put
+    def reschedule_by_put(self, request: Request, booking_id: uuid.UUID) -> Response:
+        return self.reschedule(request, booking_id)
 
     def _find_calendar(self, booking: Booking, resource_id: Any) -> Calendar | None:
         """Return the first calendar of the new resource; None: the resource does not change."""

@@ -6,9 +6,10 @@ from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
 from apps_config.public_limits import (
     count_booking_attempt,
     count_public_success,
@@ -27,7 +28,7 @@ from bookings.public_booking_checks import (
     read_emails,
     use_challenge,
 )
-from bookings.records import (
+from bookings.serializers.responses import (
     INCLUDES,
     PUBLIC_INCLUDES,
     WRITTEN,
@@ -36,11 +37,11 @@ from bookings.records import (
     find_booking,
 )
 from bookings.services import Actor, customer_may_move
-from common.api.response_records import Json
-from common.api.views import ApiRequest, Handler, found_or_404
+from common.api.views import Handler, found_or_404
 from common.errors import NotFound, Refusal
 from common.limits.rate_limit import customer_network
-from common.openapi.generator import include_of
+from common.openapi.component_registry import Json
+from common.openapi.parameters import include_of
 
 # Includes that a resource's key can't use: they may contain data of other resources.
 OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})
@@ -70,26 +71,26 @@ CREATOR_INCLUDES = PUBLIC_INCLUDES | {
 }
 
 
-class BookingScopedView(TenantView):
+class BookingScopedViewSet(TenantViewSet):
     """Visible bookings, includes and actor of a request."""
 
-    resource_methods = frozenset({"GET", "POST", "PUT", "DELETE"})
-    # Requests of public callers that make something, so that they have limits and may need a
-    # challenge; and those that also count as attempts of the client's network.
-    limited_methods: ClassVar[frozenset[str]] = frozenset()
-    counted_methods: ClassVar[frozenset[str]] = frozenset()
-    public_includes: ClassVar[Mapping[str, Include]] = PUBLIC_INCLUDES
+    # Actions of public callers that make something, so that they have limits and may need a
+    # challenge; those that also count as attempts of the client's network; and those whose response
+    # goes to the creator of the booking.
+    limited_actions: ClassVar[frozenset[str]] = frozenset()
+    counted_actions: ClassVar[frozenset[str]] = frozenset()
+    creator_actions: ClassVar[frozenset[str]] = frozenset()
     has_solved_challenge = False  # a public caller's request has a solved challenge
 
-    def run_handler(
-        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
+    def run(
+        self, handler: Handler, request: Request, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
-        is_limited = self.caller.is_widget and request.method in self.limited_methods
+        is_limited = self.caller.is_widget and self.action in self.limited_actions
         if not is_limited or self.repeats_stored_answer(request):
-            return super().run_handler(request, handler, *args, **kwargs)
+            return super().run(handler, request, *args, **kwargs)
         try:
             self._admit_public(request)
-            response = super().run_handler(request, handler, *args, **kwargs)
+            response = super().run(handler, request, *args, **kwargs)
         except Refusal as refusal:
             count_public_refusal(self.app, refusal, now=self.now)
             raise
@@ -97,16 +98,14 @@ class BookingScopedView(TenantView):
             count_public_success(self.app, now=self.now)
         return response
 
-    def _admit_public(self, request: ApiRequest) -> None:
+    def _admit_public(self, request: Request) -> None:
         """Proof of work first: a request without it must not use up what others may do."""
         self.has_solved_challenge = use_challenge(self.app, request.data, now=self.now)
-        if request.method in self.counted_methods:
+        if self.action in self.counted_actions:
             record_unknown_proxy(self.app, request, now=self.now)
             count_booking_attempt(self.app, network=customer_network(request), now=self.now)
 
-    def check_public_limits(
-        self, request: ApiRequest, *, holds: bool = False
-    ) -> PublicRequest | None:
+    def check_public_limits(self, request: Request, *, holds: bool = False) -> PublicRequest | None:
         """Check the limits of a public caller whose body is valid; None for other callers."""
         if not self.caller.is_widget:
             return None
@@ -136,7 +135,9 @@ class BookingScopedView(TenantView):
     def known_includes(self) -> Mapping[str, Include]:
         if self.caller.resource_id:
             return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
-        return self.public_includes if self.caller.is_widget else INCLUDES
+        if self.caller.is_widget:
+            return CREATOR_INCLUDES if self.action in self.creator_actions else PUBLIC_INCLUDES
+        return INCLUDES
 
     def includes(self, always: tuple[str, ...] = ()) -> list[Include]:
         known = self.known_includes()
@@ -157,13 +158,11 @@ class BookingScopedView(TenantView):
         if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
             raise NotFound("Booking")
 
-    def handle_request(self, request: ApiRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def handle_exception(self, exc: Exception) -> Any:
         """Render the reasons of NotAvailable, which depend on the caller."""
-        try:
-            return super().handle_request(request, *args, **kwargs)
-        except NotAvailable as refusal:
-            self.write_reasons(refusal)
-            raise
+        if isinstance(exc, NotAvailable):
+            self.write_reasons(exc)
+        return super().handle_exception(exc)
 
     def write_reasons(self, refusal: NotAvailable) -> None:
         record = public_reason_record if self.caller.is_widget else reason_record

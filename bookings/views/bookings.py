@@ -5,28 +5,27 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from django.db.models import QuerySet
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.listing_pages import tally_of
 from apps_config.models import ListingTally
+from apps_config.pagination import tally_of
 from bookings.booking_input import parse_new_booking, public_body
-from bookings.filters import FILTER_NAMES, ORDERS, SEARCH_FIELDS, BookingFilter, search_bookings
-from bookings.graphs import GRAPHS, STATES
-from bookings.models import OUTCOMES, Booking
-from bookings.records import (
+from bookings.filters import FILTER_NAMES, ORDERS, SEARCH, BookingFilter
+from bookings.serializers.bodies import BookingBodySerializer, BookingChangeSerializer
+from bookings.serializers.customers import CustomerSerializer
+from bookings.serializers.responses import (
     ALL_INCLUDES,
     WHOLE_BOOKING_EXAMPLE,
     WRITTEN,
-    BookingEntryRecord,
-    BookingRecord,
-    CustomerRecord,
-    UnverifiedRecord,
+    BookingEntrySerializer,
+    BookingSerializer,
+    UnverifiedSerializer,
     booking_record,
     booking_writer,
     with_includes,
 )
-from bookings.serializers import BookingBodySerializer, BookingChangeSerializer
 from bookings.services import (
     change_booking,
     delete_completed_booking,
@@ -34,18 +33,16 @@ from bookings.services import (
     make_booking,
     needs_verification,
 )
-from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
+from bookings.views.actions import BookingActions
+from bookings.views.base import INCLUDE_QUERY
 from common.api.fields import array_as_object
-from common.api.filters import apply_filters
-from common.api.ordering import BOUND, order_query_parameters, read_order
+from common.api.unknown_keys import UnknownKeys
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest, Handler
 from common.errors import Invalid
 from common.limits.rate_limit import customer_network
-from common.openapi.components import FLAG, ID, text_response
-from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+from common.openapi.generator import named_examples, parameters
 
-CUSTOMER_EXAMPLE = CustomerRecord.example()
+CUSTOMER_EXAMPLE = CustomerSerializer.example()
 NEW_BOOKING_WORDS = (
     "The keys of the event can be nested under `event` or beside the others. Required: `start`,"
     " `end` (at most 366 days later), a customer, one of `calendar_id`, `resource_id` and"
@@ -78,68 +75,38 @@ VERIFICATION_TEXT = (
 )
 
 
-class BookingsView(BookingScopedView):
-    paginated = True
-    public_includes = CREATOR_INCLUDES
-    widget_methods = limited_methods = counted_methods = frozenset({"POST"})
+def _has_nested_include(body: Mapping[str, Any], include: str) -> bool:
+    """Return whether the body has the inner part of a nested include: `resource.calendars`."""
+    outer, _, inner = include.partition(".")
+    return isinstance(body[outer], Mapping) and inner in body[outer]
 
-    @describe_endpoint(
+
+ENTRY_COLUMNS = tuple(BookingEntrySerializer.response_fields())
+
+
+class BookingViewSet(BookingActions):
+    serializer_class = BookingSerializer
+    lookup_url_kwarg = "booking_id"
+    limited_actions = counted_actions = frozenset({"create", "reschedule"})
+    creator_actions = frozenset({"create"})
+    search_fields = SEARCH
+    search_example = "customer.email:marty@example.com"
+    filterset_class = BookingFilter
+    ordering_fields = ORDERS
+
+    @extend_schema(
         summary="List bookings",
-        response=page_of(BookingRecord),
         description="All filters must match. `start` and `end`: bookings that overlap the range."
         " Absent: no limit.",
-        query={
-            "state": {
-                "type": "string",
-                "description": "Only bookings in this state, or in several states separated by"
-                " commas.",
-                "pattern": f"^({'|'.join(STATES)})(,({'|'.join(STATES)}))*$",
-                "examples": ["tentative,confirmed"],
-            },
-            "graph": text_response("Only bookings of this graph.", enum=list(GRAPHS)),
-            "outcome": text_response("Only bookings with this outcome.", enum=list(OUTCOMES)),
-            "completed": FLAG
-            | {"description": "Only completed bookings (no possible action), or only others."},
-            **{
-                name: ID | {"description": text}
-                for name, text in (
-                    ("resource_id", "Only bookings of this resource."),
-                    ("project_id", "Only bookings of this project."),
-                    ("calendar_id", "Only bookings in this calendar."),
-                    ("series_id", "Only bookings of this series."),
-                    ("owner_booking_id", "Only seats of this group."),
-                )
-            },
-            "customer_email": text_response(
-                "Only bookings of a customer with this e-mail address, however it is typed.",
-                examples=["marty@example.com"],
-            ),
-            "start": BOUND,
-            "end": BOUND,
-            "search": search_of(sorted(SEARCH_FIELDS), "customer.email:marty@example.com"),
-            **INCLUDE_QUERY,
-            **order_query_parameters(ORDERS),
-        },
+        parameters=parameters(query=INCLUDE_QUERY),
     )
-    def get(self, request: ApiRequest) -> Response:
+    def list(self, request: Request) -> Response:
         includes = self.includes()
-        rows = with_includes(self._filtered(), includes)
+        rows = with_includes(self.filter_queryset(self.bookings()), includes)
         if not includes:
-            rows = rows.only(*BookingEntryRecord.fields)
-        order = read_order(self.query, ORDERS)
-        return self.list_page(
-            request,
-            rows.order_by(*order),
-            booking_writer(includes, self.zone),
-            tally=self._tally(),
-        )
-
-    def _filtered(self) -> QuerySet[Booking]:
-        terms = self.query.search(SEARCH_FIELDS)
-        rows = search_bookings(self.bookings(), terms)
-        values, zone = self.query.values, self.input_zone
-        rows = apply_filters(BookingFilter, values, rows, zone=zone, now=self.now)
-        return self.changed(rows)
+            rows = rows.only(*ENTRY_COLUMNS)
+        write = booking_writer(includes, self.zone)
+        return self.list_page(request, rows, write, tally=self._tally())
 
     def _tally(self) -> QuerySet[ListingTally] | None:
         """Return the tally of the bookings that match the query; None if none counts them."""
@@ -150,37 +117,39 @@ class BookingsView(BookingScopedView):
         parts = {"part__in": states.split(",")} if states else {}
         return tally_of(self.app, ListingTally.BOOKINGS, **parts)
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Create a booking",
         description=NEW_BOOKING_WORDS,
         request=BookingBodySerializer,
-        response=data_object(BookingRecord),
-        status=201,
-        others={202: OpenApiResponse(None, VERIFICATION_TEXT)},
-        query=INCLUDE_QUERY,
-        request_examples={
-            "nested": {
-                "graph": "instant",
-                "action": "confirm",
-                "event": {
-                    "start": "2026-11-23T09:00:00+01:00",
-                    "end": "2026-11-23T09:30:00+01:00",
-                    "what": "Check-up",
-                    "where": "Harbour Dental",
-                    "calendar_id": "0193a4c2-0000-7000-8000-000000000012",
+        responses={201: BookingSerializer, 202: OpenApiResponse(None, VERIFICATION_TEXT)},
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(
+            request={
+                "nested": {
+                    "graph": "instant",
+                    "action": "confirm",
+                    "event": {
+                        "start": "2026-11-23T09:00:00+01:00",
+                        "end": "2026-11-23T09:30:00+01:00",
+                        "what": "Check-up",
+                        "where": "Harbour Dental",
+                        "calendar_id": "0193a4c2-0000-7000-8000-000000000012",
+                    },
+                    "customer": {
+                        key: CUSTOMER_EXAMPLE[key] for key in ("name", "email", "timezone")
+                    },
                 },
-                "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email", "timezone")},
-            },
-            "flat": {
-                "start": "2026-11-23 09:00:00",
-                "end": "2026-11-23 09:30:00",
-                "what": "Check-up",
-                "project_id": "0193a4c2-0000-7000-8000-000000000014",
-                "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email")},
-            },
-        },
+                "flat": {
+                    "start": "2026-11-23 09:00:00",
+                    "end": "2026-11-23 09:30:00",
+                    "what": "Check-up",
+                    "project_id": "0193a4c2-0000-7000-8000-000000000014",
+                    "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email")},
+                },
+            }
+        ),
     )
-    def post(self, request: ApiRequest) -> Response:
+    def create(self, request: Request) -> Response:
         includes = self.includes()
         new, target = parse_new_booking(
             request.data, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
@@ -196,36 +165,23 @@ class BookingsView(BookingScopedView):
                 client_address=customer_network(request),
                 now=self.now,
             )
-            return Response({"data": UnverifiedRecord.of(row, self.zone)}, status=202)
+            return Response({"data": UnverifiedSerializer.render(row, self.zone)}, status=202)
         booking = make_booking(new, target=target, actor=self.actor, now=self.now)
         return self.answer_booking(booking, self.includes_with_series(booking, includes), 201)
 
-
-def _has_nested_include(body: Mapping[str, Any], include: str) -> bool:
-    """Return whether the body has the inner part of a nested include: `resource.calendars`."""
-    outer, _, inner = include.partition(".")
-    return isinstance(body[outer], Mapping) and inner in body[outer]
-
-
-class BookingView(BookingScopedView):
-    def find_unknown_keys(self, request: ApiRequest, handler: Handler) -> list[str]:
-        """PUT refuses them itself: it knows the keys of all includes."""
-        return []
-
-    @describe_endpoint(
+    @extend_schema(
         summary="Get a booking",
         description="Contains attributes, event, calendar, resource, customers, project, meta,"
         " available_actions and event_notifications. `include` adds other parts.",
-        response=data_object(BookingRecord),
-        query=INCLUDE_QUERY,
-        examples={"whole": {"data": WHOLE_BOOKING_EXAMPLE}},
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(response={"whole": {"data": WHOLE_BOOKING_EXAMPLE}}),
     )
-    def get(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
+    def retrieve(self, request: Request, booking_id: uuid.UUID) -> Response:
         includes = self.includes(ALL_INCLUDES)
         booking = self.find_booking(booking_id, includes)
         return Response({"data": booking_record(booking, includes, self.zone)})
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Change a booking",
         description="Changes customers, `what`, `where`, `description`, `meta` and the outcome."
         " Absent keys do not change. Calendars and reminders use the new values. A new e-mail"
@@ -235,16 +191,17 @@ class BookingView(BookingScopedView):
         " value in GET; otherwise 422 on this key. To change time or resource, use POST"
         " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,
-        response=data_object(BookingRecord),
-        query=INCLUDE_QUERY,
-        request_examples={
-            "a note": {"meta": {"invoice": "4711"}},
-            "a misspelt address": {"customer": {"email": "marty@example.com"}},
-            "another room": {"where": "Harbour Dental, room 2"},
-            "clear the outcome": {"outcome": None},
-        },
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(
+            request={
+                "a note": {"meta": {"invoice": "4711"}},
+                "a misspelt address": {"customer": {"email": "marty@example.com"}},
+                "another room": {"where": "Harbour Dental, room 2"},
+                "clear the outcome": {"outcome": None},
+            }
+        ),
     )
-    def put(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
+    def update(self, request: Request, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
         body = array_as_object(request.data) or {}
@@ -279,13 +236,16 @@ class BookingView(BookingScopedView):
         if errors:
             raise Invalid(errors)
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Delete a completed booking",
         description="The booking no longer appears in any response. 409 `action_not_allowed` if it"
         " is not completed.",
-        status=204,
     )
-    def delete(self, request: ApiRequest, booking_id: uuid.UUID) -> Response:
+    def destroy(self, request: Request, booking_id: uuid.UUID) -> Response:
         self.check_is_visible(booking_id)
         delete_completed_booking(app=self.app, booking_id=booking_id, now=self.now)
         return Response(status=204)
+
+    def find_unknown_keys(self, request: Request) -> UnknownKeys:
+        """PUT refuses them itself: it knows the keys of all includes."""
+        return [] if self.action == "update" else super().find_unknown_keys(request)

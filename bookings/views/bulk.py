@@ -5,42 +5,45 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from availability.reserve.events import NotAvailable
 from bookings.booking_input import parse_new_booking
 from bookings.models import Booking, Bulk
-from bookings.records import (
-    WRITTEN,
-    BulkOutcomeRecord,
-    CustomerRecord,
-    booking_record,
-    with_includes,
-)
-from bookings.serializers import (
+from bookings.serializers.bodies import (
     ACTIONS,
     BulkChangeSerializer,
     BulkChangesSerializer,
     NewBulkSerializer,
 )
+from bookings.serializers.customers import CustomerSerializer
+from bookings.serializers.responses import (
+    WRITTEN,
+    BulkOutcomeSerializer,
+    booking_record,
+    with_includes,
+)
 from bookings.services import THIS, apply_action, change_booking, make_booking
 from bookings.services.bulk import BulkResult, create_bulk, run_bulk
 from bookings.views.actions import read_message
-from bookings.views.base import INCLUDE_QUERY, BookingScopedView
+from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.fields import array_as_object
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
 from common.errors import Internal, Invalid, Refusal
-from common.openapi.generator import data_list, describe_endpoint
+from common.openapi.generator import named_examples, parameters
 
-CUSTOMER_EXAMPLE = CustomerRecord.example()
+CUSTOMER_EXAMPLE = CustomerSerializer.example()
 
 
-class BulkView(BookingScopedView):
-    operation_ids = {"POST": "createBookings", "PUT": "updateBookings"}
+class BulkViewSet(BookingScopedViewSet):
+    serializer_class = BulkOutcomeSerializer
+    is_singleton = True
     tag = "bookings"
 
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="createBookings",
         summary="Create many bookings",
         description="1 to 100 bodies of POST /v2/bookings. Each booking succeeds or fails on its"
         " own, and the results keep the order. With `delete_all_on_error`, one failure rolls"
@@ -50,26 +53,28 @@ class BulkView(BookingScopedView):
         " an `Idempotency-Key`, a busy database fails the whole request with 503 and rolls it"
         " back; you can repeat it.",
         request=NewBulkSerializer,
-        response=data_list(BulkOutcomeRecord),
-        query=INCLUDE_QUERY,
-        request_examples={
-            "two that belong together": {
-                "relate_bookings": True,
-                "delete_all_on_error": True,
-                "bookings": [
-                    {
-                        "start": f"2026-11-23 {hour}:00:00",
-                        "end": f"2026-11-23 {hour}:30:00",
-                        "what": what,
-                        "resource_id": "0193a4c2-0000-7000-8000-000000000011",
-                        "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email")},
-                    }
-                    for hour, what in (("09", "Check-up"), ("10", "Cleaning"))
-                ],
+        responses={200: BulkOutcomeSerializer(many=True)},
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(
+            request={
+                "two that belong together": {
+                    "relate_bookings": True,
+                    "delete_all_on_error": True,
+                    "bookings": [
+                        {
+                            "start": f"2026-11-23 {hour}:00:00",
+                            "end": f"2026-11-23 {hour}:30:00",
+                            "what": what,
+                            "resource_id": "0193a4c2-0000-7000-8000-000000000011",
+                            "customer": {key: CUSTOMER_EXAMPLE[key] for key in ("name", "email")},
+                        }
+                        for hour, what in (("09", "Check-up"), ("10", "Cleaning"))
+                    ],
+                }
             }
-        },
+        ),
     )
-    def post(self, request: ApiRequest) -> Response:
+    def create(self, request: Request) -> Response:
         includes = self.includes()
         given = read_body_as(NewBulkSerializer, request)
         wanted = given.get("relate_bookings") is True
@@ -78,29 +83,32 @@ class BulkView(BookingScopedView):
             outcomes = self._change_all(changes, given)
         return self._answer(outcomes, includes, 201)
 
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="updateBookings",
         summary="Change many bookings",
         description="1 to 100 changes, in order. Each has the `id` of a booking, and `meta` or an"
         " `action` with its input under the action's name. An action applies to related"
         " bookings only with `apply_to_bulked_bookings`. Otherwise as in POST.",
         request=BulkChangesSerializer,
-        response=data_list(BulkOutcomeRecord),
-        query=INCLUDE_QUERY,
-        request_examples={
-            "a note, and a cancellation": {
-                "stop_on_first_error": True,
-                "bookings": [
-                    {"id": "0193a4c2-0000-7000-8000-000000000030", "meta": {"invoice": "4711"}},
-                    {
-                        "id": "0193a4c2-0000-7000-8000-000000000030",
-                        "action": "cancel",
-                        "cancel": {"message": "We are ill, sorry."},
-                    },
-                ],
+        responses={200: BulkOutcomeSerializer(many=True)},
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(
+            request={
+                "a note, and a cancellation": {
+                    "stop_on_first_error": True,
+                    "bookings": [
+                        {"id": "0193a4c2-0000-7000-8000-000000000030", "meta": {"invoice": "4711"}},
+                        {
+                            "id": "0193a4c2-0000-7000-8000-000000000030",
+                            "action": "cancel",
+                            "cancel": {"message": "We are ill, sorry."},
+                        },
+                    ],
+                }
             }
-        },
+        ),
     )
-    def put(self, request: ApiRequest) -> Response:
+    def update(self, request: Request) -> Response:
         includes = self.includes()
         given = read_body_as(BulkChangesSerializer, request)
         changes = [self._deferred_change(body) for body in given["bookings"]]

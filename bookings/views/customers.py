@@ -1,11 +1,16 @@
 """Endpoints of customers: list, export, erase."""
 
+from typing import cast
+
 from django.http import StreamingHttpResponse
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantView
-from apps_config.listing_pages import fetch_page, tally_of
+from apps_config.base_views import TenantViewSet
 from apps_config.models import ListingTally
+from apps_config.pagination import EnvelopePagination, tally_of
 from bookings.models import Booking
 from bookings.privacy import (
     CUSTOMER_SEARCH,
@@ -16,70 +21,66 @@ from bookings.privacy import (
     search_customers,
     write_export,
 )
-from bookings.records import ErasedRecord, PersonExportRecord, PersonRecord
-from bookings.serializers import AddressSerializer
-from common.api.ordering import order_query_parameters, read_order
-from common.api.pagination import Page, list_envelope
+from bookings.serializers.bodies import AddressSerializer
+from bookings.serializers.customers import ErasedSerializer, PersonSerializer
+from bookings.serializers.responses import PersonExportSerializer
+from common.api.ordering import read_order
 from common.api.validated_input import read_body_as, read_values_as
-from common.api.views import ApiRequest
 from common.openapi.components import text_response
-from common.openapi.generator import data_object, describe_endpoint, page_of, search_of
+from common.openapi.generator import named_examples, parameters
 
 
-class CustomersView(TenantView):
-    paginated = True
+class CustomerViewSet(TenantViewSet):
+    serializer_class = PersonSerializer
+    search_fields = CUSTOMER_SEARCH
+    search_example = "email:*@example.com"
+    ordering_fields = PEOPLE_ORDERS
 
-    @describe_endpoint(
+    @extend_schema(
         summary="List customers",
         description="One entry per e-mail address, however it is typed, ordered by the"
         " last booking and then by the address. Name, phone and time zone are those of the"
         " newest booking. If one booking of a person matches, the entry counts all bookings"
         " of this person. Deleted bookings and erased customers do not count.",
-        response=page_of(PersonRecord),
-        query={
-            "search": search_of(sorted(CUSTOMER_SEARCH), "email:*@example.com"),
-            **order_query_parameters(PEOPLE_ORDERS),
-        },
     )
-    def get(self, request: ApiRequest) -> Response:
-        page = Page.read(request)
+    def list(self, request: Request) -> Response:
         terms = self.query.search(CUSTOMER_SEARCH)
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
         changed = self.changed(Booking.objects.for_app(self.app))
         rows = search_customers(self.app, terms, changed if self.complete_until else None)
         is_filtered = terms or self.complete_until
         tally = None if is_filtered else tally_of(self.app, ListingTally.CUSTOMERS)
-        total, found = fetch_page(page, rows.order_by(order, "address"), tally=tally)
-        return Response(list_envelope(request, page, total, customer_records(found, self.now)))
+        paginator = cast(EnvelopePagination, self.paginator)
+        people = rows.order_by(order, "address")
+        found = paginator.paginate_queryset(people, request, self, tally=tally)
+        return paginator.get_paginated_response(customer_records(found, self.now))
 
-
-class CustomerExportView(TenantView):
-    operation_ids = {"GET": "exportCustomer"}
-
-    @describe_endpoint(
+    @extend_schema(
+        operation_id="exportCustomer",
         summary="Export all data about an e-mail address",
         description="Complete bookings with their history, including deleted bookings; other"
         " events that contain the address; e-mails to the person and to the owner,"
         " and calls. The data of other customers of the same bookings is omitted. The"
         " response is streamed and can be long. 404 if nothing is stored.",
-        response=data_object(PersonExportRecord),
-        query={
-            "email": text_response(
-                "In any letter case; the domain in Unicode or in ASCII.",
-                format="email",
-                required=True,
-                examples=["marty@example.com"],
-            )
-        },
+        responses={200: PersonExportSerializer},
+        parameters=parameters(
+            query={
+                "email": text_response(
+                    "In any letter case; the domain in Unicode or in ASCII.",
+                    format="email",
+                    required=True,
+                    examples=["marty@example.com"],
+                )
+            }
+        ),
     )
-    def get(self, request: ApiRequest) -> StreamingHttpResponse:
+    @action(detail=False)
+    def export(self, request: Request) -> StreamingHttpResponse:
         given = read_values_as(AddressSerializer, self.query.values)
         pieces = write_export(Person(self.app, given["email"]), zone=self.zone)
         return StreamingHttpResponse(pieces, content_type="application/json")
 
-
-class CustomerEraseView(TenantView):
-    @describe_endpoint(
+    @extend_schema(
         summary="Erase a person's data",
         description="Empties names, addresses, numbers, meta, messages, the content of e-mails"
         " and calls, and the responses of receivers. Bookings, times and states stay: cancel"
@@ -87,10 +88,11 @@ class CustomerEraseView(TenantView):
         " can't be undone. The response counts the changed bookings, deliveries and log"
         " entries; a second call and an unknown address return zeros.",
         request=AddressSerializer,
-        response=data_object(ErasedRecord),
-        request_examples={"a person": {"email": "marty@example.com"}},
+        responses={200: ErasedSerializer},
+        examples=named_examples(request={"a person": {"email": "marty@example.com"}}),
     )
-    def post(self, request: ApiRequest) -> Response:
+    @action(detail=False, methods=["post"])
+    def erase(self, request: Request) -> Response:
         given = read_body_as(AddressSerializer, request)
         counts = erase_person(app=self.app, email=given["email"], now=self.now)
         return Response({"data": counts})

@@ -6,12 +6,16 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.http.response import HttpResponseBase
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.models import Credential
 from availability.models import Hold
-from availability.records import HoldRecord, PublicResourceRecord
 from availability.reserve.holds import extend_hold, find_hold, release_hold
+from availability.serializers.events import HoldSerializer
+from availability.serializers.resources import PublicResourceSerializer
 from bookings.booking_input import may_use_hold, parse_new_booking
 from bookings.hold_input import (
     ExtensionSerializer,
@@ -20,8 +24,8 @@ from bookings.hold_input import (
     parse_new_hold,
 )
 from bookings.models import UnverifiedBooking
-from bookings.records import BookingRecord
-from bookings.serializers import VerificationSerializer
+from bookings.serializers.bodies import VerificationSerializer
+from bookings.serializers.responses import BookingSerializer
 from bookings.services import (
     check_code,
     end_hold,
@@ -31,17 +35,148 @@ from bookings.services import (
     make_booking,
     make_verified,
 )
-from bookings.views.base import CREATOR_INCLUDES, INCLUDE_QUERY, BookingScopedView
+from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest, Handler, found_or_404
+from common.api.views import Handler, found_or_404
 from common.errors import Invalid, NotFound
 from common.limits.rate_limit import customer_network
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import named_examples, parameters
 
-HOLD_EXAMPLE = HoldRecord.example()
+HOLD_EXAMPLE = HoldSerializer.example()
 
 
-class HoldScopedView(BookingScopedView):
+class HoldViewSet(BookingScopedViewSet):
+    serializer_class = HoldSerializer
+    lookup_url_kwarg = "reservation_id"
+    limited_actions = frozenset({"create"})
+    creator_actions = frozenset({"verify"})
+
+    def run(
+        self, handler: Handler, request: Request, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
+        if self.action == "verify" and not self.repeats_stored_answer(request):
+            code = read_body_as(VerificationSerializer, request)["code"]
+            self.find_hold_or_seat(kwargs["reservation_id"])
+            check_code(self.app, kwargs["reservation_id"], code, now=self.now)
+        return super().run(handler, request, *args, **kwargs)
+
+    @extend_schema(
+        operation_id="createHold",
+        summary="Hold a time",
+        description="A hold is checked like a booking with the same keys. With only a project,"
+        " the service chooses a free resource, in mode mutual all resources. The hold blocks"
+        " bookings and availability until `expires_at`. `reservation_id` in POST /v2/bookings"
+        " uses it once, for the same resource and a time inside the held time. Minimum"
+        " notice, past times and booking window are checked when the hold is created, and not"
+        " again for a booking through the same project. Holds count in `max_per_day`.\n\n409"
+        " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key, a hold lasts"
+        " at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
+        " `settings` are ignored, and a client address has at most five holds. All"
+        " widget keys together hold at most a fifth of the free time that a project has on the"
+        " day of the start, and at most 60 times a minute. Above these limits: 429. If its"
+        " `errors` name `challenge`, the request passes with a solved challenge.",
+        request=HoldBodySerializer,
+        examples=named_examples(
+            request={
+                "a resource, for ten minutes": {
+                    "resource_id": HOLD_EXAMPLE["resource"]["id"],
+                    "start": HOLD_EXAMPLE["start"],
+                    "end": HOLD_EXAMPLE["end"],
+                    "reservation_time": 600,
+                },
+                "a project": {
+                    "project_id": "0193a4c2-0000-7000-8000-000000000014",
+                    "start": HOLD_EXAMPLE["start"],
+                    "end": HOLD_EXAMPLE["end"],
+                },
+            }
+        ),
+    )
+    def create(self, request: Request) -> Response:
+        new, target = parse_new_hold(
+            request.data,
+            app=self.app,
+            caller=self.caller,
+            client_address=customer_network(request),
+            zone=self.input_zone,
+            now=self.now,
+        )
+        target.public_request = self.check_public_limits(request, holds=True)
+        hold = hold_time(new, target=target, now=self.now)
+        return self.answer_hold(hold, 201)
+
+    @extend_schema(
+        operation_id="extendHold",
+        summary="Extend a hold",
+        description="The hold lasts `reservation_time` seconds from now. 409 `hold_expired`: the"
+        " hold was used or released, or has expired. 409 `slot_taken`: an event, a booking or"
+        " another hold has taken the time since then. A widget key can extend a hold once, then"
+        " 409 `policy`, and only a time that the project offers.",
+        request=ExtensionSerializer,
+        responses={200: HoldSerializer},
+        examples=named_examples(
+            request={
+                "two minutes more": {
+                    "reservation_id": HOLD_EXAMPLE["reservation_id"],
+                    "reservation_time": 120,
+                }
+            }
+        ),
+    )
+    @action(detail=False, methods=["put"])
+    def extend(self, request: Request) -> Response:
+        given = read_body_as(ExtensionSerializer, request)
+        hold = self.find_hold(given["reservation_id"])
+        if hold is None:
+            raise Invalid.at("reservation_id", "There is no such hold.")
+        seconds = parse_hold_seconds(given, hold.project, self.caller)
+        extend = extend_public_hold if self.caller.is_widget else extend_hold
+        hold = extend(hold, seconds=seconds, now=self.now)
+        return self.answer_hold(hold, 200)
+
+    @extend_schema(
+        operation_id="releaseHold",
+        summary="Release a hold",
+        description="409 `hold_expired`: the hold was used or has expired.",
+    )
+    def destroy(self, request: Request, reservation_id: uuid.UUID) -> Response:
+        hold = self.find_hold_or_seat(reservation_id)
+        if not end_hold(self.app, reservation_id, now=self.now):
+            release_hold(found_or_404(hold, "Hold"), now=self.now)
+        return Response(status=204)
+
+    @extend_schema(
+        operation_id="verifyHold",
+        summary="Verify an e-mail address and make its booking",
+        description="For a booking that was answered with 202. Answers as POST /v2/bookings. A"
+        " wrong code: 422 on `code`; `attempts_left` says how many more can be tried. The fifth"
+        " wrong code ends the hold. 409 `hold_expired`: the hold has ended or expired, or the"
+        " booking was made.",
+        request=VerificationSerializer,
+        responses={201: BookingSerializer},
+        parameters=parameters(query=INCLUDE_QUERY),
+        examples=named_examples(request={"the code of the e-mail": {"code": "012345"}}),
+    )
+    @action(detail=True, methods=["post"])
+    def verify(self, request: Request, reservation_id: uuid.UUID) -> Response:
+        includes = self.includes()
+        code = read_body_as(VerificationSerializer, request)["code"]
+        row = find_verified(self.app, reservation_id, code, now=self.now)
+        hold = {} if row.group_id else {"reservation_id": str(row.id)}
+        new, target = parse_new_booking(
+            {**row.body, **hold},
+            app=self.app,
+            # The rules of public callers apply, whoever sends the code.
+            caller=replace(self.caller, kind=Credential.WIDGET, resource_id=None),
+            zone=row.zone,
+            now=self.now,
+        )
+        booking = make_verified(
+            row, make_booking, new, target=target, actor=self.actor, now=self.now
+        )
+        return self.answer_booking(booking, includes, 201)
+
     def find_hold(self, reservation_id: uuid.UUID) -> Hold | None:
         """Return the hold if the caller may see it: its id is the capability."""
         hold = find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
@@ -66,148 +201,7 @@ class HoldScopedView(BookingScopedView):
         return rows
 
     def answer_hold(self, hold: Hold, status: int) -> Response:
-        record = HoldRecord.of(hold, self.zone)
+        record = HoldSerializer.render(hold, self.zone)
         if self.caller.is_widget:
-            record["resource"] = PublicResourceRecord.of(hold.resource)
+            record["resource"] = PublicResourceSerializer.render(hold.resource)
         return Response({"data": record}, status=status)
-
-
-class ReserveView(HoldScopedView):
-    operation_ids = {"POST": "createHold"}
-    widget_methods = limited_methods = frozenset({"POST"})
-
-    @describe_endpoint(
-        summary="Hold a time",
-        description="A hold is checked like a booking with the same keys. With only a project,"
-        " the service chooses a free resource, in mode mutual all resources. The hold blocks"
-        " bookings and availability until `expires_at`. `reservation_id` in POST /v2/bookings"
-        " uses it once, for the same resource and a time inside the held time. Minimum"
-        " notice, past times and booking window are checked when the hold is created, and not"
-        " again for a booking through the same project. Holds count in `max_per_day`.\n\n409"
-        " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key, a hold lasts"
-        " at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
-        " `settings` are ignored, and a client address has at most five holds. All"
-        " widget keys together hold at most a fifth of the free time that a project has on the"
-        " day of the start, and at most 60 times a minute. Above these limits: 429. If its"
-        " `errors` name `challenge`, the request passes with a solved challenge.",
-        request=HoldBodySerializer,
-        response=data_object(HoldRecord),
-        status=201,
-        request_examples={
-            "a resource, for ten minutes": {
-                "resource_id": HOLD_EXAMPLE["resource"]["id"],
-                "start": HOLD_EXAMPLE["start"],
-                "end": HOLD_EXAMPLE["end"],
-                "reservation_time": 600,
-            },
-            "a project": {
-                "project_id": "0193a4c2-0000-7000-8000-000000000014",
-                "start": HOLD_EXAMPLE["start"],
-                "end": HOLD_EXAMPLE["end"],
-            },
-        },
-    )
-    def post(self, request: ApiRequest) -> Response:
-        new, target = parse_new_hold(
-            request.data,
-            app=self.app,
-            caller=self.caller,
-            client_address=customer_network(request),
-            zone=self.input_zone,
-            now=self.now,
-        )
-        target.public_request = self.check_public_limits(request, holds=True)
-        hold = hold_time(new, target=target, now=self.now)
-        return self.answer_hold(hold, 201)
-
-
-class ExtendHoldView(HoldScopedView):
-    operation_ids = {"PUT": "extendHold"}
-    widget_methods = frozenset({"PUT"})
-
-    @describe_endpoint(
-        summary="Extend a hold",
-        description="The hold lasts `reservation_time` seconds from now. 409 `hold_expired`: the"
-        " hold was used or released, or has expired. 409 `slot_taken`: an event, a booking or"
-        " another hold has taken the time since then. A widget key can extend a hold once, then"
-        " 409 `policy`, and only a time that the project offers.",
-        request=ExtensionSerializer,
-        response=data_object(HoldRecord),
-        request_examples={
-            "two minutes more": {
-                "reservation_id": HOLD_EXAMPLE["reservation_id"],
-                "reservation_time": 120,
-            }
-        },
-    )
-    def put(self, request: ApiRequest) -> Response:
-        given = read_body_as(ExtensionSerializer, request)
-        hold = self.find_hold(given["reservation_id"])
-        if hold is None:
-            raise Invalid.at("reservation_id", "There is no such hold.")
-        seconds = parse_hold_seconds(given, hold.project, self.caller)
-        extend = extend_public_hold if self.caller.is_widget else extend_hold
-        hold = extend(hold, seconds=seconds, now=self.now)
-        return self.answer_hold(hold, 200)
-
-
-class HoldView(HoldScopedView):
-    operation_ids = {"DELETE": "releaseHold"}
-    widget_methods = frozenset({"DELETE"})
-
-    @describe_endpoint(
-        summary="Release a hold",
-        description="409 `hold_expired`: the hold was used or has expired.",
-        status=204,
-    )
-    def delete(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
-        hold = self.find_hold_or_seat(reservation_id)
-        if not end_hold(self.app, reservation_id, now=self.now):
-            release_hold(found_or_404(hold, "Hold"), now=self.now)
-        return Response(status=204)
-
-
-class VerifyHoldView(HoldScopedView):
-    public_includes = CREATOR_INCLUDES
-    operation_ids = {"POST": "verifyHold"}
-    widget_methods = frozenset({"POST"})
-
-    def run_handler(
-        self, request: ApiRequest, handler: Handler, *args: Any, **kwargs: Any
-    ) -> HttpResponseBase:
-        """Check the code before the transaction of an Idempotency-Key: an error rolls it back."""
-        if not self.repeats_stored_answer(request):
-            code = read_body_as(VerificationSerializer, request)["code"]
-            self.find_hold_or_seat(kwargs["reservation_id"])
-            check_code(self.app, kwargs["reservation_id"], code, now=self.now)
-        return super().run_handler(request, handler, *args, **kwargs)
-
-    @describe_endpoint(
-        summary="Verify an e-mail address and make its booking",
-        description="For a booking that was answered with 202. Answers as POST /v2/bookings. A"
-        " wrong code: 422 on `code`; `attempts_left` says how many more can be tried. The fifth"
-        " wrong code ends the hold. 409 `hold_expired`: the hold has ended or expired, or the"
-        " booking was made.",
-        request=VerificationSerializer,
-        response=data_object(BookingRecord),
-        status=201,
-        query=INCLUDE_QUERY,
-        request_examples={"the code of the e-mail": {"code": "012345"}},
-    )
-    def post(self, request: ApiRequest, reservation_id: uuid.UUID) -> Response:
-        includes = self.includes()
-        code = read_body_as(VerificationSerializer, request)["code"]
-        row = find_verified(self.app, reservation_id, code, now=self.now)
-        hold = {} if row.group_id else {"reservation_id": str(row.id)}
-        new, target = parse_new_booking(
-            {**row.body, **hold},
-            app=self.app,
-            # The rules of public callers apply, whoever sends the code.
-            caller=replace(self.caller, kind=Credential.WIDGET, resource_id=None),
-            zone=row.zone,
-            now=self.now,
-        )
-        booking = make_verified(
-            row, make_booking, new, target=target, actor=self.actor, now=self.now
-        )
-        return self.answer_booking(booking, includes, 201)

@@ -3,7 +3,7 @@
 import re
 import uuid
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any
 from urllib.parse import urlsplit
 
 import orjson
@@ -13,14 +13,19 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from common.email_address import MAX_LENGTH, check_address
+from common.messages import Message, find_message
 from common.net.ssrf import NOT_IN_URL, url_problem
 from common.shipped_languages import find_shipped, shipped_languages
 from common.time.durations import MAX_DAYS, DurationError, duration_in_words, elapsed_seconds
-from common.time.instants import ZONES, InstantError, format_instant, parse_instant
+from common.time.instants import ZONES, InstantError, format_instant, format_stamp, parse_instant
 
 CONTROL_OR_BREAK = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 CANONICAL_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
+
+# The options of fields that may be absent; null removes a stored value.
+OPTIONAL: dict[str, Any] = {"required": False}
+CLEARABLE: dict[str, Any] = {"required": False, "allow_null": True}
 
 META_BYTES = 16 * 1024
 META_KEYS = 50
@@ -51,7 +56,10 @@ DURATION = rf"^\s*{_TERM}(\s*{_TERM})*\s*$"
 class StringField(serializers.CharField):
     """Text exactly as sent: not trimmed, and numbers are refused."""
 
-    default_error_messages = {"invalid": "Must be a string.", "forbidden": "Is not allowed."}
+    default_error_messages = {
+        "invalid": Message("Must be a string."),
+        "forbidden": "Is not allowed.",
+    }
     forbidden: re.Pattern[str] | None = None
 
     def __init__(self, max_length: int, **kwargs: Any) -> None:
@@ -69,7 +77,9 @@ class StringField(serializers.CharField):
 class OneLineField(StringField):
     """Names, what, where, subject: text that is safe in a mail header."""
 
-    default_error_messages = {"forbidden": "May not contain control characters or line breaks."}
+    default_error_messages = {
+        "forbidden": Message("May not contain control characters or line breaks.")
+    }
     forbidden = CONTROL_OR_BREAK
 
 
@@ -207,7 +217,7 @@ class ZoneField(OneLineField):
 class InstantField(serializers.Field):
     """An aware UTC datetime; text without an offset is read in the zone `context["zone"]` (UTC)."""
 
-    default_error_messages = {"invalid": "Must be a string."}
+    default_error_messages = {"invalid": Message("Must be a string.")}
 
     @property
     def zone_name(self) -> str:
@@ -219,7 +229,7 @@ class InstantField(serializers.Field):
         try:
             return parse_instant(data, self.zone_name)
         except InstantError as exc:
-            raise serializers.ValidationError(str(exc)) from None
+            raise serializers.ValidationError(find_message(exc)) from None
 
     def to_representation(self, value: datetime) -> str:
         return format_instant(value, self.zone_name)
@@ -237,7 +247,7 @@ class DurationField(serializers.Field):
         try:
             elapsed_seconds(data, least=self.least, most=self.most)
         except DurationError as exc:
-            raise serializers.ValidationError(str(exc)) from None
+            raise serializers.ValidationError(find_message(exc)) from None
         return str(data)
 
     def to_representation(self, value: str) -> str:
@@ -276,6 +286,18 @@ class BoundedIntegerField(serializers.IntegerField):
         return self.fail("invalid")
 
 
+class FewField(BoundedIntegerField):
+    """A number with so few values that forms offer each of them."""
+
+    @property
+    def numbers(self) -> range:
+        return range(self.min_value or 0, (self.max_value or 0) + 1)
+
+
+class SecondsField(BoundedIntegerField):
+    """A length of time as an integer of seconds."""
+
+
 def is_short_number(text: str) -> bool:
     """Return whether the text is a few ASCII digits: int() of a long text is slow."""
     return len(text) <= 10 and text.isascii() and text.isdigit()
@@ -304,7 +326,7 @@ class MetaField(serializers.Field):
     """A free object of at most 50 keys and 16 kB as JSON; an empty array is read as `{}`."""
 
     default_error_messages = {
-        "invalid": "Must be an object.",
+        "invalid": Message("Must be an object."),
         "keys": f"Must have at most {META_KEYS} keys.",
         "size": "Must be at most 16 kB.",
     }
@@ -326,17 +348,6 @@ class MetaField(serializers.Field):
 def array_as_object(data: Any) -> Any:
     """Convert an empty array to `{}`: some clients can't write an empty object."""
     return {} if data == [] else data
-
-
-class ObjectSerializer(serializers.Serializer):
-    """The base of every serializer of an object in a body."""
-
-    default_error_messages = {"invalid": "Must be an object."}
-    # Whether it keeps keys that it does not name, so that none is unknown.
-    is_open: ClassVar[bool] = False
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        return super().to_internal_value(array_as_object(data))
 
 
 class ListOf(serializers.ListField):
@@ -368,3 +379,38 @@ class IdField(serializers.UUIDField):
         if not isinstance(data, str) or not CANONICAL_ID.fullmatch(data):
             self.fail("invalid")
         return uuid.UUID(data)
+
+
+class StampField(InstantField):
+    """When something happened; in responses in UTC, without a colon in the offset. In responses
+    only, unless `read_only=False`.
+    """
+
+    def __init__(self, *, read_only: bool = True, **kwargs: Any) -> None:
+        super().__init__(read_only=read_only, **kwargs)
+
+    def to_representation(self, value: datetime) -> str:
+        return format_stamp(value)
+
+
+@extend_schema_field(
+    {
+        "type": ["integer", "string"],
+        "minimum": 100,
+        "maximum": 599,
+        "pattern": "^[1-5][0-9]{2}$",
+    }
+)
+class StatusCodeField(BoundedIntegerField):
+    """An HTTP status as an integer or as digits."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(100, 599, allow_digits=True, **kwargs)
+
+
+class OneOfField(serializers.Field):
+    """In responses: one of several kinds of values. A row is written as the first kind."""
+
+    def __init__(self, *kinds: serializers.Field, **kwargs: Any) -> None:
+        super().__init__(read_only=True, **kwargs)
+        self.kinds = kinds

@@ -10,8 +10,10 @@ from django import forms
 from django.db.models import Model, QuerySet
 
 from common.api.fields import CANONICAL_ID
+from common.api.ordering import BOUND
 from common.api.query import BOOLEANS, LOST_PLUS
 from common.errors import Invalid
+from common.openapi.component_registry import Json
 from common.time.durations import resolve_bound
 from common.time.instants import InstantError
 
@@ -87,6 +89,26 @@ class StrictBooleanFormField(forms.Field):
 
 class StrictBooleanFilter(django_filters.Filter):
     field_class = StrictBooleanFormField
+
+
+def filter_schema(each: django_filters.Filter, example: str | None = None) -> Json:
+    """Return the schema of a filter's query parameter; `help_text` is its description."""
+    words = each.extra.get("help_text")
+    choices = [value for value, _ in each.extra.get("choices", ())]
+    schema: Json = {"type": "string"}
+    if isinstance(each, BoundFilter):
+        schema = BOUND
+    elif isinstance(each, IdFilter):
+        schema = {"type": "string", "format": "uuid"}
+    elif isinstance(each, StrictBooleanFilter):
+        schema = {"type": "boolean"}
+    elif isinstance(each, ChoicesFilter):
+        one = "|".join(choices)
+        schema |= {"pattern": f"^({one})(,({one}))*$"}
+    elif choices:
+        schema |= {"enum": choices}
+    described = {"description": words} if words else {}
+    return schema | described | ({"examples": [example]} if example else {})
 
 
 def apply_filters(

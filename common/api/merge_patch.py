@@ -7,6 +7,7 @@ from rest_framework.exceptions import ValidationError
 
 from common.api.fields import MetaField
 from common.errors import Invalid
+from common.messages import find_message
 
 
 def merge_keys(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,4 +35,4 @@ def merge_free(kept: Mapping[str, Any], given: Mapping[str, Any], *, path: str) 
     try:
         return MetaField().run_validation(merge_keys(kept, given))
     except ValidationError as error:
-        raise Invalid({path: [str(fault) for fault in error.detail]}) from error
+        raise Invalid({path: [find_message(fault) for fault in error.detail]}) from error

@@ -15,22 +15,25 @@ BOUND: Json = {
     " now such as `-2 days`. Without an offset it is wall time.",
     "examples": ["2026-11-20T10:30:00+01:00", "2026-11-20", "-2 days"],
 }
-UPDATED_SINCE: Json = BOUND | {
-    "description": "Changed then or later. The header `Service-Complete-Until` says before which"
-    " moment no further change will appear: continue from there. " + str(BOUND["description"])
+CHANGED_PARAMETERS: dict[str, Json] = {
+    "updated_since": BOUND
+    | {
+        "description": "Changed then or later. The header `Service-Complete-Until` says before"
+        " which moment no further change will appear: continue from there. "
+        + str(BOUND["description"])
+    }
 }
 
 Orders = Mapping[str, str]  # value of `orderBy` -> column
 
 
-def order_query_parameters(orders: Orders) -> dict[str, Json]:
-    """Return the OpenAPI parameters `orderBy`, `sortedBy` and `updated_since`."""
+def order_parameters(orders: Orders) -> dict[str, Json]:
+    """Return the OpenAPI parameters `orderBy` and `sortedBy`."""
     return {
         "orderBy": text_response("What to sort by.", enum=list(orders)),
         "sortedBy": text_response(
             "Ties go by the id, the same way.", enum=list(DIRECTIONS), default="desc"
         ),
-        "updated_since": UPDATED_SINCE,
     }
 
 

@@ -1,4 +1,6 @@
-"""Parse the query string: known names, strict values, search and include (api.md section 2)."""
+"""Parse the query string: known names, strict values, search and include (api.md section 2); and
+the service's own headers.
+"""
 
 import re
 import uuid
@@ -7,10 +9,12 @@ from datetime import datetime
 from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from common.api.fields import CANONICAL_ID
 from common.errors import Invalid, Malformed
+from common.messages import find_message
 from common.time.durations import resolve_bound
 from common.time.instants import InstantError
 
@@ -21,6 +25,7 @@ MAX_TERMS = 20
 PIECE = re.compile(r"(?:\\.|[^;])+", re.DOTALL)
 ESCAPED = re.compile(r"\\([;*\\])")
 STAR_AT_END = re.compile(r"(?:^|[^\\])(?:\\\\)*\*\Z", re.DOTALL)
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 # An unescaped `+01:00` in a query string arrives with a blank instead of the plus.
 LOST_PLUS = re.compile(r"(:\d\d(?:\.\d+)?) (\d\d:?\d\d)\Z", re.ASCII)
 
@@ -90,7 +95,7 @@ class QueryParams:
         try:
             return resolve_bound(LOST_PLUS.sub(r"\1+\2", value), now, zone_name)
         except InstantError as exc:
-            raise Invalid.at(name, str(exc)) from None
+            raise Invalid.at(name, find_message(exc)) from None
 
     def identifier(self, name: str) -> uuid.UUID | None:
         value = self.values.get(name)
@@ -156,3 +161,21 @@ def parse_include(text: str, known: Collection[str]) -> tuple[str, ...]:
         if name not in known:
             raise Invalid.at("include", f"{name:.80} can't be included.")
     return names
+
+
+# --- Headers --------------------------------------------------------------------------------------
+
+
+def service_header(request: HttpRequest, name: str) -> str | None:
+    """Return the value of `Service-<name>`, else of `Timekit-<name>`; None if both are absent.
+
+    The prefixes are the setting API_HEADER_PREFIXES. Raises Malformed at control characters.
+    """
+    for prefix in settings.API_HEADER_PREFIXES:
+        value = request.META.get(f"HTTP_{prefix}_{name}".upper().replace("-", "_"))
+        if value is None:
+            continue
+        if CONTROL.search(value):
+            raise Malformed(f"The header {prefix}-{name} contains control characters.")
+        return value
+    return None

@@ -89,8 +89,11 @@ _LOOKUPS = {
 def filter_by_search(
     rows: QuerySet, terms: list[SearchTerm], conditions: Mapping[str, Condition]
 ) -> QuerySet:
+    """Filter by all terms. The condition of `meta.` is that of every `meta.<key>`."""
     for term in terms:
-        rows = rows.filter(conditions[term.field](term))
+        prefix = term.field.partition(".")[0] + "."
+        condition = conditions.get(term.field) or conditions[prefix]
+        rows = rows.filter(condition(term))
     return rows
 
 

@@ -6,15 +6,19 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.api.fields import ListOf, ObjectSerializer, array_as_object
+from common.api.fields import ListOf, array_as_object
+from common.api.serializers import ObjectSerializer
 from common.errors import Invalid
 
 MAX_KEYS = 100
 MAX_HEADER = 1024
 MISSING = object()
 
+# Paths in the body. In a viewset, `list` is a method.
+UnknownKeys = list[str]
 
-def find_unknown_keys(serializer: serializers.Serializer, body: Any) -> list[str]:
+
+def find_unknown_keys(serializer: serializers.Serializer, body: Any) -> UnknownKeys:
     """Return the paths of the first unknown keys: `["availability.lenght", "lengt"]`.
 
     Open objects, such as `meta` and a customer, have none.
@@ -28,7 +32,7 @@ def _unknown_keys(serializer: serializers.Serializer, body: Any, path: str) -> I
         return
     for key, value in body.items():
         field = serializer.fields.get(key)
-        if field is None:
+        if field is None or field.read_only:
             if not getattr(serializer, "is_open", False):
                 yield f"{path}{key}"
             continue

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from dateutil.relativedelta import relativedelta
 
+from common.messages import Message, find_message
 from common.time.instants import (
     LAST_YEAR,
     InstantError,
@@ -197,7 +198,9 @@ def read_at_most_daily_rule(text: str) -> RecurrenceRule:
 
 def _parse_rule(text: str) -> RecurrenceRule:
     if len(text.strip()) > MAX_LENGTH:
-        raise RecurrenceRuleError(f"Must have at most {MAX_LENGTH} characters.")
+        raise RecurrenceRuleError(
+            Message("Must have at most %(limit)s characters.", limit=MAX_LENGTH)
+        )
     return RecurrenceRule(text, BOOKING_PARTS)
 
 
@@ -233,7 +236,7 @@ def expand_recurrence(
     walls = rule_starts(rule, first, since=first, before=before, until=until)
     starts = list(islice(walls, MAX_OCCURRENCES + 1))
     if not starts or starts[0] != first:
-        raise RecurrenceRuleError("The start must be an occurrence of the rule.")
+        raise RecurrenceRuleError(Message("The start must be an occurrence of the rule."))
     if len(starts) > MAX_OCCURRENCES:
         raise RecurrenceRuleError(f"Must have at most {MAX_OCCURRENCES} occurrences.")
     if len(starts) < (rule.count or 0):
@@ -246,7 +249,7 @@ def _times(wall: datetime, length: timedelta, zone_name: str) -> Times:
         start = check_year(wall_to_utc_or_gap_end(wall, zone_name))
         return start, check_year(start + length)
     except (InstantError, OverflowError) as error:
-        raise RecurrenceRuleError(str(error)) from error
+        raise RecurrenceRuleError(find_message(error)) from error
 
 
 def rule_starts(

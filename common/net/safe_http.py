@@ -33,6 +33,7 @@ from typing import Any, NamedTuple
 import certifi
 import urllib3
 
+from common.messages import Message, find_message
 from common.net.deadline_watchdog import interrupt_at_deadline
 from common.net.ssrf import (
     Address,
@@ -54,7 +55,7 @@ PIECE_BYTES = 65_536
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 NETWORK_FAULTS = (urllib3.exceptions.HTTPError, http.client.HTTPException, OSError, ValueError)
-TOO_LATE = "No response within the time limit."
+TOO_LATE = Message("No response within the time limit.")
 NOT_ALLOWED = "The address is not allowed."
 TOO_LARGE = "The response is too large."
 UNREADABLE = "The response's encoding can't be read."
@@ -160,9 +161,9 @@ def fetch_body(
             )
             return fetched._replace(body=read_whole(answer, attempt, most_bytes))
     except UrlRefused as refused:
-        return fetched._replace(error=str(refused), fault=AddressRefused.fault)
+        return fetched._replace(error=find_message(refused), fault=AddressRefused.fault)
     except CallFailed as failure:
-        return fetched._replace(error=str(failure), fault=failure.fault)
+        return fetched._replace(error=find_message(failure), fault=failure.fault)
 
 
 def read_whole(answer: urllib3.BaseHTTPResponse, attempt: "HttpAttempt", most_bytes: int) -> bytes:

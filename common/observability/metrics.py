@@ -12,54 +12,37 @@ from pathlib import Path
 
 from prometheus_client import CollectorRegistry, Gauge, Histogram, Metric, multiprocess
 
-METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
 TASK_BUCKETS = (0.01, 0.05, 0.25, 1, 5, 10, 30, 60)
 FOLDER = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])  # set by the settings
 FOLDER.mkdir(parents=True, exist_ok=True)
 
-# Labels make a file only when they are first used: commands of manage.py leave none.
-_requests = Histogram(
-    "http_request_duration_seconds",
-    "Requests by method, route and class of the status.",
-    ("method", "route", "status"),
-    buckets=REQUEST_BUCKETS,
+# Functions that return a metric by its labels: to find it costs more than to count. Labels make a
+# file only when they are first used: commands of manage.py leave none.
+request_seconds = functools.cache(
+    Histogram(
+        "http_request_duration_seconds",
+        "Requests by method, route and class of the status.",
+        ("method", "route", "status"),
+        buckets=REQUEST_BUCKETS,
+    ).labels
 )
-_requests_in_progress = Gauge(
-    "http_requests_in_progress",
-    "Requests being served; each takes one of web_threads.",
-    ("method",),
-    multiprocess_mode="livesum",
+requests_in_progress = functools.cache(
+    Gauge(
+        "http_requests_in_progress",
+        "Requests being served; each takes one of web_threads.",
+        ("method",),
+        multiprocess_mode="livesum",
+    ).labels
 )
-_tasks = Histogram(
-    "task_duration_seconds",
-    "Tasks of workers by name and result (success, failure, retry).",
-    ("task", "result"),
-    buckets=TASK_BUCKETS,
+task_seconds = functools.cache(
+    Histogram(
+        "task_duration_seconds",
+        "Tasks of workers by name and result (success, failure, retry).",
+        ("task", "result"),
+        buckets=TASK_BUCKETS,
+    ).labels
 )
-
-
-def known_method(method: str | None) -> str:
-    """Return the method as a label: a client can send any word."""
-    return method if method in METHODS else "other"
-
-
-# Finding a child by its labels costs more than counting.
-_requests_of = functools.cache(_requests.labels)
-_requests_in_progress_of = functools.cache(_requests_in_progress.labels)
-
-
-def count_request(method: str, route: str, status: int, seconds: float) -> None:
-    _requests_of(method, route, f"{status // 100}xx").observe(seconds)
-
-
-def count_open_request(method: str, change: int) -> None:
-    """Count a request that begins (1) or ends (-1)."""
-    _requests_in_progress_of(method).inc(change)
-
-
-def count_task(task: str, result: str, seconds: float) -> None:
-    _tasks.labels(task, result).observe(seconds)
 
 
 def report_threads(threads: int) -> None:

@@ -1,32 +1,39 @@
 """Shared components of the OpenAPI document: schemas, headers, parameters, errors, pagination."""
 
+from collections.abc import Mapping
 from typing import Any
 
+from rest_framework import serializers
+
+from common.api.fields import IdField, InstantField
 from common.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
-from common.api.response_records import (
-    END_EXAMPLE,
-    SCHEMAS,
-    Id,
-    Json,
-    Record,
-    Time,
-    field,
-    find_component,
-    register_component,
-    schema_of,
-)
+from common.api.response_schemas import END_EXAMPLE
+from common.api.serializers import ObjectSerializer
 from common.errors import STATUS
+from common.openapi.component_registry import Json, find_component, register_component
 
-TEXT, FLAG, ID, FREE = (SCHEMAS[kind] for kind in (str, bool, Id, Json))
+TEXT: Json = {"type": "string"}
+FLAG: Json = {"type": "boolean"}
+ID: Json = {"type": "string", "format": "uuid"}
+FREE: Json = {"type": "object", "additionalProperties": True}
 
 
-class SpanRecord(Record):
-    start: Time
-    end: Time = field(example=END_EXAMPLE)
+def list_of(schema: Json) -> Json:
+    return {"type": "array", "items": schema}
 
 
-class EmptyRecord(Record, examples=[{}]):
+class SpanSerializer(ObjectSerializer):
+    examples = {"end": END_EXAMPLE}
+
+    start = InstantField()
+    end = InstantField()
+
+
+class EmptySerializer(ObjectSerializer):
     """Nothing."""
+
+    examples = {}
+    keywords = {"examples": [{}]}
 
 
 # Responses that are not JSON.
@@ -40,28 +47,39 @@ def text_response(description: str, **more: Any) -> Json:
 
 
 _PAGE_URL: Json = {
+    "type": "string",
     "format": "uri",
     "examples": ["https://booking.example.com/v2/resources?limit=50&page=1"],
 }
-_NO_PAGE_URL: Json = {"format": "uri", "examples": [None]}
+_NO_PAGE_URL: Json = {"type": ["string", "null"], "format": "uri", "examples": [None]}
 
 
-class PageRecord(Record):
-    total: int = field("The number of rows on all pages.", minimum=0, examples=[1])
-    per_page: int | str = field(
-        "`limit` as the sent text, or the default as an integer.",
-        examples=[DEFAULT_LIMIT],
-    )
-    current_page: int = field(minimum=1, examples=[1])
-    last_page: int = field(minimum=1, examples=[1])
-    first_page_url: str = field(**_PAGE_URL)
-    last_page_url: str = field(**_PAGE_URL)
-    next_page_url: str | None = field(**_NO_PAGE_URL)
-    prev_page_url: str | None = field("For a page past the end: the last page.", **_NO_PAGE_URL)
-    from_: int | None = field(
-        "The number of the page's first row, from 1; null on an empty page.", examples=[1]
-    )
-    to: int | None = field(examples=[1])
+_PAGE_NUMBER: Json = {"type": "integer", "minimum": 1, "examples": [1]}
+_ROW_NUMBER: Json = {"type": ["integer", "null"], "examples": [1]}
+PAGE_PROPERTIES: Mapping[str, Json] = {
+    "total": {
+        "type": "integer",
+        "description": "The number of rows on all pages.",
+        "minimum": 0,
+        "examples": [1],
+    },
+    "per_page": {
+        "type": ["integer", "string"],
+        "description": "`limit` as the sent text, or the default as an integer.",
+        "examples": [DEFAULT_LIMIT],
+    },
+    "current_page": _PAGE_NUMBER,
+    "last_page": _PAGE_NUMBER,
+    "first_page_url": _PAGE_URL,
+    "last_page_url": _PAGE_URL,
+    "next_page_url": _NO_PAGE_URL,
+    "prev_page_url": {"description": "For a page past the end: the last page.", **_NO_PAGE_URL},
+    "from": {
+        "description": "The number of the page's first row, from 1; null on an empty page.",
+        **_ROW_NUMBER,
+    },
+    "to": _ROW_NUMBER,
+}
 
 
 # --- Parameters and headers -----------------------------------------------------------------------
@@ -171,10 +189,6 @@ CHALLENGE = {
 }
 ALLOW = {"Allow": answer_header("Allow", "The methods of this path.", always=True)}
 
-# --- Webhooks -------------------------------------------------------------------------------------
-# Event name -> path item of the webhook call; the layers above add their own.
-WEBHOOKS: dict[str, Json] = {}
-
 # --- Errors ---------------------------------------------------------------------------------------
 _REQUEST_ID_EXAMPLE = "5f0c7e0e-8f0e-4b9e-9a38-1f4f1c1f7a10"
 
@@ -233,7 +247,7 @@ _ERRORS_BY_PLACE = {
     "type": "object",
     "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
 }
-_SPANS = schema_of(list[SpanRecord])
+_SPANS = list_of(SpanSerializer.schema)
 _ALTERNATIVES = _SPANS | {
     "maxItems": 3,
     "description": "The next free times of the same length within 14 days, within the applicable"
@@ -245,51 +259,48 @@ _SPAN_EXAMPLES = [
 ]
 
 
-class ReasonRecord(Record):
-    "Why time is not free. Widget keys see only `type` and `text`."
+class ReasonSerializer(ObjectSerializer):
+    """Why time is not free. Widget keys see only `type` and `text`."""
 
-    type: str = field(
-        "`capacity`: all places of a resource with a `capacity` are taken.",
-        enum=[
-            "constraint",
-            "event",
-            "hold",
-            "capacity",
-            "buffer",
-            "notice",
-            "past",
-            "limit",
-            "calendar",
-            "requirement",
+    examples = {
+        "source": "resource",
+        "constraint": {"block_hours": {"start": 12, "end": 13}},
+        "text": "Blocked by the resource's rule: 12:00 to 13:00 every day.",
+    }
+    on_request = (
+        *("source", "constraint", "constraints", "event_id", "reservation_id", "calendar_id"),
+    )
+
+    type = serializers.ChoiceField(
+        [
+            *("constraint", "event", "hold", "capacity", "buffer", "notice", "past", "limit"),
+            *("calendar", "requirement"),
         ],
+        help_text="`capacity`: all places of a resource with a `capacity` are taken.",
     )
-    source: str | None = field(
-        "The owner of the rule; null without one.",
-        optional=True,
-        example="resource",
-        enum=["resource", "project", "request", "schedule"],
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # DRF takes it out
+        ["resource", "project", "request", "schedule"],
+        allow_null=True,
+        help_text="The owner of the rule; null without one.",
     )
-    constraint: Json = field(
-        "The rule as it was sent.",
-        optional=True,
-        example={"block_hours": {"start": 12, "end": 13}},
+    constraint = serializers.DictField(help_text="The rule as it was sent.")
+    constraints = serializers.ListField(
+        child=serializers.DictField(),
+        help_text="Instead of `constraint`, if several rules form a union.",
     )
-    constraints: list[Json] = field(
-        "Instead of `constraint`, if several rules form a union.", optional=True
-    )
-    event_id: Id = field("The event that overlaps.", optional=True)
-    reservation_id: Id = field("The hold that overlaps.", optional=True)
-    calendar_id: Id = field("The stale calendar.", optional=True)
-    text: str = field(
-        "The reason as text.", example="Blocked by the resource's rule: 12:00 to 13:00 every day."
-    )
+    event_id = IdField(help_text="The event that overlaps.")
+    reservation_id = IdField(help_text="The hold that overlaps.")
+    calendar_id = IdField(help_text="The stale calendar.")
+    text = serializers.CharField(help_text="The reason as text.")
 
 
-REASON_EXAMPLE = ReasonRecord.example("source", "constraint")
+REASON_EXAMPLE = ReasonSerializer.example("source", "constraint")
 
 
-class FailedOccurrenceRecord(SpanRecord):
-    reason: str = field("Why not.", enum=["slot_taken", "not_available"])
+class FailedOccurrenceSerializer(SpanSerializer):
+    examples = {}
+
+    reason = serializers.ChoiceField(["slot_taken", "not_available"], help_text="Why not.")
 
 
 ERROR_RESPONSES = {
@@ -370,11 +381,11 @@ ERROR_RESPONSES = {
             "description": "With `slot_taken`: the times that overlap. With `in_use` for a"
             " `capacity`: the first time at which more is booked."
         },
-        reasons=schema_of(list[ReasonRecord])
+        reasons=list_of(ReasonSerializer.schema)
         | {"description": "With `not_available`: the rules that the time breaks."},
         alternatives=_ALTERNATIVES,
         state=text_response("With `action_not_allowed`: the booking's state."),
-        available_actions=schema_of(list[str])
+        available_actions=list_of(TEXT)
         | {"description": "With `action_not_allowed`: the possible actions."},
         policy=text_response("With `policy`: its name in the project's settings."),
         limit={
@@ -382,7 +393,7 @@ ERROR_RESPONSES = {
             "description": "With `policy`: its value in the settings of project or group; null"
             " without a value.",
         },
-        occurrences=schema_of(list[FailedOccurrenceRecord])
+        occurrences=list_of(FailedOccurrenceSerializer.schema)
         | {"description": "For a series: all occurrences that can't be booked."},
         booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
     ),
@@ -446,21 +457,29 @@ ERROR_RESPONSES = {
 }
 
 
-# The error of one change of a bulk request, whose own response has another status.
-class ErrorOfOneRecord(
-    Record,
-    required=["error", "code"],
-    properties={
-        name: schema
-        for response in ERROR_RESPONSES.values()
-        for name, schema in error_properties(response).items()
-        if name != "request_id"
-    }
-    | {"code": text_response("A stable code for programs.", enum=list(STATUS))},
-):
-    """The error that a request of its own would have got, without `request_id`. Paths start at the
-    top of the body.
-    """
+ERROR_OF_ONE = register_component(
+    "schemas",
+    "ErrorOfOne",
+    {
+        "type": "object",
+        "description": "The error that a request of its own would have got, without `request_id`."
+        " Paths start at the top of the body.",
+        "required": ["error", "code"],
+        "properties": {
+            name: schema
+            for response in ERROR_RESPONSES.values()
+            for name, schema in error_properties(response).items()
+            if name != "request_id"
+        }
+        | {"code": text_response("A stable code for programs.", enum=list(STATUS))},
+    },
+)
+
+
+class ErrorOfOneField(serializers.DictField):
+    """The error of one change of a bulk request."""
+
+    response_schema = ERROR_OF_ONE
 
 
 SECURITY = "basic"

@@ -9,12 +9,13 @@ from django.conf import settings
 from django.http import HttpResponse
 from django.utils.cache import get_conditional_response
 from drf_spectacular.generators import SchemaGenerator
-from drf_spectacular.utils import OpenApiResponse
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
 
-from common.api.response_records import register_component
-from common.api.views import ApiRequest, ApiView
+from common.api.views import PublicApiView
+from common.openapi.component_registry import register_component
 from common.openapi.components import FREE, TEXT
-from common.openapi.generator import describe_endpoint
+from common.openapi.generator import named_examples, parameters
 
 _document_lock = threading.Lock()
 
@@ -35,26 +36,32 @@ def document_tag() -> str:
     return f'"{hashlib.sha256(document_bytes()).hexdigest()[:32]}"'
 
 
-class DocumentView(ApiView):
+class DocumentView(PublicApiView):
     """Serves the document with an ETag, so that clients can cache it."""
 
     operation_ids = {"GET": "retrieveDescription"}
-    public = True
     json_only = False
     tag = "service"
 
-    @describe_endpoint(
+    @extend_schema(
         summary="This description",
         description="OpenAPI 3.1. The response has an ETag: a request with If-None-Match gets 304"
         " without changes.",
-        response=register_component("schemas", "Description", FREE),
-        examples={
-            "its head": {"openapi": "3.1.1", "info": {"title": "…", "version": settings.VERSION}}
+        responses={
+            200: register_component("schemas", "Description", FREE),
+            304: OpenApiResponse(description="Not changed."),
         },
-        headers={"ETag": TEXT, "Cache-Control": TEXT},
-        others={304: OpenApiResponse(description="Not changed.")},
+        parameters=parameters(headers={"ETag": TEXT, "Cache-Control": TEXT}),
+        examples=named_examples(
+            response={
+                "its head": {
+                    "openapi": "3.1.1",
+                    "info": {"title": "…", "version": settings.VERSION},
+                }
+            }
+        ),
     )
-    def get(self, request: ApiRequest) -> HttpResponse:
+    def get(self, request: Request) -> HttpResponse:
         response = HttpResponse(
             document_bytes(),
             content_type="application/json",

@@ -1,86 +1,85 @@
-"""Generate the OpenAPI document: a view declares the requests and responses of its handlers.
+"""What the API adds to drf-spectacular: envelopes, shared responses, parameters, examples.
 
-A package defines its responses once (`records.Record`) and refers to them:
+A viewset names its serializer; `@extend_schema` says the rest:
 
-    class BookingList(ApiView):
-        paginated = True            # documents limit and page
-        # query_like = True         # a POST that changes nothing: no Idempotency-Key, no 409
-        # public = True             # needs no credentials
-        # errors = (404, 429)       # further error statuses of a public view
-        # operation_ids = {"POST": "searchAvailability"}  # instead of the names from the path
+    class ScheduleViewSet(TenantViewSet):
+        serializer_class = ScheduleSerializer
 
-        @describe_endpoint(summary="List bookings", response=page_of(BookingRecord))
-        def get(self, request): ...
+        @extend_schema(summary="List schedules")
+        def list(self, request): ...
 
-        @describe_endpoint(
-            summary="Make a booking",
-            request=BookingBodySerializer,
-            response=data_object(BookingRecord),
-            status=201,
+        @extend_schema(
+            summary="Create a schedule",
+            examples=named_examples(request={"practice hours": {"name": "Practice hours"}}),
         )
-        def post(self, request): ...
+        def create(self, request): ...
 
-Without `examples`, the example of a response is composed of the examples of its components.
+A serializer as the response is put into the envelope of its action: `ScheduleAnswer`, or for lists
+`SchedulePage` or `ScheduleList`. Any other response is a schema as it is. A view without a key has
+`public = True`, and in `errors` further error statuses.
+
+Without an example of its own, that of a response is composed of the examples of its components.
 """
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Literal
 
+from drf_spectacular.drainage import set_override
+from drf_spectacular.extensions import OpenApiFilterExtension, OpenApiSerializerExtension
 from drf_spectacular.openapi import AutoSchema
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.plumbing import build_examples_list
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter
+from rest_framework.serializers import ListSerializer
+from rest_framework.views import APIView
+from rest_framework.viewsets import ViewSetMixin
 
-from common.api.fields import ListOf, ObjectSerializer
-from common.api.response_records import COMPONENTS, Json, Record, find_component, register_component
+from common.api.fields import ListOf
+from common.api.serializers import ObjectSerializer
+from common.openapi.component_registry import COMPONENTS, Json, find_component, register_component
 from common.openapi.components import (
     ANSWER_HEADERS,
     ERROR_RESPONSES,
     IDEMPOTENCY_KEY,
     LIMIT,
     PAGE_NUMBER,
+    PAGE_PROPERTIES,
     REPLAYED,
     REQUEST_ID,
     RETRY_AFTER,
     SECURITY,
     SERVICE_APP,
     SERVICE_TIMEZONE,
-    WEBHOOKS,
-    PageRecord,
+    list_of,
 )
+from common.openapi.parameters import parameter_objects
 
 
 # A response is a component of its own, because generated clients name their types after components:
 # `BookingAnswer`, not `CreateBooking201Response`.
-def data_object(kind: type[Record]) -> Json:
-    """Return the response `{"data": {...}}`: `BookingAnswer` of `BookingRecord`."""
-    return envelope(f"{component_name(kind)}Answer", {"data": kind.schema})
+def data_object(kind: type[ObjectSerializer]) -> Json:
+    """Return the response `{"data": {...}}`: `BookingAnswer` of `BookingSerializer`."""
+    return envelope(f"{kind.component_name()}Answer", {"data": kind.schema})
 
 
-def data_list(kind: type[Record], optional: Json | None = None) -> Json:
-    """Return the response `{"data": [...]}`, without pages: `WebhookList` of `WebhookRecord`.
+def data_list(kind: type[ObjectSerializer], optional: Json | None = None) -> Json:
+    """Return the response `{"data": [...]}`, without pages: `WebhookList` of `WebhookSerializer`.
 
     optional: further members, name -> schema.
     """
-    return envelope(f"{component_name(kind)}List", {"data": list_of(kind.schema)}, optional)
+    return envelope(f"{kind.component_name()}List", {"data": list_of(kind.schema)}, optional)
 
 
-def data_lists(kind: type[Record]) -> Json:
-    """Return the response `{"data": [[...]]}`: `SpanLists` of `SpanRecord`."""
-    return envelope(f"{component_name(kind)}Lists", {"data": list_of(list_of(kind.schema))})
+def data_lists(kind: type[ObjectSerializer]) -> Json:
+    """Return the response `{"data": [[...]]}`: `SpanLists` of `SpanSerializer`."""
+    return envelope(f"{kind.component_name()}Lists", {"data": list_of(list_of(kind.schema))})
 
 
-def page_of(kind: type[Record]) -> Json:
-    """Return the response of a page: `BookingPage` of `BookingRecord`."""
-    properties = find_component(PageRecord.schema)["properties"]
-    return envelope(f"{component_name(kind)}Page", properties | {"data": list_of(kind.schema)})
-
-
-def list_of(schema: Json) -> Json:
-    return {"type": "array", "items": schema}
-
-
-def component_name(kind: type[Record]) -> str:
-    return kind.schema["$ref"].rpartition("/")[2]
+def page_of(kind: type[ObjectSerializer]) -> Json:
+    """Return the response of a page: `BookingPage` of `BookingSerializer`."""
+    page = {**PAGE_PROPERTIES, "data": list_of(kind.schema)}
+    return envelope(f"{kind.component_name()}Page", page)
 
 
 def envelope(name: str, properties: Json, optional: Json | None = None) -> Json:
@@ -101,65 +100,28 @@ WITH_EFFECT = (409,)
 WITH_BODY = (408, 413, 415)
 
 
-def describe_endpoint(
+def parameters(
     *,
-    summary: str,
-    request: Any = None,
-    body: type[ObjectSerializer] | None = None,
-    request_type: str = "application/json",
-    optional_body: bool = False,
-    response: Json | None = None,
-    status: int = 200,
-    examples: Mapping[str, Any] | None = None,
-    request_examples: Mapping[str, Any] | None = None,
     query: Mapping[str, Json] | None = None,
     path: Mapping[str, Json] | None = None,
     headers: Mapping[str, Json] | None = None,
-    others: Mapping[int, OpenApiResponse] | None = None,
-    **options: Any,
-) -> Callable[[Any], Any]:
-    """Describe one handler: the schemas of its body and its response (None: no body).
+) -> Sequence[OpenApiParameter]:
+    """Return parameters by name, each with its schema; `headers` are those of the response.
 
-    body: the serializer that knows all keys of the body, if `request` is a schema. optional_body: a
-    request without a body is as useful as one with it. `examples` and `request_examples` map a name
-    to a whole value; `query`, `path` and `headers` (of the response) a name to a schema; `others`
-    further statuses to their responses. `options` (description, deprecated) are passed to
-    drf-spectacular's extend_schema. The view refuses query
-    parameters that are not in `query`.
+    A view refuses query parameters that are not among them.
     """
-    if examples is None and response is not None:
-        examples = examples_of(response)
-    describe = extend_schema(
-        summary=summary,
-        request={request_type: request} if request else None,
-        responses={status: response, **(others or {})},
-        examples=[
-            *answer_examples(examples or {}, status),
-            *body_examples(request_examples or {}, request_type),
-        ],
-        parameters=[
-            *parameters_of(query or {}, OpenApiParameter.QUERY),
-            *parameters_of(path or {}, OpenApiParameter.PATH),
-            *parameters_of(headers or {}, OpenApiParameter.HEADER, response=[status]),
-        ],
-        **options,
-    )
-
-    def decorate(handler: Any) -> Any:
-        handler.query_names = tuple(query or ())
-        is_serializer = isinstance(request, type) and issubclass(request, ObjectSerializer)
-        handler.body_serializer = body or (request if is_serializer else None)
-        handler.has_optional_body = optional_body
-        return describe(handler)
-
-    return decorate
+    return [
+        *_parameters_in(OpenApiParameter.QUERY, query or {}),
+        *_parameters_in(OpenApiParameter.PATH, path or {}),
+        *_parameters_in(OpenApiParameter.HEADER, headers or {}, response=[200]),
+    ]
 
 
 ParameterPlace = Literal["query", "path", "header"]
 
 
-def parameters_of(
-    schemas: Mapping[str, Json], place: ParameterPlace, **options: Any
+def _parameters_in(
+    place: ParameterPlace, schemas: Mapping[str, Json], **options: Any
 ) -> Iterator[OpenApiParameter]:
     """Yield the parameters; `required` and `description` of a schema become the parameter's own."""
     for name, schema in schemas.items():
@@ -172,30 +134,6 @@ def parameters_of(
             description=schema.get("description", ""),
             **options,
         )
-
-
-def include_of(names: Iterable[str], *, note: str = "") -> Json:
-    """Return the schema of an `include` with these names; note: a sentence for the description."""
-    known = list(names)
-    choice = "|".join(map(re.escape, known))
-    return {
-        "type": "string",
-        "description": f"What to add, separated by commas: {', '.join(known)}. {note}".rstrip(),
-        "pattern": f"^ *(({choice}) *)?(, *(({choice}) *)?)*$",
-        "examples": [known[0]],
-    }
-
-
-def search_of(fields: Collection[str], example: str) -> Json:
-    """Return the schema of a `search` with these fields; `meta.` stands for every key of meta."""
-    known = ", ".join(f"{field}<key>" if field.endswith(".") else field for field in fields)
-    return {
-        "type": "string",
-        "description": "`field:value;field:value`: all terms must match. `*` at the beginning or"
-        " end of a text is a wildcard. A backslash escapes `;`, `*` and itself."
-        f" Fields: {known}.",
-        "examples": [example],
-    }
 
 
 def examples_of(schema: Json) -> Mapping[str, Any]:
@@ -221,33 +159,104 @@ def example_of(schema: Json) -> Any:
     return {name: example_of(properties[name]) for name in schema["required"]}
 
 
-def answer_examples(examples: Mapping[str, Any], status: int) -> list[OpenApiExample]:
+def named_examples(
+    *,
+    request: Mapping[str, Any] | None = None,
+    response: Mapping[str, Any] | None = None,
+    media_type: str = "application/json",
+) -> Sequence[OpenApiExample]:
+    """Return examples by name, each a whole value; `media_type`: of the request."""
+    bodies = (request or {}).items()
     return [
-        OpenApiExample(name, value=value, response_only=True, status_codes=[str(status)])
-        for name, value in examples.items()
+        *answer_examples(response or {}),
+        *[
+            OpenApiExample(name, value=value, request_only=True, media_type=media_type)
+            for name, value in bodies
+        ],
     ]
 
 
-def body_examples(examples: Mapping[str, Any], media_type: str) -> list[OpenApiExample]:
+def answer_examples(examples: Mapping[str, Any]) -> Sequence[OpenApiExample]:
     return [
-        OpenApiExample(name, value=value, request_only=True, media_type=media_type)
-        for name, value in examples.items()
+        OpenApiExample(name, value=value, response_only=True) for name, value in examples.items()
     ]
+
+
+@cache
+def described(view: type[APIView], name: str) -> AutoSchema:
+    """Return the description of a view's method: what `@extend_schema` says of it, and what derives
+    from the view.
+    """
+    handler = getattr(view, name)
+    schema = getattr(handler, "kwargs", {}).get("schema", Schema)()
+    action = {"action": name} if issubclass(view, ViewSetMixin) else {}
+    schema.view, schema.method = view(request=None, kwargs={}, **action), ""
+    return schema
+
+
+@cache
+def body_of(view: Any, name: str) -> tuple[type[ObjectSerializer], bool] | None:
+    """Return the serializer of the body of a view's method, and whether the body is that of a
+    change; None without a body, or for one that is described by a schema.
+    """
+    serializer: Any = described(view, name).get_request_serializer()
+    if isinstance(serializer, ObjectSerializer):
+        return type(serializer), serializer.is_change
+    is_object = isinstance(serializer, type) and issubclass(serializer, ObjectSerializer)
+    return (serializer, False) if is_object else None
+
+
+@cache
+def query_names_of(view: Any, name: str) -> Collection[str]:
+    """Return the query parameters that are described for a view's method."""
+    given: Any = described(view, name).get_override_parameters()
+    return tuple(each.name for each in given if each.location == OpenApiParameter.QUERY)
+
+
+class FilterSetSchema(OpenApiFilterExtension):
+    """Describe our filters by their own schemas, before drf-spectacular's guess from the model."""
+
+    target_class = "common.api.filter_backends.FilterSetBackend"
+    priority = 1
+
+    def get_schema_operation_parameters(
+        self, auto_schema: AutoSchema, *args: Any, **kwargs: Any
+    ) -> list[Json]:
+        return parameter_objects(self.target.parameters(auto_schema.view))
+
+
+class BodySchema(OpenApiSerializerExtension):
+    """The schema of a body: without the fields that only responses have."""
+
+    target_class = "common.api.serializers.ObjectSerializer"
+    match_subclasses = True
+
+    def map_serializer(self, auto_schema: AutoSchema, direction: str) -> Json:
+        if schema := self.target.body_schema:
+            return schema
+        in_responses = [name for name, field in self.target.fields.items() if field.read_only]
+        set_override(self.target, "exclude_fields", in_responses)
+        return auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
 
 
 class Schema(AutoSchema):
     """Add the shared responses and parameters to each operation."""
+
+    view: Any
 
     def get_operation(self, *args: Any, **kwargs: Any) -> Json | None:
         operation = super().get_operation(*args, **kwargs)
         if operation is None:
             return None
         operation["security"] = self.get_auth()  # [] says that an operation needs no key
-        if hasattr(self.view, "who_may"):
-            paragraphs = [operation.get("description"), f"Keys: {self.view.who_may(self.method)}."]
+        if self.path.startswith("/v2/users"):  # an alias, with names of its own
+            operation["operationId"] = operation["operationId"].replace("Resource", "User")
+        if hasattr(self.view, "access"):
+            paragraphs = [operation.get("description"), f"Keys: {self.view.access}."]
             operation["description"] = "\n\n".join(filter(None, paragraphs))
         if "requestBody" in operation:
-            operation["requestBody"]["required"] = not self.has_optional_body
+            optional = getattr(self.view, "optional_bodies", ())
+            operation["requestBody"]["required"] = self.action not in optional
         parameters = operation.setdefault("parameters", [])
         for parameter in parameters:
             parameter.setdefault("description", path_parameter_description(parameter["name"]))
@@ -267,17 +276,16 @@ class Schema(AutoSchema):
         return getattr(self.view, "public", False)
 
     @property
-    def has_optional_body(self) -> bool:
-        handler = getattr(self.view, self.method.lower(), None)
-        return getattr(handler, "has_optional_body", False)
+    def action(self) -> str | None:
+        return getattr(self.view, "action", None)
 
     @property
     def has_side_effects(self) -> bool:
-        return self.method != "GET" and not getattr(self.view, "query_like", False)
+        return self.method != "GET" and not getattr(self.view, "is_query", False)
 
     @property
     def honours_idempotency_key(self) -> bool:
-        secret = self.method in getattr(self.view, "secret_methods", ())
+        secret = getattr(self.view, "answers_secret", False)
         return self.has_side_effects and self.method != "DELETE" and not secret
 
     def shared_parameters(self) -> list[Json]:
@@ -286,7 +294,7 @@ class Schema(AutoSchema):
         shared = [SERVICE_APP, SERVICE_TIMEZONE]
         if self.honours_idempotency_key:
             shared.append(IDEMPOTENCY_KEY)
-        if self.method == "GET" and getattr(self.view, "paginated", False):
+        if getattr(self.view, "is_page", False):
             shared += [LIMIT, PAGE_NUMBER]
         return shared
 
@@ -305,14 +313,17 @@ class Schema(AutoSchema):
         return sorted(set(statuses))
 
     def get_operation_id(self) -> str:
-        """Return the view's `operation_ids` of the method, else a name from method and path.
-
-        /v2/users is an alias of /v2/resources with the same operations, named after users.
+        """Return the `operation_ids` of a view without actions, else a name from method and path.
+        `@extend_schema(operation_id=...)` overrides it.
         """
         given = getattr(self.view, "operation_ids", {}).get(self.method)
-        if given and self.path.startswith("/v2/users"):
-            given = given.replace("Resource", "User")
         return given or operation_name(self.method, self.path.removeprefix("/v2"))
+
+    def get_filter_backends(self) -> list[Any]:
+        return self.view.filter_backends if getattr(self.view, "is_list", False) else []
+
+    def _is_list_view(self, serializer: Any = None) -> bool:
+        return False  # the declared response of a list is its whole envelope
 
     def get_tags(self) -> list[str]:
         """Return the view's `tag`, else the first word of the path."""
@@ -322,16 +333,59 @@ class Schema(AutoSchema):
     def get_auth(self) -> list[Json]:
         return [] if self.is_public_view else [{SECURITY: []}]
 
+    def map_parsers(self) -> list[str]:
+        """Return the type of bodies: the parser takes any, to refuse others itself."""
+        return ["application/json"]
+
     def get_request_serializer(self) -> Any:
-        """Return None: a handler without `describe_endpoint` has no described body."""
+        """Return the serializer of the viewset for the bodies of `create` and `update`."""
+        serializer = getattr(self.view, "serializer_class", None)
+        if serializer is None or self.action not in ("create", "update"):
+            return None
+        return serializer(partial=self.action == "update")
 
     def get_response_serializers(self) -> Any:
-        return {200: {"type": "object"}}
+        if self.action == "destroy":
+            return {204: None}
+        serializer = getattr(self.view, "serializer_class", None) or {"type": "object"}
+        return {201 if self.action == "create" else 200: serializer}
+
+    def _get_response_for_code(
+        self, serializer: Any, status_code: str, *args: Any, **kwargs: Any
+    ) -> Json:
+        """Put an object into its envelope; add the composed example to a response without one."""
+        schema = self.in_envelope(serializer)
+        response = super()._get_response_for_code(schema, status_code, *args, **kwargs)
+        for content in response.get("content", {}).values() if isinstance(schema, dict) else ():
+            if "examples" not in content:
+                examples = build_examples_list(answer_examples(examples_of(schema)))
+                content |= {"examples": examples} if examples else {}
+        return response
+
+    def in_envelope(self, serializer: Any) -> Any:
+        """Return the schema of a serializer in its envelope, and anything else as it is."""
+        if isinstance(serializer, ListSerializer):
+            child: Any = type(serializer.child)
+            return data_list(child)
+        if not (isinstance(serializer, type) and issubclass(serializer, ObjectSerializer)):
+            return serializer
+        if getattr(self.view, "is_page", False):
+            return page_of(serializer)
+        return (
+            data_list(serializer)
+            if getattr(self.view, "is_list", False)
+            else data_object(serializer)
+        )
 
     def get_serializer_name(self, serializer: Any, direction: str) -> str:
-        """Return the class's name; `BookingInput` if a response has that name already."""
-        name = type(serializer).__name__.removesuffix("Serializer")
-        return f"{name}Input" if ("schemas", name) in COMPONENTS else name
+        """Return the class's name. A response has that name if the object is in one: then the body
+        of POST is `NewSchedule`, and any other `ScheduleInput`.
+        """
+        name = serializer.component_name()
+        if serializer.examples is None:
+            return name
+        is_new = self.method == "POST" and serializer.parent is None
+        return f"New{name}" if is_new else f"{name}Input"
 
     def _insert_field_validators(self, field: Any, schema: Json) -> None:
         # The base class describes a text that may be blank as two alternatives; one is enough if
@@ -391,7 +445,6 @@ def path_parameter_description(name: str) -> str:
 def complete_document(result: Json, generator: Any, request: Any, public: bool) -> Json:
     """Add all referenced components and remove drf-spectacular's marks: one of its hooks."""
     drop_marks(result)
-    result |= {"webhooks": WEBHOOKS} if WEBHOOKS else {}
     components = result["components"]
     waiting = [result]
     while waiting:

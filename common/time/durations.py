@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import NamedTuple
 
+from common.messages import Message
 from common.time.instants import (
     DATE,
     InstantError,
@@ -137,7 +138,7 @@ def resolve_time(text: str, now: datetime, zone_name: str) -> datetime:
     InstantError.
     """
     if not isinstance(text, str):
-        raise DurationError("Must be a string.")
+        raise DurationError(Message("Must be a string."))
     words = text.strip().lower()
     now = now.astimezone(UTC).replace(microsecond=0)
     if words == "now":

@@ -1,4 +1,5 @@
 import common.db.ids
+import common.db.message_field
 import django.db.models.deletion
 import django.utils.timezone
 from django.db import migrations, models
@@ -76,7 +77,7 @@ class Migration(migrations.Migration):
                 ('href', models.CharField(blank=True, max_length=1000)),
                 ('etag', models.CharField(blank=True, max_length=300)),
                 ('state', models.CharField(choices=[('pending', 'pending'), ('written', 'written'), ('removed', 'removed'), ('moved_there', 'moved_there'), ('removed_there', 'removed_there'), ('refused', 'refused')], default='pending', max_length=13)),
-                ('reason', models.CharField(blank=True, max_length=300)),
+                ('reason', common.db.message_field.MessageField(blank=True)),
                 ('start', models.DateTimeField(blank=True, null=True)),
                 ('end', models.DateTimeField(blank=True, null=True)),
                 ('written_at', models.DateTimeField(blank=True, null=True)),

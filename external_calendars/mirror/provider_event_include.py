@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from django.db.models import Prefetch
 
 from bookings.models import Booking
-from bookings.records import Include, ProviderEventRecord, register_include
-from common.api.response_records import Json
+from bookings.serializers.responses import Include, ProviderEventSerializer, register_include
+from common.openapi.component_registry import Json
 from external_calendars.models import WrittenEvent
 
 
@@ -16,7 +16,7 @@ def provider_event(booking: Booking, zone: str) -> Json | None:
     if not rows:
         return None
     row = max(rows, key=lambda row: (row.state != WrittenEvent.REMOVED, row.id))
-    return ProviderEventRecord.of(row, zone)
+    return ProviderEventSerializer.render(row, zone)
 
 
 _COPIES = Prefetch(

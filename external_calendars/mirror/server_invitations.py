@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 
 from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.models import Booking, Customer
+from common.messages import Message
 from external_calendars.models import Connection, WrittenEvent
 from notifications.mail.provider_entries import provider_entries
 
@@ -15,11 +16,11 @@ from notifications.mail.provider_entries import provider_entries
 INVITED = frozenset({"1.0", "1.1", "1.2", "2.0"})
 # Why the server has not invited an attendee: by the status.
 UNKNOWN, UNDELIVERED = (
-    "it does not accept the e-mail address",
-    "it could not deliver the invitation",
+    Message("it does not accept the e-mail address"),
+    Message("it could not deliver the invitation"),
 )
 REASONS = {"3.7": UNKNOWN, "5.1": UNDELIVERED, "5.2": UNDELIVERED}
-REFUSED = "it refused the invitation"
+REFUSED = Message("it refused the invitation")
 
 
 def all_invited(invitations: Mapping[str, str]) -> bool:
@@ -33,9 +34,16 @@ def invitation_problem(invitations: Mapping[str, str]) -> str:
         return ""
     reason = REASONS.get(max(failed), REFUSED)
     if len(invitations) == 1:
-        return f"The calendar server did not invite the customer: {reason}."
+        return Message(
+            "The calendar server did not invite the customer: %(reason)s.", reason=reason
+        )
     count, total = len(failed), len(invitations)
-    return f"The calendar server did not invite {count} of {total} customers: {reason}."
+    return Message(
+        "The calendar server did not invite %(count)s of %(total)s customers: %(reason)s.",
+        count=count,
+        total=total,
+        reason=reason,
+    )
 
 
 @provider_entries.register

@@ -25,6 +25,7 @@ from bookings.pages.trusted_texts import customer_name, trusted_text
 from common.email_address import canonical_address, is_address
 from common.ical.occurrences import UnreadableCalendar
 from common.ical.writing import Guest
+from common.messages import Message, cut_message, find_message
 from common.time.instants import local_date
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
@@ -62,10 +63,10 @@ TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0
 # Retries within an attempt after the object was changed concurrently at the provider.
 ROUNDS = 3
 SERVER_TROUBLES = frozenset({"unreachable", "rate_limited", "server_error", "bad_answer"})
-TOO_LATE = "No response within the time limit."
-CHANGED = "The event was changed at the provider during every attempt to write it."
-UNREADABLE = "The event at the provider can't be read."
-NOT_OURS = "Another event already uses this address at the provider."
+TOO_LATE = Message("No response within the time limit.")
+CHANGED = Message("The event was changed at the provider during every attempt to write it.")
+UNREADABLE = Message("The event at the provider can't be read.")
+NOT_OURS = Message("Another event already uses this address at the provider.")
 FAILED = {"last_write_succeeded": False}  # what a failed attempt tells about the calendar
 
 
@@ -97,13 +98,13 @@ class CalendarWrites:
         check_app_is_open(app)
         is_afresh = bool(row.content.get("afresh"))
         if booking.deleted_at and not is_afresh:
-            raise SkipDelivery(Delivery.CANCELLED, "The booking was deleted.")
+            raise SkipDelivery(Delivery.CANCELLED, Message("The booking was deleted."))
         event_id, calendar_id = _ids_of(row)
         calendar, written = self.calendars.get(calendar_id), self.written.get(_ids_of(row))
         if written is None or calendar is None or not _is_connected(calendar):
-            raise SkipDelivery(Delivery.SKIPPED, "The calendar is no longer connected.")
+            raise SkipDelivery(Delivery.SKIPPED, Message("The calendar is no longer connected."))
         if not calendar.is_writable:
-            raise SkipDelivery(Delivery.SKIPPED, "The calendar is read-only.")
+            raise SkipDelivery(Delivery.SKIPPED, Message("The calendar is read-only."))
         event = self.events[event_id]
         is_wanted = should_be_mirrored(booking) and self.targets.of(event) == calendar
         keep = CopyResult(written, (event.start, event.end), self.now)
@@ -295,7 +296,7 @@ class CopyResult:
 
     def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
         """Return a failed result, with a retry, and record errors that only a person can fix."""
-        error = str(provider_error)
+        error = find_message(provider_error)
         return SendResult(
             ok=False,
             seconds=seconds,
@@ -303,7 +304,9 @@ class CopyResult:
             error=error,
             retry_after=provider_error.retry_after,
             server_failed=provider_error.code in SERVER_TROUBLES,
-            keep=self._update({"reason": error[:300]}, FAILED, problem=provider_error.code),
+            keep=self._update(
+                {"reason": cut_message(error, 300)}, FAILED, problem=provider_error.code
+            ),
         )
 
     def overwrite_refused(self, error: str, seconds: float, *, final: bool = False) -> SendResult:

@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
+from common.messages import Message
+
 # Error code in the API -> text for the person who connected the calendar.
 PROVIDER_ERRORS: Mapping[str, str] = {
-    "unauthorized": "The server refuses this user name and password.",
-    "not_a_calendar": "No calendar was found at this address.",
-    "several_calendars": "There are several calendars: enter the address of one.",
-    "no_write_access": "This user can read the calendar but not write to it.",
-    "address_refused": "The address is not allowed: it must be a public web address.",
-    "unreachable": "The server could not be reached.",
-    "rate_limited": "The server limits the number of requests.",
-    "server_error": "The server returned an error.",
-    "bad_answer": "The server's response can't be read.",
-    "too_large": "The calendar is too large.",
-    "secret_unreadable": "The stored password can't be read: connect the calendar again.",
+    "unauthorized": Message("The server refuses this user name and password."),
+    "not_a_calendar": Message("No calendar was found at this address."),
+    "several_calendars": Message("There are several calendars: enter the address of one."),
+    "no_write_access": Message("This user can read the calendar but not write to it."),
+    "address_refused": Message("The address is not allowed: it must be a public web address."),
+    "unreachable": Message("The server could not be reached."),
+    "rate_limited": Message("The server limits the number of requests."),
+    "server_error": Message("The server returned an error."),
+    "bad_answer": Message("The server's response can't be read."),
+    "too_large": Message("The calendar is too large."),
+    "secret_unreadable": Message("The stored password can't be read: connect the calendar again."),
 }
 # Usually only a person can fix these: syncs stop after some attempts.
 FINAL_ERRORS = frozenset(

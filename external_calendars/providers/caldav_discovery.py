@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from urllib.parse import unquote
 
+from common.messages import Message
 from common.net.safe_http import FetchResult
 from external_calendars.providers import webdav_xml
 from external_calendars.providers.base import DiscoveredCalendar, ProviderError
@@ -78,11 +79,15 @@ def find_calendar(visit: HttpSession) -> DiscoveredCalendar:
     start = find_start(visit, visit.access.address)
     if start.is_calendar:
         if not start.holds_events:
-            raise ProviderError("not_a_calendar", detail="This collection does not support events.")
+            raise ProviderError(
+                "not_a_calendar", detail=Message("This collection does not support events.")
+            )
         return discovered_calendar(visit, start)
     calendars = calendars_around(visit, start)
     if not calendars:
-        raise ProviderError("not_a_calendar", detail="This user has no calendar for events.")
+        raise ProviderError(
+            "not_a_calendar", detail=Message("This user has no calendar for events.")
+        )
     if len(calendars) == 1:
         return discovered_calendar(visit, calendars[0])
     chosen = default_schedule_calendar(visit, start)

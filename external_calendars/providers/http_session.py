@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 
 from django.conf import settings
 
+from common.messages import Message
 from common.net import safe_http
 from common.net.safe_http import FetchResult
 from external_calendars.providers import webdav_xml
@@ -81,7 +82,7 @@ class HttpSession:
             if answer.status not in REDIRECTS or "Location" not in answer.headers:
                 return url, answer
             url = resolve(url, answer.headers["Location"])
-        raise ProviderError("bad_answer", detail="The server redirects too often.")
+        raise ProviderError("bad_answer", detail=Message("The server redirects too often."))
 
     def resolve_link(self, url: str, link: str) -> str:
         """Return the URL of a link in an answer from `url`; another host gets no password."""
@@ -98,7 +99,7 @@ class HttpSession:
         if base in self.trusted and base[0] == origin[0] == "https":
             self.trusted.add(origin)
         if self.access.username and origin not in self.trusted:
-            detail = "The server redirects to a non-HTTPS address."
+            detail = Message("The server redirects to a non-HTTPS address.")
             raise ProviderError("address_refused", detail=detail)
         return target
 
@@ -116,7 +117,8 @@ def provider_error(answer: FetchResult, *, denied: str = "unauthorized") -> Prov
     """
     status = answer.status or 0
     condition = webdav_xml.failed_condition(answer.body)
-    detail = f"The server returned {status}" + (f" ({condition})." if condition else ".")
+    answered = f"{status} ({condition})" if condition else status
+    detail = Message("The server returned %(status)s.", status=answered)
     if status == 401:
         code = "unauthorized"
     elif status == 403:

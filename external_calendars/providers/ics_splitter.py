@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from common.messages import Message
 from external_calendars.providers.base import RemoteObject
 
 UID_LENGTH = 300
@@ -136,13 +137,13 @@ def parse_calendars(lines: list[str]) -> Iterator[FeedCalendar]:
         calendar, position = parse_calendar(lines, position)
         yield calendar
     if not lines:
-        raise FeedTruncated("The response is empty.")
+        raise FeedTruncated(Message("The response is empty."))
 
 
 def parse_calendar(lines: list[str], position: int) -> tuple[FeedCalendar, int]:
     """Return the calendar that begins at `position`, and the position of the next one."""
     if lines[position].strip().upper() != "BEGIN:VCALENDAR":
-        raise FeedTruncated("The response is not a calendar.")
+        raise FeedTruncated(Message("The response is not a calendar."))
     kept: list[str] = []
     components: list[FeedComponent] = []
     open_names = ["VCALENDAR"]
@@ -167,7 +168,7 @@ def parse_calendar(lines: list[str], position: int) -> tuple[FeedCalendar, int]:
                 components.append(parse_component(lines[begin : number + 1]))
         elif len(open_names) == 1 and KEPT.match(line):
             kept.append(line)
-    raise FeedTruncated("The calendar is incomplete.")
+    raise FeedTruncated(Message("The calendar is incomplete."))
 
 
 def parse_component(lines: list[str]) -> FeedComponent:

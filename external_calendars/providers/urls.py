@@ -7,6 +7,7 @@ writes it: all servers agree on "+" and "@" only when they are encoded.
 import re
 from urllib.parse import quote, unquote_to_bytes, urljoin, urlsplit
 
+from common.messages import Message
 from common.net.ssrf import DEFAULT_PORTS, UrlRefused, parse_url_target
 from external_calendars.providers.base import ProviderError
 
@@ -65,7 +66,7 @@ def join_url(url: str, link: str) -> str:
         target = urljoin(url, link.strip().partition("#")[0])
     except ValueError:
         raise ProviderError(
-            "bad_answer", detail="The server redirects to an invalid address."
+            "bad_answer", detail=Message("The server redirects to an invalid address.")
         ) from None
     return normal_url(target)
 

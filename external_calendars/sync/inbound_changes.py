@@ -18,6 +18,7 @@ from bookings.services import Actor, apply_action, reschedule_booking
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
+from common.messages import cut_message
 from common.time.instants import check_year, format_instant, wall_to_utc_or_gap_end
 from external_calendars.credentials import credentials_of
 from external_calendars.mirror.compose import (
@@ -270,7 +271,7 @@ class _InboundChange:
         start, end = span or (self.row.start, self.row.end)
         self._update(
             state=state,
-            reason=reason[:300],
+            reason=cut_message(reason, 300),
             start=start,
             end=end,
             href=self.remote_object.href if self.remote_object else "",
@@ -285,7 +286,9 @@ class _InboundChange:
         self._update(invitations=invitations)
 
     def _mark_copy_removed(self, reason: str) -> None:
-        self._update(state=WrittenEvent.REMOVED_THERE, reason=reason[:300], href="", etag="")
+        self._update(
+            state=WrittenEvent.REMOVED_THERE, reason=cut_message(reason, 300), href="", etag=""
+        )
 
     def _update(self, **values: Any) -> None:
         WrittenEvent.objects.filter(id=self.row.id).update(**values)

@@ -2,21 +2,23 @@
 
 import uuid
 
+from drf_spectacular.utils import extend_schema
+from rest_framework.decorators import action
+from rest_framework.request import Request
 from rest_framework.response import Response
 
 from availability.models import Calendar
-from availability.records import CalendarRecord
+from availability.serializers.calendars import CalendarSerializer
 from availability.services import change_calendar
-from availability.views import calendars
-from availability.views.base_views import ResourceScopedView
+from availability.views.calendars import CalendarViewSet
 from common.api.validated_input import read_body_as
-from common.api.views import ApiRequest, found_or_404
 from common.errors import Invalid
-from common.openapi.generator import data_object, describe_endpoint
+from common.openapi.generator import named_examples
+from external_calendars.examples import CONNECTED, FEED_ADDRESS, STOPPED
 from external_calendars.providers.base import CalendarAccess
-from external_calendars.records import CONNECTED, FEED_ADDRESS, STOPPED, CalendarTestRecord
 from external_calendars.serializers import (
     CalendarKindSerializer,
+    CalendarTestSerializer,
     ConnectedCalendarSerializer,
     ConnectSerializer,
 )
@@ -31,11 +33,11 @@ from external_calendars.services import (
     test_connection,
 )
 
-CALENDAR_EXAMPLE = CalendarRecord.example()
+CALENDAR_EXAMPLE = CalendarSerializer.example()
 ACCESS = ("address", "username", "password")
 
 
-def refuse_idempotency_key(request: ApiRequest) -> None:
+def refuse_idempotency_key(request: Request) -> None:
     """Refuse an Idempotency-Key.
 
     A request with a password is not stored, not even as a hash, and the transaction of a stored
@@ -45,8 +47,11 @@ def refuse_idempotency_key(request: ApiRequest) -> None:
         raise Invalid.at("Idempotency-Key", "Not supported when connecting a calendar.")
 
 
-class CreateOrConnectCalendarView(calendars.CalendarsView):
-    @describe_endpoint(
+class ConnectableCalendarViewSet(CalendarViewSet):
+    serializer_class = CalendarSerializer
+    query_actions = frozenset({"test"})
+
+    @extend_schema(
         summary="Create or connect a calendar",
         description="With a `provider` other than `service`, the service connects the calendar: it"
         " contacts the server for at most ten seconds, and workers then sync the events. A resource"
@@ -54,22 +59,22 @@ class CreateOrConnectCalendarView(calendars.CalendarsView):
         " 409 `already_exists` if the resource already has the calendar. Connecting takes no"
         " Idempotency-Key.",
         request=ConnectSerializer,
-        response=data_object(CalendarRecord),
-        status=201,
-        examples={"kept here": {"data": CALENDAR_EXAMPLE}, "connected": CONNECTED},
-        request_examples={
-            "private": {"name": "Private", "resource_id": CALENDAR_EXAMPLE["resource_id"]},
-            "a feed": {
-                "resource_id": CALENDAR_EXAMPLE["resource_id"],
-                "provider": "ics",
-                "address": FEED_ADDRESS,
+        examples=named_examples(
+            request={
+                "private": {"name": "Private", "resource_id": CALENDAR_EXAMPLE["resource_id"]},
+                "a feed": {
+                    "resource_id": CALENDAR_EXAMPLE["resource_id"],
+                    "provider": "ics",
+                    "address": FEED_ADDRESS,
+                },
             },
-        },
+            response={"kept here": {"data": CALENDAR_EXAMPLE}, "connected": CONNECTED},
+        ),
     )
-    def post(self, request: ApiRequest) -> Response:
+    def create(self, request: Request) -> Response:
         provider = read_body_as(CalendarKindSerializer, request)["provider"]
         if provider == Calendar.SERVICE:
-            return super().post(request)
+            return super().create(request)
         refuse_idempotency_key(request)
         given = read_body_as(ConnectSerializer, request)
         resource = self.readable_resources().filter(id=given["resource_id"]).first()
@@ -83,95 +88,81 @@ class CreateOrConnectCalendarView(calendars.CalendarsView):
             is_primary=given.get("provider_primary"),
             now=self.now,
         )
-        return Response({"data": CalendarRecord.of(calendar)}, status=201)
+        return Response({"data": CalendarSerializer.render(calendar)}, status=201)
 
-
-class ConnectableCalendarView(calendars.CalendarView):
-    @describe_endpoint(
+    @extend_schema(
         summary="Change a calendar",
         description="With `address`, `username` or `password`, the service reconnects the"
         " calendar: it contacts the server first, keeps absent values, and clears the"
         " problem. If the address is another collection or feed, its events replace the"
         " stored ones. Reconnecting takes no Idempotency-Key.",
-        request=ConnectedCalendarSerializer,
-        response=data_object(CalendarRecord),
-        examples={
-            "kept here": {"data": CALENDAR_EXAMPLE},
-            "connected": CONNECTED,
-            "stopped by a problem": STOPPED,
-        },
-        request_examples={"another colour": {"backgroundcolor": "#1f6feb"}},
+        request=ConnectedCalendarSerializer(partial=True),
+        examples=named_examples(
+            request={"another colour": {"backgroundcolor": "#1f6feb"}},
+            response={
+                "kept here": {"data": CALENDAR_EXAMPLE},
+                "connected": CONNECTED,
+                "stopped by a problem": STOPPED,
+            },
+        ),
     )
-    def put(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        given = read_body_as(ConnectedCalendarSerializer, request)
-        calendar = self._find(calendar_id)
+    def update(self, request: Request, calendar_id: uuid.UUID) -> Response:
+        given = read_body_as(ConnectedCalendarSerializer, request, partial=True)
+        calendar = self.get_object()
         access = {name: given.pop(name) for name in ACCESS if name in given}
         is_primary = given.pop("provider_primary", None)
         if access:
             refuse_idempotency_key(request)
             reconnect_calendar(calendar, access, texts=given, is_primary=is_primary, now=self.now)
-            return Response({"data": CalendarRecord.of(self._find(calendar_id))})
+            return Response({"data": CalendarSerializer.render(self.get_object())})
         if is_primary is not None:
             choose_primary(calendar, is_primary, now=self.now)
-            calendar = self._find(calendar_id)
-        return Response({"data": CalendarRecord.of(change_calendar(calendar, given))})
+            calendar = self.get_object()
+        return Response({"data": CalendarSerializer.render(change_calendar(calendar, given))})
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Delete a calendar",
         description="Its events no longer block time. For a connected calendar, the stored events"
         " are deleted, and the events at the provider stay. 409 `in_use` for a resource's"
         " last calendar of the service, and while the calendar has bookings that are not"
         " completed.",
-        status=204,
     )
-    def delete(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        remove_calendar(self._find(calendar_id), now=self.now)
+    def destroy(self, request: Request, calendar_id: uuid.UUID) -> Response:
+        remove_calendar(self.get_object(), now=self.now)
         return Response(status=204)
 
-
-class ConnectedView(ResourceScopedView):
-    """Base of the endpoints of connected calendars."""
-
-    def find_calendar(self, calendar_id: uuid.UUID) -> Calendar:
-        return found_or_404(self.readable_calendars().filter(id=calendar_id).first(), "Calendar")
-
-
-class TestConnectionView(ConnectedView):
-    query_like = True
-
-    @describe_endpoint(
+    @extend_schema(
         summary="Test a connected calendar",
         description="Contacts the server for at most ten seconds and changes nothing. 422 for a"
         " calendar of the service.",
-        response=data_object(CalendarTestRecord),
+        responses={200: CalendarTestSerializer},
     )
-    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        result = test_connection(self.find_calendar(calendar_id))
-        return Response({"data": CalendarTestRecord.of(result)})
+    @action(detail=True, methods=["post"])
+    def test(self, request: Request, calendar_id: uuid.UUID) -> Response:
+        result = test_connection(self.get_object())
+        return Response({"data": CalendarTestSerializer.render(result)})
 
-
-class SyncView(ConnectedView):
-    @describe_endpoint(
+    @extend_schema(
         summary="Sync a connected calendar now",
         description="A worker syncs the calendar at once, also after a problem has stopped the"
         " syncs. `synced_at` and `progress` show the state. 422 for a calendar of the service.",
-        response=data_object(CalendarRecord),
-        examples={"in line": CONNECTED},
+        responses={200: CalendarSerializer},
+        examples=named_examples(response={"in line": CONNECTED}),
     )
-    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        calendar = request_sync(self.find_calendar(calendar_id))
-        return Response({"data": CalendarRecord.of(calendar)})
+    @action(detail=True, methods=["post"])
+    def sync(self, request: Request, calendar_id: uuid.UUID) -> Response:
+        calendar = request_sync(self.get_object())
+        return Response({"data": CalendarSerializer.render(calendar)})
 
-
-class DisconnectView(ConnectedView):
-    @describe_endpoint(
+    @extend_schema(
         summary="Disconnect a calendar",
         description="It becomes a calendar of the service and keeps its bookings. Its events from"
         " the provider, its secrets and its feed are deleted. Events at the provider stay."
         " 422 for a calendar of the service.",
-        response=data_object(CalendarRecord),
-        examples={"a calendar of the service": {"data": CALENDAR_EXAMPLE}},
+        responses={200: CalendarSerializer},
+        examples=named_examples(response={"a calendar of the service": {"data": CALENDAR_EXAMPLE}}),
     )
-    def post(self, request: ApiRequest, calendar_id: uuid.UUID) -> Response:
-        calendar = disconnect_calendar(self.find_calendar(calendar_id), now=self.now)
-        return Response({"data": CalendarRecord.of(calendar)})
+    @action(detail=True, methods=["post"])
+    def disconnect(self, request: Request, calendar_id: uuid.UUID) -> Response:
+        calendar = disconnect_calendar(self.get_object(), now=self.now)
+        return Response({"data": CalendarSerializer.render(calendar)})

@@ -12,6 +12,7 @@ from django.conf import settings
 
 from apps_config.models import App, Invitation
 from common.errors import Forbidden
+from common.messages import Message
 from common.signed_links import read_link_expiry, sign_link
 
 INVITATION_MAIL = "invitation"
@@ -36,12 +37,12 @@ def find_invitation(invitation_id: uuid.UUID, signature: str, *, now: datetime) 
     rows = Invitation.objects.open().filter(app__in=App.objects.open(), id=invitation_id)
     invitation = rows.select_related("app").first()
     if invitation is None:
-        raise BadInvitationLink("This invitation is no longer valid.")
+        raise BadInvitationLink(Message("This invitation is no longer valid."))
     expiry = read_link_expiry(SALT, _subject(invitation), signature)
     if expiry is None or expiry != invitation.expires_at.replace(microsecond=0):
-        raise BadInvitationLink("This invitation is no longer valid.")
+        raise BadInvitationLink(Message("This invitation is no longer valid."))
     if now >= expiry:
-        raise BadInvitationLink("This invitation has expired.")
+        raise BadInvitationLink(Message("This invitation has expired."))
     return invitation
 
 

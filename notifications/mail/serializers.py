@@ -1,11 +1,14 @@
-"""The shapes of templates in bodies: texts with known placeholders only."""
+"""Templates of e-mails: texts with known placeholders only."""
 
 from typing import Any
 
 from rest_framework import serializers
 
-from common.api.fields import IdField, ObjectSerializer, OneLineField, TextField
-from notifications.mail import find_faults
+from common.api.fields import IdField, OneLineField, StampField, TextField
+from common.api.response_schemas import STAMP_EXAMPLE
+from common.api.serializers import ObjectSerializer
+from common.messages import Message
+from notifications.mail import SLUGS, find_faults
 
 SUBJECT, TEXT, HTML = 200, 20_000, 100_000
 
@@ -15,11 +18,11 @@ class TemplateTextsSerializer(ObjectSerializer):
 
     subject = OneLineField(SUBJECT, required=False, allow_null=True)
     text = TextField(TEXT, required=False, allow_null=True)
-    html = TextField(HTML, required=False, allow_null=True)
+    html = TextField(HTML, required=False, allow_null=True, help_text="A whole HTML document.")
 
     def validate_subject(self, subject: str | None) -> str | None:
         if subject is not None and not subject.strip():
-            raise serializers.ValidationError("May not be blank.")
+            raise serializers.ValidationError(Message("May not be blank."))
         return self._checked(subject, is_subject=True)
 
     def validate_text(self, text: str | None) -> str | None:
@@ -35,8 +38,34 @@ class TemplateTextsSerializer(ObjectSerializer):
         return template
 
 
-class TemplateSerializer(TemplateTextsSerializer):
-    """The body of PUT /templates/:slug: texts, or null for all three."""
+WORDS_EXAMPLE = {
+    "subject": "See you on {{ date }}",
+    "text": "Hello {{ name }},\n\n{{ details }}\n\n{{ actions }}\n",
+    "html": "<p>Hello {{ name }},</p>\n{{ details }}\n{{ actions }}\n",
+}
+
+
+class EmailTemplateSerializer(TemplateTextsSerializer):
+    """What one kind of mail says. In a body: texts, or null for all three."""
+
+    never_null = ("subject", "text", "html")
+    examples = {
+        "slug": "confirmed_customer",
+        **WORDS_EXAMPLE,
+        "custom": True,
+        "updated_at": STAMP_EXAMPLE,
+    }
+
+    custom = serializers.BooleanField(
+        read_only=True, help_text="Whether the app has its own template."
+    )
+    updated_at = StampField(allow_null=True, help_text="null for the default template.")
+
+    def get_fields(self) -> dict[str, serializers.Field]:
+        return {
+            "slug": serializers.ChoiceField(list(SLUGS), read_only=True),
+            **super().get_fields(),
+        }
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         empty = [part for part, value in given.items() if value is None]
@@ -50,3 +79,15 @@ class PreviewSerializer(TemplateTextsSerializer):
     """The body of POST /templates/:slug/preview; a null is as good as nothing."""
 
     booking_id = IdField(required=False, allow_null=True)
+
+
+class RenderedEmailSerializer(ObjectSerializer):
+    examples = {
+        "subject": "See you on Monday, 23 November 2026",
+        "text": "Hello Marty McFly,\n\nWhat:  Check-up\n",
+        "html": "<p>Hello Marty McFly,</p>\n",
+    }
+
+    subject = serializers.CharField()
+    text = serializers.CharField()
+    html = serializers.CharField(help_text="A whole HTML document.")

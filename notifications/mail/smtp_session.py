@@ -16,6 +16,7 @@ from django.core.mail.message import BadHeaderError
 
 from apps_config.models import App
 from common.email_address import ascii_address
+from common.messages import Message
 from common.net.deadline_watchdog import interrupt_at_deadline
 from notifications.mail.envelope import without_addresses
 from notifications.mail.smtp_backend import Conversation
@@ -27,7 +28,7 @@ from notifications.outbox.results import SendResult
 MAILS_PER_SESSION = 10
 UNCONFIRMED = "The mail server did not confirm the e-mail. It may have been delivered."
 EXCERPT = 1000  # characters of a server's answer
-NOT_SMTP = "The response of the mail server is not SMTP."
+NOT_SMTP = Message("The response of the mail server is not SMTP.")
 STATUS = re.compile(r"[245]\.\d{1,3}\.\d{1,3}(?!\S)")  # RFC 2034
 
 Refusals = Mapping[str, tuple[int, bytes]]
@@ -128,7 +129,7 @@ def send_mail(message: EmailMessage, app: App) -> SendResult:
         result = SendResult(ok=False, error=UNCONFIRMED, is_unconfirmed=True)
     elif session.was_cut and not result.ok:
         # A truncated answer is meaningless.
-        result = SendResult(ok=False, error="The mail server took too long.")
+        result = SendResult(ok=False, error=Message("The mail server took too long."))
     result.seconds = time.monotonic() - began
     return result
 
@@ -158,7 +159,7 @@ def _result_of_answer(answer: smtplib.SMTPResponseException) -> SendResult:
     return SendResult(
         ok=False,
         response_code=code,
-        error=f"The mail server returned {code}.",
+        error=Message("The mail server returned %(code)s.", code=code),
         excerpt=_words(code, text) if is_about_mail else "",
         final=code >= 500,
     )
@@ -191,10 +192,18 @@ def _result_of_refusals(message: EmailMessage, app: App, refusals: Refusals) -> 
 def _refusal_words(code: int, status: str, refused: int, recipients: int) -> str:
     answer = f"{code} {status}".strip()
     if refused < recipients:
-        return f"The server refused {refused} of {recipients} addresses ({answer})."
+        return Message(
+            "The server refused %(refused)s of %(total)s addresses (%(answer)s).",
+            refused=refused,
+            total=recipients,
+            answer=answer,
+        )
     if code < 500:
-        return f"The server accepts no e-mail for the address at the moment ({answer})."
-    return f"The server refused the address ({answer})."
+        return Message(
+            "The server accepts no e-mail for the address at the moment (%(answer)s).",
+            answer=answer,
+        )
+    return Message("The server refused the address (%(answer)s).", answer=answer)
 
 
 def _status(text: bytes | str) -> str:

@@ -6,9 +6,10 @@ from datetime import datetime
 
 from apps_config.models import App
 from bookings.privacy import Person
-from common.api.response_records import Json
 from common.db.sql import database_now
 from common.email_address import canonical_address
+from common.messages import Message
+from common.openapi.component_registry import Json
 from common.time.instants import format_stamp
 from notifications.models import Suppression
 
@@ -29,7 +30,7 @@ class Suppressions:
             detail = self._reasons[*key, Suppression.BOUNCED]
             return f"E-mails to this address bounced: {detail}".rstrip(": ")
         if is_reminder and (*key, Suppression.UNSUBSCRIBED) in self._reasons:
-            return "The customer has unsubscribed from reminders."
+            return Message("The customer has unsubscribed from reminders.")
         return ""
 
 

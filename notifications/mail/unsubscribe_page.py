@@ -1,24 +1,23 @@
 """The page behind a reminder's List-Unsubscribe link; its button and mail programs post to it."""
 
 from django.http import HttpResponse
-from django.utils.functional import Promise
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
 
 from bookings.models import Customer
 from bookings.pages.base import PAGE_HEADERS, PageView, page_response
 from bookings.pages.formatting import languages_of, to_one_line
 from common.api.fields import CANONICAL_ID
-from common.api.views import ApiRequest
 from common.openapi.components import text_response
-from common.openapi.generator import describe_endpoint
+from common.openapi.generator import parameters
 from notifications.links.unsubscribe import BadUnsubscribeLink, check_unsubscribe_link
 from notifications.mail.suppressions import suppress
 from notifications.models import Suppression
 
-QUESTION = (
-    _("Stop reminders?"),
-    _("{email} will get no more reminders. Confirmations and changes are still sent."),
-)
+QUESTION = _("Stop reminders?")
+STOPS = _("{email} will get no more reminders. Confirmations and changes are still sent.")
 BUTTON = _("Stop reminders")
 DONE = (
     _("You will get no more reminders"),
@@ -50,75 +49,44 @@ FAILURES = {
 class UnsubscribeView(PageView):
     operation_ids = {"GET": "showUnsubscribePage", "POST": "submitUnsubscribePage"}
     tag = "customers"
+    refusals = {BadUnsubscribeLink: BAD_LINK}
+    other_refusal = TROUBLE
 
-    customer: Customer | None = None
-
-    @describe_endpoint(
+    @extend_schema(
         summary="The page on which a customer stops reminders",
         description="Changes nothing. Needs no key: the signature is the capability.",
-        path=PATH,
-        query=SIGNATURE,
-        headers=PAGE_HEADERS,
-        others={200: page_response("The button."), **FAILURES},
+        responses={200: page_response("The button."), **FAILURES},
+        parameters=parameters(query=SIGNATURE, path=PATH, headers=PAGE_HEADERS),
     )
-    def get(self, request: ApiRequest, customer_id: str) -> HttpResponse:
-        self._admit_link(request, customer_id)
-        return self._page(200, *QUESTION, button=BUTTON)
+    def get(self, request: Request, customer_id: str) -> HttpResponse:
+        customer = self._admit_link(request, customer_id)
+        sentence = format_lazy(STOPS, email=to_one_line(customer.email, 254))
+        return self.show_step(200, QUESTION, sentence, button=BUTTON)
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Stop an app's reminders to a customer",
         description="What the button of the page does, and the one click of a mail program"
         " (RFC 8058). The body is ignored. Staff can undo it in the back office.",
-        path=PATH,
-        query=SIGNATURE,
-        headers=PAGE_HEADERS,
-        others={
+        responses={
             200: page_response("Done; also if it was done before."),
             **FAILURES,
             413: page_response("The body is larger than 256 kB."),
         },
+        parameters=parameters(query=SIGNATURE, path=PATH, headers=PAGE_HEADERS),
     )
-    def post(self, request: ApiRequest, customer_id: str) -> HttpResponse:
+    def post(self, request: Request, customer_id: str) -> HttpResponse:
         customer = self._admit_link(request, customer_id)
         app = customer.booking.app
         suppress(app, customer.email, Suppression.UNSUBSCRIBED, now=self.now)
-        return self._page(200, *DONE)
+        return self.show_step(200, *DONE)
 
-    def _admit_link(self, request: ApiRequest, customer_id: str) -> Customer:
+    def _admit_link(self, request: Request, customer_id: str) -> Customer:
         """Return the customer of a valid link. Raises BadUnsubscribeLink."""
         rows = Customer.objects.select_related("booking__app", "booking__project")
         found = rows.filter(pk=customer_id).first() if CANONICAL_ID.fullmatch(customer_id) else None
         self.customer = check_unsubscribe_link(
             found, request.GET.get("signature", ""), now=self.now
         )
+        booking = self.customer.booking
+        self.app, self.languages = booking.app, languages_of(booking)
         return self.customer
-
-    def page_customer(self) -> Customer | None:
-        return self.customer
-
-    def refusal_page(self, exc: Exception, status: int, code: str) -> HttpResponse:
-        return self._page(status, *(BAD_LINK if isinstance(exc, BadUnsubscribeLink) else TROUBLE))
-
-    def _page(
-        self,
-        status: int,
-        heading: str | Promise,
-        sentence: str | Promise,
-        button: str | Promise = "",
-    ) -> HttpResponse:
-        customer = self.customer if status < 500 else None
-        return self.render_page(
-            "bookings/external_action.html",
-            lambda: {
-                "heading": heading,
-                "sentence": str(sentence).format(
-                    email=to_one_line(customer.email, 254) if customer else ""
-                ),
-                "offer": {"button": button} if button else None,
-                "reasons": (),
-                "rows": (),
-            },
-            status=status,
-            app=customer.booking.app if customer else None,
-            languages=languages_of(customer.booking) if customer else (),
-        )

@@ -1,4 +1,5 @@
 import common.db.ids
+import common.db.message_field
 import common.observability.log_format
 import common.observability.tracing
 import django.contrib.postgres.functions
@@ -105,7 +106,7 @@ class Migration(migrations.Migration):
                 ('expected_response_code', models.PositiveSmallIntegerField(blank=True, help_text='empty: any 2xx', null=True)),
                 ('description', models.TextField(blank=True, max_length=8000)),
                 ('active', models.BooleanField(default=True)),
-                ('disabled_reason', models.CharField(blank=True, max_length=200)),
+                ('disabled_reason', common.db.message_field.MessageField(blank=True)),
                 ('deleted_at', models.DateTimeField(blank=True, editable=False, null=True)),
                 ('created_at', models.DateTimeField(blank=True, editable=False)),
                 ('history_id', models.AutoField(primary_key=True, serialize=False)),
@@ -135,7 +136,7 @@ class Migration(migrations.Migration):
                 ('expected_response_code', models.PositiveSmallIntegerField(blank=True, help_text='empty: any 2xx', null=True)),
                 ('description', models.TextField(blank=True, max_length=8000)),
                 ('active', models.BooleanField(default=True)),
-                ('disabled_reason', models.CharField(blank=True, max_length=200)),
+                ('disabled_reason', common.db.message_field.MessageField(blank=True)),
                 ('secret', models.TextField(editable=False)),
                 ('previous_secret', models.TextField(blank=True, editable=False)),
                 ('previous_until', models.DateTimeField(blank=True, editable=False, null=True)),
@@ -163,7 +164,7 @@ class Migration(migrations.Migration):
                 ('body', models.TextField(blank=True, help_text='of a call: the same on every try')),
                 ('endpoint', models.CharField(blank=True, help_text='scheme://host:port', max_length=300)),
                 ('state', models.CharField(choices=[('scheduled', 'scheduled'), ('sending', 'sending'), ('delivered', 'delivered'), ('failed', 'failed'), ('cancelled', 'cancelled'), ('skipped', 'skipped'), ('expired', 'expired')], default='scheduled', max_length=9)),
-                ('reason', models.CharField(blank=True, max_length=300)),
+                ('reason', common.db.message_field.MessageField(blank=True)),
                 ('due_at', models.DateTimeField()),
                 ('next_at', models.DateTimeField(blank=True, null=True)),
                 ('expires_at', models.DateTimeField()),
@@ -194,7 +195,7 @@ class Migration(migrations.Migration):
                 ('outcome', models.CharField(choices=[('ok', 'ok'), ('failed', 'failed'), ('unconfirmed', 'unconfirmed'), ('lost', 'lost')], db_default='ok', default='ok', max_length=11)),
                 ('response_code', models.PositiveSmallIntegerField(blank=True, null=True)),
                 ('seconds', models.FloatField()),
-                ('error', models.CharField(blank=True, max_length=300)),
+                ('error', common.db.message_field.MessageField(blank=True)),
                 ('excerpt', models.TextField(blank=True, help_text='the beginning of the answer')),
                 ('app', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.DO_NOTHING, related_name='+', to='apps_config.app')),
                 ('delivery', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='notifications.delivery')),

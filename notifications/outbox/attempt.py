@@ -3,8 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from common.observability import tracing
-from common.observability.log_format import log_fields
+from common.observability.observe import observe_attempt
 from notifications.models import Delivery
 from notifications.outbox.results import SendResult
 
@@ -17,19 +16,17 @@ def send_and_log(row: Delivery, send: Callable[[], SendResult]) -> SendResult:
     The log lines contain the id of the request that caused the delivery, and the span belongs to
     that request's trace. Runs in a thread without database access.
     """
-    named = {"delivery": row.id, "type": row.type, "app": row.app_id}
+    fields = {"delivery": row.id, "type": row.type, "app": row.app_id}
     if row.request_id:
-        named["request_id"] = row.request_id
-    with (
-        log_fields(**named) as fields,
-        tracing.delivery_span(row.type, row.trace_parent, fields) as span,
-    ):
+        fields["request_id"] = row.request_id
+    with observe_attempt(row.type, row.trace_parent, **fields) as span:
         try:
             result = send()
         except Exception as error:
             logger.exception("delivery %s can't be sent", row.id)
             result = SendResult(ok=False, error=f"Internal error ({type(error).__name__}).")
-        span.end(ok=result.ok, status=result.response_code)
+        if span:
+            span.end(ok=result.ok, status=result.response_code)
         logger.info(
             "attempt",
             extra={

@@ -9,14 +9,17 @@ from notifications.models import Delivery
 class DeliveryFilter(django_filters.FilterSet):
     """Unknown ids, and ids of other apps, match nothing."""
 
-    booking = IdFilter(field_name="booking_id")
-    webhook = IdFilter(field_name="webhook_id")
-    type = django_filters.ChoiceFilter(choices=[(kind, kind) for kind in Delivery.TYPES])
-    state = django_filters.ChoiceFilter(choices=[(state, state) for state in Delivery.STATES])
+    booking = IdFilter(field_name="booking_id", help_text="Only deliveries of this booking.")
+    webhook = IdFilter(field_name="webhook_id", help_text="Only deliveries of this webhook.")
+    type = django_filters.ChoiceFilter(
+        choices=[(kind, kind) for kind in Delivery.TYPES],
+        help_text="Only e-mails, only calls, or only calendar writes.",
+    )
+    state = django_filters.ChoiceFilter(
+        choices=[(state, state) for state in Delivery.STATES],
+        help_text="Only deliveries in this state.",
+    )
 
     class Meta:
         model = Delivery
         fields: list[str] = []
-
-
-FILTER_NAMES = tuple(DeliveryFilter.base_filters)

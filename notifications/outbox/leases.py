@@ -16,6 +16,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
 from common.db.sql import database_now, datetime_param, id_in_sql, id_param, insert_rows
 from common.db.updated_at import transaction_start_sql
+from common.messages import Message
 from notifications.models import Attempt, Delivery, Endpoint, LaneCheck
 from notifications.outbox.circuit_breaker import call_cap
 from notifications.outbox.lanes import (
@@ -246,12 +247,12 @@ def _end_at_claim(row: Delivery, now: datetime) -> bool:
     """End the delivery if it expired or lost too many leases; return whether it did."""
     if row.state == Delivery.SENDING and row.lapses + 1 >= MAX_LOST_LEASES:
         _record_lost_leases([row])
-        _end([row.id], Delivery.FAILED, "The worker was lost in every attempt.", now)
+        _end([row.id], Delivery.FAILED, Message("The worker was lost in every attempt."), now)
         return True
     if row.expires_at < now:
         if row.state == Delivery.SENDING:
             _record_lost_leases([row])
-        _end([row.id], Delivery.EXPIRED, "It could not be sent in time.", now)
+        _end([row.id], Delivery.EXPIRED, Message("It could not be sent in time."), now)
         return True
     return False
 
@@ -267,7 +268,7 @@ def _record_lost_leases(rows: Sequence[Delivery]) -> None:
                     at=(row.next_at or row.due_at) - LEASES[row.type],
                     outcome=Attempt.LOST,
                     seconds=LEASES[row.type].total_seconds(),
-                    error="The worker was lost. The message may have been sent.",
+                    error=Message("The worker was lost. The message may have been sent."),
                 )
                 for row in rows
             ]

@@ -2,6 +2,7 @@
 
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from common.messages import Message
 from notifications.models import Delivery, Webhook
 
 COMPLETED = "completed"
@@ -33,8 +34,8 @@ def _outdated_for_webhook_reason(delivery: Delivery, webhook: Webhook) -> str:
 def outdated_call_reason(webhook: Webhook) -> str:
     """Return why the webhook must not be called; "" if it may."""
     if webhook.deleted_at:
-        return "The webhook was deleted."
-    return "" if webhook.active else "The webhook is disabled."
+        return Message("The webhook was deleted.")
+    return "" if webhook.active else Message("The webhook is disabled.")
 
 
 def outdated_reminder_reason(delivery: Delivery, booking: Booking) -> str:
@@ -61,8 +62,8 @@ def changed_since_reason(booking: Booking, state: str, version: int) -> str:
 
 def _changed_reason(version: int, booking: Booking) -> str:
     if booking.deleted_at:
-        return "The booking was deleted."
-    return "The booking was moved." if booking.reschedules != version else ""
+        return Message("The booking was deleted.")
+    return Message("The booking was moved.") if booking.reschedules != version else ""
 
 
 def _state_reason(booking: Booking) -> str:

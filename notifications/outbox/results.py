@@ -16,6 +16,7 @@ from django.db.models import F, QuerySet
 
 from common.db.sql import database_now, datetime_param, id_in_sql, insert_rows, to_uuid
 from common.db.updated_at import transaction_start_sql
+from common.messages import cut_message
 from notifications.models import Attempt, Delivery, Endpoint
 from notifications.outbox.circuit_breaker import (
     SLOW_SECONDS,
@@ -163,7 +164,7 @@ def _end_delivered(rows: Sequence[Delivery], now: datetime) -> set[UUID]:
 def _final(state: str, reason: str, now: datetime) -> dict[str, object]:
     return {
         "state": state,
-        "reason": reason[:300],
+        "reason": cut_message(reason, 300),
         "next_at": None,
         "finished_at": now,
         "lease_token": None,
@@ -196,7 +197,7 @@ def _attempt(row: Delivery, outcome: SendResult, now: datetime) -> Attempt:
         outcome=_attempt_outcome(outcome),
         response_code=outcome.response_code,
         seconds=round(outcome.seconds, 3),
-        error=outcome.error[:300],
+        error=cut_message(outcome.error, 300),
         excerpt=outcome.excerpt,
     )
 
@@ -221,7 +222,7 @@ def _after_failure(row: Delivery, outcome: SendResult, now: datetime) -> dict[st
         return _final(Delivery.EXPIRED, outcome.error, now)
     return {
         "state": Delivery.SCHEDULED,
-        "reason": outcome.error[:300],
+        "reason": cut_message(outcome.error, 300),
         "next_at": now + delay,
         "lease_token": None,
     }

@@ -12,6 +12,7 @@ from typing import ClassVar, Protocol
 
 from common.errors import is_outage
 from common.hooks import Hook
+from common.messages import Message
 from notifications.models import Delivery
 from notifications.outbox.results import FinalState, SendResult
 
@@ -19,7 +20,7 @@ logger = logging.getLogger(__name__)
 
 SendCall = Callable[[], SendResult]
 
-NOT_RENDERED = "The message could not be rendered."
+NOT_RENDERED = Message("The message could not be rendered.")
 
 
 class SkipDelivery(Exception):

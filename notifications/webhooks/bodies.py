@@ -6,62 +6,69 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
+from rest_framework import serializers
+
 from bookings.graphs import STATES
 from bookings.models import Booking, StateChange
-from bookings.records import (
+from bookings.serializers.responses import (
     ALL_INCLUDES,
     INCLUDES,
     WHOLE_BOOKING_EXAMPLE,
-    BookingRecord,
+    BookingSerializer,
     booking_record,
     find_booking,
     with_includes,
 )
 from bookings.services import Transition
-from common.api.response_records import (
-    END_EXAMPLE,
-    START_EXAMPLE,
-    Id,
-    Json,
-    Record,
-    Time,
-    example_id,
-    field,
-)
+from common.api.fields import IdField, InstantField
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer
 from common.db.compiled_query import set_relation
+from common.openapi.component_registry import Json
+from common.openapi.components import SpanSerializer
 
 WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TEST_EVENT = "webhook.test"
 
 
-class PreviousTimeRecord(Record):
+class PreviousTimeSerializer(SpanSerializer):
     """The time and the main resource of a booking before a move."""
 
-    start: Time = field(example=START_EXAMPLE)
-    end: Time = field(example=END_EXAMPLE)
-    resource_id: Id = field(example=example_id(11))
+    examples = {"resource_id": example_id(11)}
+
+    resource_id = IdField()
 
 
-class ChangeRecord(Record):
+class ChangeSerializer(ObjectSerializer):
     """The change that a call is about."""
 
-    kind: str = field("The value of `Service-Event`.", example="booking.confirmed")
-    at: Time = field(example=START_EXAMPLE)
-    action: str = field("`update` for changed fields.", example="confirm")
-    from_state: str = field(enum=list(STATES), example="tentative")
-    actor: str = field(example="server key 0193a4c2")
-    source: str = field(enum=StateChange.SOURCES, example="api")
-    message: str
-    previous: PreviousTimeRecord | None = field("null unless the booking was moved.")
+    examples = {
+        "kind": "booking.confirmed",
+        "action": "confirm",
+        "from_state": "tentative",
+        "actor": "server key 0193a4c2",
+        "source": "api",
+    }
+
+    kind = serializers.CharField(help_text="The value of `Service-Event`.")
+    at = InstantField()
+    action = serializers.CharField(help_text="`update` for changed fields.")
+    from_state = serializers.ChoiceField(list(STATES))
+    actor = serializers.CharField()
+    source = serializers.ChoiceField(StateChange.SOURCES)  # type: ignore[assignment]  # as `data`
+    message = serializers.CharField()
+    previous = PreviousTimeSerializer(
+        allow_null=True, help_text="null unless the booking was moved."
+    )
 
 
-class BookingCallRecord(BookingRecord):
+class BookingCallSerializer(BookingSerializer):
     """The booking of GET /v2/bookings/:id, and the change that the call is about."""
 
-    change: ChangeRecord
+    change = ChangeSerializer()
 
 
-CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {"change": ChangeRecord.example()}
+CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {"change": ChangeSerializer.example()}
 
 
 class PreviousTime(NamedTuple):
@@ -71,7 +78,7 @@ class PreviousTime(NamedTuple):
 
 
 class Change(NamedTuple):
-    """The row of a ChangeRecord."""
+    """The row of a ChangeSerializer."""
 
     kind: str
     at: datetime
@@ -147,7 +154,7 @@ def render_body(booking: Booking, change: Change | None = None) -> str:
     booking: read with WHOLE_BOOKING. change: of a call to a webhook.
     """
     record = booking_record(booking, WHOLE_BOOKING, "UTC")
-    return _as_text(record | {"change": ChangeRecord.of(change)} if change else record)
+    return _as_text(record | {"change": ChangeSerializer.render(change)} if change else record)
 
 
 def _as_text(record: Json) -> str:

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 
+from common.messages import Message
 from common.net import safe_http
 from common.observability.tracing import trace_headers
 from notifications.outbox.results import SendResult
@@ -45,7 +46,7 @@ def result_of_reply(reply: safe_http.CallResult, expected_code: int | None) -> S
     status = reply.status
     wanted = 200 <= (status or 0) <= 299 if expected_code is None else status == expected_code
     ok = wanted and not reply.error
-    error = "" if ok else reply.error or f"The server returned {status}."
+    error = "" if ok else reply.error or Message("The server returned %(status)s.", status=status)
     return SendResult(
         ok=ok,
         seconds=reply.seconds,

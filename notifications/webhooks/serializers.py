@@ -1,4 +1,4 @@
-"""The shapes of webhooks in bodies (api.md section 4)."""
+"""Webhooks (api.md section 4)."""
 
 from typing import Any
 
@@ -6,22 +6,25 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.serializers import MethodField, case_insensitive_pattern
-from availability.serializers.fields import CLEARABLE, OPTIONAL
 from bookings.graphs import GRAPHS, STATES
 from common.api.fields import (
-    BoundedIntegerField,
+    CLEARABLE,
+    OPTIONAL,
+    IdField,
     ListOf,
-    ObjectSerializer,
     OutboundUrlField,
+    StampField,
+    StatusCodeField,
     StrictBooleanField,
     TextField,
 )
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer
 from notifications.models import Webhook
 from notifications.planning import KINDS, RESCHEDULED
 
 # Events of a webhook: every state, and a reschedule, which changes no state.
 EVENTS = (*STATES, RESCHEDULED)
-CODES = (100, 599)
 
 
 @extend_schema_field(
@@ -37,30 +40,29 @@ class CallMethodField(MethodField):
         super().__init__(Webhook.METHODS, **kwargs)
 
 
-@extend_schema_field(
-    {
-        "type": ["integer", "string"],
-        "minimum": CODES[0],
-        "maximum": CODES[1],
-        "pattern": "^[1-5][0-9]{2}$",
-        "description": "The only status that counts as success; null: any 2xx.",
-    }
-)
-class StatusCodeField(BoundedIntegerField):
-    """An HTTP status as an integer or as digits."""
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(*CODES, allow_digits=True, **kwargs)
-
-
 class WebhookSerializer(ObjectSerializer):
-    """The body of PUT /webhooks/:id."""
+    """A subscription to changes of bookings."""
 
-    url = OutboundUrlField(**OPTIONAL)
+    examples = {
+        "id": example_id(41),
+        "url": "https://example.com/hooks/bookings",
+        "states": ["confirmed", "cancelled", RESCHEDULED],
+        "active": True,
+        "description": "Our calendar display",
+        "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
+    }
+    on_request = ("secret",)
+
+    id = IdField(read_only=True)
+    url = OutboundUrlField()
     method = CallMethodField(**OPTIONAL)
-    graph = serializers.ChoiceField(list(GRAPHS), help_text="null: any", **CLEARABLE)
+    graph = serializers.ChoiceField(list(GRAPHS), help_text="null: any.", **CLEARABLE)
     states = ListOf(
-        serializers.ChoiceField(EVENTS), len(EVENTS), help_text="empty: any", **OPTIONAL
+        serializers.ChoiceField(EVENTS),
+        len(EVENTS),
+        help_text="Empty: all states. A move matches `rescheduled` and the booking's current"
+        " state.",
+        **OPTIONAL,
     )
     kinds = ListOf(
         serializers.ChoiceField(KINDS),
@@ -69,9 +71,24 @@ class WebhookSerializer(ObjectSerializer):
         " `booking.updated`.",
         **OPTIONAL,
     )
-    expected_response_code = StatusCodeField(**CLEARABLE)
+    expected_response_code = StatusCodeField(
+        help_text="The only status that counts as success; null: any 2xx.", **CLEARABLE
+    )
     active = StrictBooleanField(**OPTIONAL)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
+    disabled_reason = serializers.CharField(
+        read_only=True,
+        allow_null=True,
+        help_text="Why the service has disabled the webhook: 410, or five days without success."
+        " Enabling the webhook clears it.",
+    )
+    created_at = StampField()
+    updated_at = StampField()
+    secret = serializers.CharField(
+        read_only=True,
+        help_text="The key that signs calls as in Standard Webhooks. Shown only when the webhook is"
+        " created and when its secret is rotated.",
+    )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         for name in given.keys() & {"graph", "description"}:
@@ -79,9 +96,3 @@ class WebhookSerializer(ObjectSerializer):
         for name in given.keys() & {"states", "kinds"}:
             given[name] = list(dict.fromkeys(given[name]))
         return given
-
-
-class NewWebhookSerializer(WebhookSerializer):
-    """The body of POST /webhooks."""
-
-    url = OutboundUrlField()

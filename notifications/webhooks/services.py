@@ -17,6 +17,7 @@ from bookings.models import Booking
 from common.db.updated_at import transaction_start
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid, NotFound, Refusal
+from common.messages import Message
 from notifications.models import Delivery, Webhook
 from notifications.outbox.circuit_breaker import (
     MAX_FAILING_SERVERS,
@@ -60,7 +61,9 @@ def create_webhook(*, app: App, given: Mapping[str, Any]) -> tuple[Webhook, str]
         # Serialise, so that concurrent requests can't exceed the limit.
         App.objects.select_for_update(no_key=True).get(id=app.id)
         if Webhook.objects.for_app(app).count() >= MAX_WEBHOOKS:
-            raise Invalid.at("body", f"An app has at most {MAX_WEBHOOKS} webhooks.")
+            raise Invalid.at(
+                "body", Message("An app has at most %(count)s webhooks.", count=MAX_WEBHOOKS)
+            )
         _refuse_new_server_if_too_many_fail(app, given)
         webhook = Webhook.objects.create(app=app, secret=encrypt_text(secret), **given)
     return webhook, secret
@@ -116,7 +119,7 @@ def delete_webhook(webhook: Webhook, *, now: datetime) -> None:
         webhook.save()
         _waiting_calls(webhook).update(
             state=Delivery.SKIPPED,
-            reason="The webhook was deleted.",
+            reason=Message("The webhook was deleted."),
             next_at=None,
             finished_at=now,
         )

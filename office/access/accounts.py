@@ -1,13 +1,17 @@
 """The admin of accounts, for platform staff."""
 
+import uuid
+from collections.abc import Iterable
 from http import HTTPStatus
 from typing import Any
 
 from allauth.mfa.models import Authenticator
 from django import forms
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
 from django.contrib.auth.models import Group
+from django.core.exceptions import PermissionDenied
 from django.db import transaction
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -17,16 +21,17 @@ from unfold.decorators import action
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from access.sessions import list_new_session
-from apps_config.models import Account
-from apps_config.security_events import PLATFORM_RIGHTS, record_staff
+from apps_config.models import Account, SecurityEvent
+from apps_config.security_events import PLATFORM_RIGHTS, record_event, record_staff
 from common.api.fields import EmailField
 from common.email_address import canonical_address
 from common.errors import InUse
-from office.access.account_password_links import PasswordLinks
+from office.access.account_password_links import password_link
 from office.access.fresh_log_in import has_fresh_log_in, require_fresh_log_in
 from office.base.api_forms import check_value
-from office.base.model_admin import ConfirmedDeletion
-from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
+from office.base.model_admin import ServiceBackedAdmin
+from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, find_row, is_confirmed
+from office.base.scope import account_of
 
 NAMED = 10  # accounts named on the confirmation page
 
@@ -51,7 +56,7 @@ class AccountForm(AddressForm, UserChangeForm):
 
 
 @admin.register(Account)
-class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
+class AccountAdmin(ServiceBackedAdmin[Account], UserAdmin):
     deletion_effect = _("The account can no longer log in. This can't be undone.")
     ordering = ("email",)
     list_display = ("email", "name", "is_staff", "is_active", "last_login")
@@ -89,12 +94,50 @@ class AccountAdmin(ConfirmedDeletion[Account], PasswordLinks, UserAdmin):
             require_fresh_log_in(request)
         return super().change_view(request, *args, **kwargs)
 
-    def save_model(
-        self, request: HttpRequest, obj: Account, form: forms.ModelForm, change: bool
-    ) -> None:
-        super().save_model(request, obj, form, change)
+    def save_row(
+        self, request: HttpRequest, row: Account, form: forms.ModelForm, *, is_new: bool
+    ) -> Account:
+        row.save()
         before = frozenset(name for name in PLATFORM_RIGHTS if form.initial.get(name))
-        record_staff(obj, before=before)
+        record_staff(row, before=before)
+        return row
+
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        at = "<uuid:account_id>/password-link/"
+        return [ExtraPage(at, self.show_password_link, "link", "change")]
+
+    def show_password_link(self, request: HttpRequest, account_id: uuid.UUID) -> HttpResponse:
+        """Ask for confirmation; a POST creates the link and shows it once."""
+        if not settings.PASSWORD_LOGIN:
+            raise PermissionDenied
+        account = find_row(Account.objects.filter(is_active=True), account_id)
+        # Otherwise an account that may change accounts could take over a superuser's.
+        if (account.is_staff or account.is_superuser) and not account_of(request).is_superuser:
+            raise PermissionDenied
+        require_fresh_log_in(request)
+        if request.method == "POST":
+            with transaction.atomic():
+                self.log_change(request, account, "A password link was created.")
+                record_event(SecurityEvent.PASSWORD_LINK_MADE, account_id=account.pk)
+            return self.show_secret(
+                request,
+                title=gettext("A link to choose a password"),
+                heading=gettext("For %(email)s") % {"email": account.email},
+                label=gettext("Link"),
+                secret=password_link(account),
+                back=self.url_of(account),
+            )
+        return self.ask_confirmation(
+            request,
+            account,
+            title=gettext("Create a password link?"),
+            sentence=gettext(
+                "Anyone with the link can choose the password of %(email)s: send it only to this"
+                " person. The link works once, until the next log-in, for three days."
+            )
+            % {"email": account.email},
+            button=gettext("Create the link"),
+        )
 
     def user_change_password(
         self, request: HttpRequest, id: str, form_url: str = ""

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
 from unfold.widgets import UnfoldAdminTextareaWidget
 
-from access.serializers import APP_KINDS, NewCredentialSerializer
+from access.serializers import APP_KINDS, CredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
@@ -22,7 +22,8 @@ from office.access.fresh_log_in import require_fresh_log_in
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
-from office.base.model_admin import AppChoiceAdmin, AppFilter, ServiceBackedAdmin
+from office.base.list_filters import AppFilter
+from office.base.model_admin import ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import is_allowed
 
@@ -118,7 +119,7 @@ class KeyForm(CheckedForm, forms.ModelForm):
             "projects": [str(project.pk) for project in projects] or None,
             "origins": origins or None,
         }
-        self.check(NewCredentialSerializer(data=body, context={"now": timezone.now()}))
+        self.check(CredentialSerializer(data=body, context={"now": timezone.now()}))
         return given
 
     def _find_projects(self, app: App | None, lines: str) -> list[Project]:
@@ -136,7 +137,7 @@ class KeyForm(CheckedForm, forms.ModelForm):
 
 
 @admin.register(Credential)
-class CredentialAdmin(ServiceBackedAdmin[Credential], AppChoiceAdmin[Credential]):
+class CredentialAdmin(ServiceBackedAdmin[Credential]):
     app_paths = ("app",)
     seen_by = Membership.OWNER
     least = {"add": Membership.OWNER}

@@ -26,10 +26,11 @@ from common.errors import Refusal
 from office.access.fresh_log_in import require_fresh_log_in
 from office.base.api_forms import check_value
 from office.base.labels import LabelledWords
-from office.base.model_admin import AppFilter, ReadOnlyAdmin
+from office.base.list_filters import AppFilter
+from office.base.message_translations import translate_message
+from office.base.model_admin import ALL_EDITS, OfficeAdmin
 from office.base.model_admin_pages import ExtraPage, find_row, is_confirmed
 from office.base.scope import account_of, forget_values, scope_of
-from office.base.service_sentence_translations import translate_sentence
 from office.notifications.mail_file_viewer import mails_are_files
 
 ROLE_WORDS = {
@@ -76,9 +77,10 @@ class InviteForm(forms.Form):
 
 
 @admin.register(Membership)
-class MembershipAdmin(ReadOnlyAdmin[Membership]):
+class MembershipAdmin(OfficeAdmin[Membership]):
     """The list is read-only; changes are made on the page of an app's members."""
 
+    never = ALL_EDITS
     app_paths = ("app",)
     seen_by = Membership.OWNER
     list_display = ("account", "app", "shown_role")
@@ -187,7 +189,7 @@ class MembershipAdmin(ReadOnlyAdmin[Membership]):
                 words = self._change(request, app)
             messages.success(request, words)
         except Refusal as refusal:
-            messages.error(request, translate_sentence(refusal.message))
+            messages.error(request, translate_message(refusal.message))
         forget_values(request)  # the caller's own role may have changed
         return None
 

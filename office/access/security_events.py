@@ -20,7 +20,8 @@ from office.access.members import role_name
 from office.base.dates import moment_words
 from office.base.labels import LabelledWords
 from office.base.lazy_text import LazyText
-from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ReadOnlyAdmin
+from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter
+from office.base.model_admin import ALL_EDITS, OfficeAdmin
 from office.base.scope import scope_of
 
 KIND_WORDS: Mapping[str, LazyText] = {
@@ -113,9 +114,10 @@ class KindFilter(ChoiceFilter):
 
 
 @admin.register(SecurityEvent)
-class SecurityEventAdmin(ReadOnlyAdmin[SecurityEvent]):
+class SecurityEventAdmin(OfficeAdmin[SecurityEvent]):
     """Owners see the events of their apps, and what concerns the accounts of their members."""
 
+    never = ALL_EDITS
     app_paths = ("app",)
     seen_by = Membership.OWNER
     list_display = ("shown_kind", "moment", "who", "details", "origin", "app")

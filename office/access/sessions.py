@@ -11,14 +11,15 @@ from unfold.decorators import action, display
 from access.sessions import end_sessions, open_sessions
 from office.access.account_pages import name_browser
 from office.base.dates import moment_words
-from office.base.model_admin import ReadOnlyAdmin
+from office.base.model_admin import ALL_EDITS, OfficeAdmin
 from office.base.model_admin_pages import ACTION_FIELDS, is_confirmed
 
 NAMED = 10  # sessions named on the confirmation page
 
 
 @admin.register(UserSession)
-class SessionAdmin(ReadOnlyAdmin[UserSession]):
+class SessionAdmin(OfficeAdmin[UserSession]):
+    never = ALL_EDITS
     list_display = ("user", "browser", "address", "since")
     list_select_related = ("user",)
     search_fields = ("user__email",)

@@ -49,6 +49,7 @@ from common.limits.rate_limit import client_address, customer_network
 from office.access.own_password import check_own_password
 from office.access.session_age import begin_session
 from office.base.lazy_text import LazyText
+from office.base.message_translations import translate_message
 
 logger = logging.getLogger(__name__)
 
@@ -221,7 +222,9 @@ class OidcAccountAdapter(DefaultSocialAccountAdapter):
             account = admit(known, claims, provider=sociallogin.account.provider)
         except SignInRefused as refusal:
             logger.warning("log-in refused: %s", refusal)
-            raise ImmediateHttpResponse(show_refusal(request, str(refusal), 403)) from refusal
+            raise ImmediateHttpResponse(
+                show_refusal(request, translate_message(refusal), 403)
+            ) from refusal
         if known is None:
             sociallogin.connect(request, account)
 

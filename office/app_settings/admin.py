@@ -1,15 +1,18 @@
 """An app in the back office: settings, reminders and links."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.options import InlineModelAdmin
+from django.core.exceptions import PermissionDenied
 from django.db import connection
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.text import format_lazy
@@ -17,168 +20,43 @@ from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminEmailInputWidget,
-    UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
-    UnfoldAdminTextareaWidget,
-    UnfoldAdminTextInputWidget,
     UnfoldBooleanSwitchWidget,
 )
 
 from access.invitations import invite_member
 from apps_config.models import App, AppNotification, Credential, Membership
-from apps_config.public_limits import (
-    LIMITS,
-    MAX_LIMIT,
-    OPEN_PER_EMAIL,
-    PER_ADDRESS,
-    PER_APP,
-    PER_EMAIL,
-)
-from apps_config.serializers import EMAIL_SWITCHES, AppSettingsSerializer, SlugField
-from apps_config.services import change_app, create_app, issue_key, store_logo
+from apps_config.public_limits import LIMITS, OPEN_PER_EMAIL, PER_ADDRESS, PER_APP, PER_EMAIL
+from apps_config.serializers import EMAIL_SWITCHES, AppSerializer, AppSettingsSerializer, SlugField
+from apps_config.services import archive_app, change_app, create_app, issue_key, store_logo
 from booking_pages.views.hosted_project_page import bookable_projects
 from bookings.pages.base import LINK_WORDS
 from bookings.pages.branding import branding_of
 from bookings.pages.formatting import activate_language_of
-from common.api.fields import EmailField, OneLineField
+from common.api.fields import EmailField
 from common.images import small_logo
-from common.time.zone_names import current_zone_name
 from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
-from office.app_settings.archive_app import ArchivingAdmin
-from office.base.api_forms import CheckedForm, check_value, choice_field, switch_field
+from office.base.api_forms import ApiForm, check_value, setting_paths
 from office.base.event_notification_forms import EventNotificationInline
-from office.base.form_fields import IMAGE_HINT, ImageFileField, ZoneField
-from office.base.labels import language_names, sends_emails, yes_or_no
+from office.base.form_fields import IMAGE_HINT, ImageFileField
 from office.base.lazy_text import LazyText
-from office.base.model_admin import (
-    ChoiceFilter,
-    FormPartsAdmin,
-    HistoryAdmin,
-    ServiceBackedAdmin,
-    without_field,
-)
+from office.base.list_filters import ChoiceFilter
+from office.base.model_admin import PARTS_FORM, ServiceBackedAdmin, without_field
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
-from office.base.scope import scope_of
+from office.base.scope import is_allowed, scope_of
+from office.base.setting_fields import names_of_part, setting_field, show_fields
 
-PUBLIC_LIMITS = (PER_ADDRESS, PER_EMAIL, OPEN_PER_EMAIL, PER_APP)
-NUMBERS = (*PUBLIC_LIMITS, "delivery_cap")
-BRANDING = ("accent_color", "cover_text", "address", "imprint_url", "privacy_url")
-SETTINGS = (
-    "from_name",
-    "from_email",
-    "contact_name",
-    "contact_email",
-    "callback",
-    "redirect_urls",
-    "default_timezone",
-    "language",
-    *BRANDING,
-    "stale_calendars",
-    "external_edits",
-    "public_challenge",
-    "blocked_customers",
-    *NUMBERS,
-)
-# One entry per line.
-LISTS = ("redirect_urls", "blocked_customers")
-SWITCH = "send_emails"
-# Settings that are on or off, and what they are by default.
-FLAGS = {"publish_projects": True, "public_resources": False}
-# Parts of the form, as Django's fieldsets.
-EMAIL_FIELDS: Any = (_("E-mails"), {"fields": (SWITCH, *SETTINGS[:4])})
-CLIENT_FIELDS: Any = (_("Your own client"), {"fields": ("callback", "redirect_urls")})
+# Parts of the page.
+APP, TEAM, ADVANCED = _("App"), _("Team and key"), _("Advanced")
+EMAILS, BRANDING, TIME = _("E-mails"), _("Branding"), _("Time and language")
+CLIENT, WEB = _("Your own client"), _("Booking on the web")
+DELIVERIES, CALENDARS = _("Deliveries"), _("External calendars")
+
+setting = partial(setting_field, AppSettingsSerializer, "settings")
 
 
-def setting_text(settings: Mapping[str, Any], name: str) -> str:
-    """Return a setting's text for its field; "" if clients have stored another type."""
-    value = settings.get(name)
-    if name == "default_timezone" and isinstance(value, str):
-        return current_zone_name(value)
-    if name in LISTS:
-        return "\n".join(map(str, value)) if isinstance(value, list) else ""
-    if name in NUMBERS:
-        return str(value) if type(value) is int else ""
-    return value if isinstance(value, str) else ""
-
-
-def is_on(settings: Mapping[str, Any], name: str) -> bool:
-    value = settings.get(name)
-    return value if isinstance(value, bool) else FLAGS[name]
-
-
-def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of clients' own."""
-    known = {*SETTINGS, *FLAGS, *EMAIL_SWITCHES, "logo"}
-    return {key: value for key, value in settings.items() if key not in known}
-
-
-def language_choices(kept: str) -> list[tuple[str, str]]:
-    """Return the languages of e-mails and pages."""
-    return _with_stored([("", gettext("English (default)")), *language_names().items()], kept)
-
-
-def edits_choices(kept: str) -> list[tuple[str, str]]:
-    """Return the options for bookings that the owner moves or removes in a connected calendar."""
-    known = [
-        ("", gettext("Warn only (default)")),
-        (App.WARN, gettext("Warn only: the booking is unchanged")),
-        (App.FOLLOW, gettext("Follow: move or cancel the booking too")),
-    ]
-    return _with_stored(known, kept)
-
-
-def stale_choices(kept: str) -> list[tuple[str, str]]:
-    choices = [
-        ("", gettext("Warn, but keep offering times (default)")),
-        (App.WARN, gettext("Warn, but keep offering times")),
-        (App.BLOCK, gettext("Stop offering the resource")),
-    ]
-    return _with_stored(choices, kept)
-
-
-def challenge_choices(kept: str) -> list[tuple[str, str]]:
-    choices = [
-        ("", gettext("Off (default)")),
-        ("off", gettext("Off")),
-        ("altcha", gettext("ALTCHA: the browser solves a short task")),
-    ]
-    return _with_stored(choices, kept)
-
-
-# Settings with choices; the function's parameter is the stored value.
-CHOICES: Mapping[str, Callable[[str], list[tuple[str, str]]]] = {
-    "language": language_choices,
-    "stale_calendars": stale_choices,
-    "external_edits": edits_choices,
-    "public_challenge": challenge_choices,
-}
-
-
-def _with_stored(choices: list[tuple[str, str]], kept: str) -> list[tuple[str, str]]:
-    unknown = (kept, gettext("%(value)s (unknown)") % {"value": kept})
-    return choices if kept in dict(choices) else [*choices, unknown]
-
-
-def text_field(
-    label: LazyText,
-    help_text: LazyText,
-    widget: type[forms.Widget] = UnfoldAdminTextInputWidget,
-) -> forms.CharField:
-    """Return a setting's form field. The shown value returns with the form: only changes are saved,
-    so concurrent changes by clients stay.
-    """
-    return forms.CharField(
-        label=label,
-        help_text=help_text,
-        required=False,
-        strip=True,
-        widget=widget,
-        show_hidden_initial=True,
-    )
-
-
-def limit_field(kind: str, label: LazyText) -> forms.IntegerField:
+def limit_setting(kind: str, label: LazyText) -> Any:
     limit = LIMITS[kind]
     effect = (
         _(
@@ -188,122 +66,81 @@ def limit_field(kind: str, label: LazyText) -> forms.IntegerField:
         if limit.is_lifted
         else _("More attempts are refused. Default: {default}. 0: no limit.")
     )
-    return forms.IntegerField(
-        label=label,
-        help_text=format_lazy(effect, default=limit.default),
-        required=False,
-        min_value=0,
-        max_value=MAX_LIMIT,
-        widget=UnfoldAdminIntegerFieldWidget,
-        show_hidden_initial=True,
-    )
+    return setting(kind, WEB, label, format_lazy(effect, default=limit.default))
 
 
-class AppForm(CheckedForm, forms.ModelForm):
-    field_of = {"disable_emails": SWITCH}
+class AppForm(ApiForm):
+    serializer_class = AppSerializer
+    is_partial = True  # the form's own fields check what a new app must have
 
-    send_emails = forms.BooleanField(
-        label=_("Send booking e-mails and reminders"),
-        help_text=_(
+    send_emails = setting(
+        "disable_emails",
+        EMAILS,
+        _("Send booking e-mails and reminders"),
+        _(
             "To customers and owners. If off, nobody gets an e-mail about a booking; webhooks"
             " are still called. Default: on."
         ),
-        required=False,
-        initial=True,
-        widget=UnfoldBooleanSwitchWidget,
-        show_hidden_initial=True,
+        is_inverted=True,
     )
-    from_name = text_field(
-        _("Sender's name"), _("The sender of every e-mail. Default: the app's name.")
+    from_name = setting(
+        "from_name",
+        EMAILS,
+        _("Sender's name"),
+        _("The sender of every e-mail. Default: the app's name."),
     )
-    from_email = text_field(
+    from_email = setting(
+        "from_email",
+        EMAILS,
         _("Sender's address"),
         _(
             "E-mails are from this address if the operator allows its domain; otherwise they are"
             " from the address of the service, and replies go to this one. Default: the address of"
             " the service."
         ),
-        UnfoldAdminEmailInputWidget,
     )
-    contact_name = text_field(
+    contact_name = setting(
+        "contact_name",
+        EMAILS,
         _("Contact's name"),
         _("The contact for customers, shown in e-mails and on pages. Default: none."),
     )
-    contact_email = text_field(
+    contact_email = setting(
+        "contact_email",
+        EMAILS,
         _("Contact's address"),
         _("The reply address of e-mails. Default: the sender's address."),
-        UnfoldAdminEmailInputWidget,
-    )
-    callback = text_field(
-        _("Callback"), _("An http or https URL for your own client. Default: none.")
-    )
-    redirect_urls = text_field(
-        _("Redirect URLs"),
-        _(
-            "One per line. Links in e-mails can redirect only to these URLs after an action."
-            " Default: none."
-        ),
-        UnfoldAdminTextareaWidget,
-    )
-    default_timezone = ZoneField(
-        label=_("Time zone"),
-        help_text=_(
-            "For times that belong to no resource. Type a city or an offset, such as Berlin"
-            " or +1. Default: UTC."
-        ),
-        required=False,
-        show_hidden_initial=True,
-    )
-    language = forms.ChoiceField(
-        label=_("Language"),
-        help_text=_("The language of e-mails and pages. Default: English."),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-        show_hidden_initial=True,
-    )
-    stale_calendars = forms.ChoiceField(
-        label=_("Calendars out of sync"),
-        help_text=_(
-            "What to do when a connected calendar has not synced for too long. Default: warn,"
-            " but keep offering times."
-        ),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-        show_hidden_initial=True,
-    )
-    external_edits = forms.ChoiceField(
-        label=_("Changes in the external calendar"),
-        help_text=_(
-            "What to do when the owner moves or removes a booking in the calendar. Customers"
-            " get an e-mail about moved and cancelled bookings. Default: warn only."
-        ),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-        show_hidden_initial=True,
     )
 
-    accent_color = text_field(
+    accent_color = setting(
+        "accent_color",
+        BRANDING,
         _("Colour"),
         _(
             "Of buttons and links, such as #1f4f99. Pages darken or lighten it so that it can be"
             " read. Default: the colour of the service."
         ),
     )
-    cover_text = text_field(
-        _("Text at the top"),
-        _("Shown on booking pages. Default: none."),
-        UnfoldAdminTextareaWidget,
+    cover_text = setting(
+        "cover_text", BRANDING, _("Text at the top"), _("Shown on booking pages. Default: none.")
     )
-    address = text_field(
+    address = setting(
+        "address",
+        BRANDING,
         _("Postal address"),
         _("At the bottom of pages and e-mails. Default: none."),
-        UnfoldAdminTextareaWidget,
     )
-    imprint_url = text_field(
-        _("Imprint"), _("A link at the bottom of pages and e-mails. Default: none.")
+    imprint_url = setting(
+        "imprint_url",
+        BRANDING,
+        _("Imprint"),
+        _("A link at the bottom of pages and e-mails. Default: none."),
     )
-    privacy_url = text_field(
-        _("Privacy notice"), _("A link at the bottom of pages and e-mails. Default: none.")
+    privacy_url = setting(
+        "privacy_url",
+        BRANDING,
+        _("Privacy notice"),
+        _("A link at the bottom of pages and e-mails. Default: none."),
     )
     logo_file = ImageFileField(
         shrink=small_logo,
@@ -317,59 +154,130 @@ class AppForm(CheckedForm, forms.ModelForm):
         widget=UnfoldBooleanSwitchWidget,
     )
 
-    publish_projects = switch_field(
+    default_timezone = setting(
+        "default_timezone",
+        TIME,
+        _("Time zone"),
+        _(
+            "For times that belong to no resource. Type a city or an offset, such as Berlin"
+            " or +1. Default: UTC."
+        ),
+    )
+    language = setting(
+        "language",
+        TIME,
+        _("Language"),
+        _("The language of e-mails and pages. Default: English."),
+        choices={"": _("English (default)")},
+    )
+
+    callback = setting(
+        "callback",
+        CLIENT,
+        _("Callback"),
+        _("An http or https URL for your own client. Default: none."),
+    )
+    redirect_urls = setting(
+        "redirect_urls",
+        CLIENT,
+        _("Redirect URLs"),
+        _(
+            "One per line. Links in e-mails can redirect only to these URLs after an action."
+            " Default: none."
+        ),
+    )
+
+    publish_projects = setting(
+        "publish_projects",
+        WEB,
         _("Publish projects"),
         _(
             "Projects have a public booking page, unless a project's own setting says otherwise."
             " Default: on."
         ),
     )
-    public_resources = switch_field(
+    public_resources = setting(
+        "public_resources",
+        WEB,
         _("Book resources without a project"),
         _(
             "Widget keys that are not bound to projects may book resources that are in no project."
             " Default: off."
         ),
     )
-    public_challenge = forms.ChoiceField(
-        label=_("Proof of work"),
-        help_text=_(
+    public_challenge = setting(
+        "public_challenge",
+        WEB,
+        _("Proof of work"),
+        _(
             "Slows down automated bookings. Other clients with public keys have to solve it"
             " too. Default: only above the limits."
         ),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-        show_hidden_initial=True,
+        choices={
+            "": _("Off (default)"),
+            App.NO_CHALLENGE: _("Off"),
+            App.ALTCHA: _("ALTCHA: the browser solves a short task"),
+        },
     )
-    blocked_customers = text_field(
+    blocked_customers = setting(
+        "blocked_customers",
+        WEB,
         _("Blocked customers"),
         _(
             "One e-mail address per line, which can't book on public pages; * stands for any text."
             " Default: none."
         ),
-        UnfoldAdminTextareaWidget,
     )
-    public_bookings_per_address_per_hour = limit_field(
+    public_bookings_per_address_per_hour = limit_setting(
         PER_ADDRESS, _("Booking attempts per network address and hour")
     )
-    public_bookings_per_email_per_day = limit_field(
+    public_bookings_per_email_per_day = limit_setting(
         PER_EMAIL, _("Bookings per e-mail address and day")
     )
-    public_open_bookings_per_email = limit_field(
+    public_open_bookings_per_email = limit_setting(
         OPEN_PER_EMAIL, _("Upcoming bookings per e-mail address")
     )
-    public_bookings_per_app_per_minute = limit_field(
+    public_bookings_per_app_per_minute = limit_setting(
         PER_APP, _("Bookings of all customers per minute")
     )
-    delivery_cap = forms.IntegerField(
-        label=_("Simultaneous deliveries"),
-        help_text=_(
+
+    delivery_cap = setting(
+        "delivery_cap",
+        DELIVERIES,
+        _("Simultaneous deliveries"),
+        _(
             "How many e-mails, and how many webhook calls, are sent at once. Default:"
             " as many as the service allows."
         ),
-        required=False,
-        widget=UnfoldAdminIntegerFieldWidget,
-        show_hidden_initial=True,
+    )
+
+    stale_calendars = setting(
+        "stale_calendars",
+        CALENDARS,
+        _("Calendars out of sync"),
+        _(
+            "What to do when a connected calendar has not synced for too long. Default: warn,"
+            " but keep offering times."
+        ),
+        choices={
+            "": _("Warn, but keep offering times (default)"),
+            App.WARN: _("Warn, but keep offering times"),
+            App.BLOCK: _("Stop offering the resource"),
+        },
+    )
+    external_edits = setting(
+        "external_edits",
+        CALENDARS,
+        _("Changes in the external calendar"),
+        _(
+            "What to do when the owner moves or removes a booking in the calendar. Customers"
+            " get an e-mail about moved and cancelled bookings. Default: warn only."
+        ),
+        choices={
+            "": _("Warn only (default)"),
+            App.WARN: _("Warn only: the booking is unchanged"),
+            App.FOLLOW: _("Follow: move or cancel the booking too"),
+        },
     )
 
     # Only for a new app.
@@ -409,61 +317,32 @@ class AppForm(CheckedForm, forms.ModelForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        kept = self.instance.settings
-        for name in SETTINGS:
-            if name in self.fields:
-                self.initial[name] = setting_text(kept, name)
-        self.initial[SWITCH] = kept.get("disable_emails") is not True
-        self.initial.update({name: is_on(kept, name) for name in FLAGS})
-        for name, choices in CHOICES.items():
-            if name in self.fields:
-                choice_field(self, name).choices = choices(setting_text(kept, name))
-        if "name" in self.fields:
-            self.fields["name"].show_hidden_initial = True
-        for name in self.fields.keys() & set(LISTS):
-            self.fields[name].widget.attrs["rows"] = 4
+        if "logo_file" in self.fields:
+            self.fields["logo_file"].show_hidden_initial = False
 
     def clean_slug(self) -> str:
         return check_value(SlugField(), self.cleaned_data["slug"])
 
-    def clean_name(self) -> str:
-        return check_value(OneLineField(200), self.cleaned_data["name"])
-
     def clean_invited_email(self) -> str:
         return check_value(EmailField(allow_blank=True), self.cleaned_data["invited_email"])
 
-    def clean(self) -> dict[str, Any]:
-        """Check the settings with the API's serializer."""
-        super().clean()
-        given = self.cleaned_data
-        self.check(AppSettingsSerializer(data=self._changed_settings(given)))
-        return given
+    def _is_sent(self, name: str, value: Any) -> bool:
+        """A new app, too, stores only what was entered."""
+        return name in self.changed_data
 
-    def sentences(self, faults: Any) -> list[str]:
-        """Return error texts; for a list with the line number."""
-        if not isinstance(faults, dict):
-            return [str(fault) for fault in faults]
-        words = gettext("Line %(number)s: %(fault)s")
-        return [
-            words % {"number": place + 1, "fault": fault}
-            for place, field_faults in faults.items()
-            for fault in field_faults
-        ]
+    def add_path_faults(self, field: str | None, steps: list[str], faults: list[str]) -> None:
+        """Name the line of a list."""
+        if steps:
+            words = gettext("Line %(number)s: %(fault)s")
+            faults = [words % {"number": int(steps[0]) + 1, "fault": fault} for fault in faults]
+        super().add_path_faults(field, [], faults)
 
-    def _changed_settings(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the changed settings; an emptied field removes its setting."""
-        changed: dict[str, Any] = {}
-        for name in self.changed_data:
-            if name == SWITCH and SWITCH in given:
-                changed["disable_emails"] = not given[SWITCH]
-            elif name in LISTS and name in given:
-                lines = [text.strip() for text in given[name].splitlines()]
-                changed[name] = [text for text in lines if text] or None
-            elif name in (*FLAGS, *NUMBERS) and name in given:
-                changed[name] = given[name]
-            elif name in SETTINGS and name in given:
-                changed[name] = given[name] or None
-        return changed
+
+def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings that have no field."""
+    paths = setting_paths(AppForm.base_fields).values()
+    known = {*(path.partition(".")[2] for path in paths), *EMAIL_SWITCHES, "logo"}
+    return {key: value for key, value in settings.items() if key not in known}
 
 
 def save_logo(app: App, given: Mapping[str, Any]) -> App:
@@ -483,20 +362,6 @@ class AppReminderInline(EventNotificationInline):
     model = AppNotification
 
 
-def shown_setting(name: str) -> Callable[..., str]:
-    """Return the display function of a setting, for accounts that may not change it."""
-
-    @admin.display(description=AppForm.base_fields[name].label)
-    def show(self: "AppAdmin", app: App) -> str:
-        if name == SWITCH:
-            return yes_or_no(sends_emails(app))
-        if name in FLAGS:
-            return yes_or_no(is_on(app.settings, name))
-        return setting_text(app.settings, name)
-
-    return show
-
-
 class ArchivedFilter(ChoiceFilter):
     """Leaves out archived apps, unless they are asked for."""
 
@@ -512,7 +377,7 @@ class ArchivedFilter(ChoiceFilter):
 
 
 @admin.register(App)
-class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], ArchivingAdmin):
+class AppAdmin(ServiceBackedAdmin[App]):
     """Apps. Mode is fixed: keys carry it."""
 
     app_paths = ("pk",)
@@ -520,6 +385,7 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     never = frozenset({"delete"})
     fixed_fields = ("slug", "mode")
     form = AppForm
+    change_form_template = PARTS_FORM
     list_display = ("name", "slug", "mode", "created_at", "archived_at")
     sortable_by = ("name", "created_at")
     list_filter = (ArchivedFilter, "mode")
@@ -528,20 +394,19 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     inlines = (AppReminderInline,)
     change_form_outer_before_template = "office/app_links.html"
     change_form_outer_after_template = "office/branding_preview.html"
-    fieldsets = (
-        (_("App"), {"fields": ("name", "slug", "mode")}),
-        EMAIL_FIELDS,
-        (_("Branding"), {"fields": (*BRANDING, "logo_file", "removes_logo")}),
-        (_("Time and language"), {"fields": ("default_timezone", "language")}),
-        CLIENT_FIELDS,
+    fieldsets: ClassVar[Any] = (
+        (APP, {"fields": ("name", "slug", "mode")}),
+        (EMAILS, {"fields": names_of_part(AppForm, EMAILS)}),
         (
-            _("Booking on the web"),
-            {"fields": (*FLAGS, "public_challenge", "blocked_customers", *PUBLIC_LIMITS)},
+            BRANDING,
+            {"fields": (*names_of_part(AppForm, BRANDING), "logo_file", "removes_logo")},
         ),
-        (_("Deliveries"), {"fields": ("delivery_cap",)}),
-        (_("External calendars"), {"fields": ("stale_calendars", "external_edits")}),
+        *(
+            (part, {"fields": names_of_part(AppForm, part)})
+            for part in (TIME, CLIENT, WEB, DELIVERIES, CALENDARS)
+        ),
         (
-            _("Advanced"),
+            ADVANCED,
             {
                 "classes": ("collapse",),
                 "fields": (
@@ -554,18 +419,16 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
             },
         ),
     )
-    add_fieldsets = (
-        *fieldsets[:1],
-        (_("Team and key"), {"fields": ("invited_email", "invited_role", "wants_key")}),
-        EMAIL_FIELDS,
-        CLIENT_FIELDS,
+    add_fieldsets: ClassVar[Any] = (
+        fieldsets[0],
+        (TEAM, {"fields": ("invited_email", "invited_role", "wants_key")}),
+        (EMAILS, {"fields": names_of_part(AppForm, EMAILS)}),
+        (CLIENT, {"fields": names_of_part(AppForm, CLIENT)}),
     )
-
     parts = (
-        *((_("App"), None), (_("E-mails"), None), (_("Reminders"), AppReminderInline)),
-        *((_("Branding"), None), (_("Time and language"), None), (_("Booking on the web"), None)),
-        *((_("External calendars"), None), (_("Your own client"), None), (_("Deliveries"), None)),
-        (_("Advanced"), None),
+        *((APP, None), (EMAILS, None), (_("Reminders"), AppReminderInline), (BRANDING, None)),
+        *((TIME, None), (WEB, None), (CALENDARS, None), (CLIENT, None), (DELIVERIES, None)),
+        (ADVANCED, None),
     )
 
     class Media:
@@ -599,6 +462,34 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return [ExtraPage("<path:object_id>/archive/", self.archive, "archive", "archive")]
 
+    def has_archive_permission(self, request: HttpRequest, app: App | None = None) -> bool:
+        """Return whether the app is open and the caller may archive it; without one, any app."""
+        is_open = app is None or app.archived_at is None
+        owner = self.app_id_of_row(app)
+        return is_open and is_allowed(request, "apps_config.change_app", owner, Membership.OWNER)
+
+    def archive(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Ask for confirmation; a POST archives. For owners and staff."""
+        app = self.find(request, object_id)
+        if not self.has_archive_permission(request, app):
+            raise PermissionDenied
+        if request.method == "POST":
+            archive_app(app, now=timezone.now())
+            self.log_change(request, app, "Archived.")
+            messages.success(request, gettext("%(app)s is archived.") % {"app": app})
+            return HttpResponseRedirect(reverse("admin:index"))
+        return self.ask_confirmation(
+            request,
+            app,
+            title=gettext("Archive this app?"),
+            sentence=gettext(
+                "The keys of %(app)s stop working, its booking pages are removed, and unsent"
+                " e-mails and calls are skipped. The data stays. The back office can't undo this."
+            )
+            % {"app": app},
+            button=gettext("Archive"),
+        )
+
     def get_object(
         self, request: HttpRequest, object_id: str, from_field: str | None = None
     ) -> App | None:
@@ -618,15 +509,12 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
 
     def save_row(self, request: HttpRequest, row: App, form: AppForm, *, is_new: bool) -> App:
         """Save the changed settings; other settings stay."""
-        settings = dict(form.given)
         if is_new:
+            settings = form.given.get("settings", {})
             app = create_app(slug=row.slug, name=row.name, mode=row.mode, settings=settings)
             self._invite_member_and_issue_key(request, app, form.cleaned_data)
             return app
-        given: dict[str, Any] = {"settings": settings}
-        if "name" in form.changed_data:
-            given["name"] = row.name
-        app = change_app(row, given) if form.changed_data else App.objects.get(pk=row.pk)
+        app = change_app(row, form.given) if form.changed_data else App.objects.get(pk=row.pk)
         return save_logo(app, form.cleaned_data)
 
     def _invite_member_and_issue_key(
@@ -682,5 +570,4 @@ class AppAdmin(ServiceBackedAdmin[App], HistoryAdmin[App], FormPartsAdmin[App], 
         }
 
 
-for _name in (SWITCH, *SETTINGS, *FLAGS):
-    setattr(AppAdmin, _name, shown_setting(_name))
+show_fields(AppAdmin, AppForm, setting_paths(AppForm.base_fields))

@@ -9,10 +9,12 @@ from rest_framework import serializers
 from unfold.widgets import UnfoldBooleanSwitchWidget
 
 from apps_config.models import App
-from common.api.json_parser import parse_body
+from common.api.json import parse_body
+from common.api.serializers import ObjectSerializer
 from common.errors import Refusal
+from common.messages import find_message
 from office.base.lazy_text import LazyText
-from office.base.service_sentence_translations import translate_sentence
+from office.base.message_translations import translate_message
 
 
 def check_value(field: serializers.Field, value: Any) -> Any:
@@ -20,7 +22,7 @@ def check_value(field: serializers.Field, value: Any) -> Any:
     try:
         return field.run_validation(value)
     except serializers.ValidationError as error:
-        faults = [translate_sentence(str(fault)) for fault in error.detail]
+        faults = [translate_message(fault) for fault in error.detail]
         raise forms.ValidationError(faults) from error
 
 
@@ -73,7 +75,7 @@ class CheckedForm(forms.BaseForm):
 
     def sentences(self, faults: Any) -> list[str]:
         """Return the error texts of one field, without their paths within the value."""
-        return [translate_sentence(fault) for fault in _leaves(faults)]
+        return [translate_message(fault) for fault in _leaves(faults)]
 
 
 class ChangesForm(CheckedForm, forms.ModelForm):
@@ -106,15 +108,16 @@ class ChangesForm(CheckedForm, forms.ModelForm):
 class ApiForm(CheckedForm, forms.ModelForm):
     """Form of a row whose fields are paths into the API's request body.
 
-    `paths`: form field -> dotted path in the body, if they differ. `documents`: free objects of the
+    `paths`: form field -> dotted path in the body, if they differ; fields of settings have their
+    own. `documents`: free objects of the
     body, each built from several form fields by `document`.
 
     The shown values return with the form: only values changed here are saved, of documents only
     the changed keys, so concurrent changes by clients stay.
     """
 
-    serializer_class: ClassVar[type[serializers.Serializer]]
-    paths: ClassVar[Mapping[str, str]] = {}
+    serializer_class: ClassVar[type[ObjectSerializer]]
+    paths: Mapping[str, str] = {}
     documents: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     # The fields of a short form; empty: all.
     asked: ClassVar[tuple[str, ...]] = ()
@@ -127,6 +130,7 @@ class ApiForm(CheckedForm, forms.ModelForm):
             del self.fields[name]
         if self.only_app:
             self.instance.app = self.only_app
+        self.paths = {**self.paths, **setting_paths(self.fields)}
         for name, path in self._paths_by_field().items():
             # A new row has no stored values, and without an app no id to read related rows by.
             is_read = name in self.paths and not self.is_new
@@ -139,6 +143,11 @@ class ApiForm(CheckedForm, forms.ModelForm):
     @property
     def is_new(self) -> bool:
         return self.instance._state.adding
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the body is that of a change, which need not have what a new row must have."""
+        return not self.is_new
 
     def serializer_context(self) -> dict[str, Any]:
         return {}
@@ -155,7 +164,9 @@ class ApiForm(CheckedForm, forms.ModelForm):
             if name in values and self._is_sent(name, values[name]):
                 write_path(body, path, self.api_value(name, values[name]))
         shown = self._changed_documents(values, body)
-        serializer = self.serializer_class(data=body, context=self.serializer_context())
+        serializer = self.serializer_class(
+            data=body, partial=self.is_partial, context=self.serializer_context()
+        )
         self.given = {}
         if serializer.is_valid():
             patches = {name: patch_of(shown[name], body[name]) for name in shown}
@@ -179,7 +190,8 @@ class ApiForm(CheckedForm, forms.ModelForm):
 
     def _paths_by_field(self) -> dict[str, str]:
         """Return the path of each form field that is one value of the body."""
-        known = self.serializer_class().fields
+        fields = self.serializer_class(partial=self.is_partial).fields
+        known = [name for name, field in fields.items() if not field.read_only]
         parts = {name for names in self.documents.values() for name in names}
         found = {name: self.paths.get(name, name) for name in self.fields if name not in parts}
         return {name: path for name, path in found.items() if path.split(".")[0] in known}
@@ -225,6 +237,11 @@ class ApiForm(CheckedForm, forms.ModelForm):
         self.add_error(field, faults)
 
 
+def setting_paths(fields: Mapping[str, forms.Field]) -> dict[str, str]:
+    """Return the paths of the fields that `setting_field` has made."""
+    return {name: field.path for name, field in fields.items() if hasattr(field, "path")}
+
+
 def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]]]:
     """Yield the serializer's errors by dotted path."""
     for key, faults in errors.items():
@@ -232,7 +249,7 @@ def flatten_faults(errors: Any, path: str = "") -> Iterator[tuple[str, list[str]
         if isinstance(faults, Mapping):
             yield from flatten_faults(faults, f"{at}.")
         else:
-            yield at, [translate_sentence(str(fault)) for fault in faults]
+            yield at, [translate_message(fault) for fault in faults]
 
 
 def read_path(row: Any, path: str) -> Any:
@@ -295,4 +312,4 @@ def _leaves(faults: object) -> Iterator[str]:
         for fault in faults:
             yield from _leaves(fault)
     else:
-        yield str(faults)
+        yield find_message(faults)

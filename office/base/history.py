@@ -4,14 +4,13 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
-from django.contrib.admin.utils import unquote
 from django.core.exceptions import ValidationError
-from django.core.paginator import Paginator
+from django.core.paginator import Page, Paginator
 from django.db import models
 from django.db.models import Q, QuerySet
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
 from django.utils.functional import lazy
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
@@ -34,7 +33,7 @@ from office.base.labels import (
     yes_or_no,
 )
 from office.base.lazy_text import LazyText
-from office.base.model_admin_pages import ModelPages, Row
+from office.base.model_admin_pages import Row
 from office.base.rule_rows import rule_text
 from office.base.scope import scope_of
 
@@ -79,49 +78,42 @@ class HistoryStep(NamedTuple):
     changes: tuple[FieldChange, ...]
 
 
-class HistoryPages(ModelPages[Row]):
-    """The history page of a row. `app_paths`, `seen_by`: of the admin class."""
+def find_changes(
+    request: HttpRequest,
+    model: Any,
+    object_id: str,
+    app_paths: Sequence[str],
+    *,
+    least: str,
+) -> QuerySet[HistoricalChanges]:
+    """Return the row's history in the apps where the account has the role, the newest first.
 
-    app_paths: ClassVar[tuple[str, ...]]
-    seen_by: ClassVar[str]
+    app_paths: as of the model's admin. Raises Http404 for a malformed id.
+    """
+    pk = model._meta.pk
+    try:
+        key = pk.to_python(object_id)
+    except ValidationError:
+        raise Http404 from None
+    name = pk.attname
+    paths = [name if path == "pk" else path for path in app_paths]
+    rows = model.history.filter(**{name: key})
+    scope = scope_of(request)
+    if not scope.is_staff:
+        ids, of_apps = scope.ids(least), Q(pk__in=[])
+        for path in paths:
+            of_apps |= Q(**{f"{path}__in" if path == name else f"{path}_id__in": ids})
+        rows = rows.filter(of_apps)
+    return rows.order_by("-history_date", "-history_id")
 
-    def show_history(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Render the history, also of deleted rows. Raises Http404 if it is not visible."""
-        rows = self._history(request, unquote(object_id))
-        current = self.get_queryset(request).filter(pk=unquote(object_id)).first()
-        if current is None and not rows.exists():
-            raise Http404
-        number = Paginator(rows, PER_PAGE).get_page(request.GET.get("p"))
-        # One more than is shown, to compare the last one with.
-        first = (number.number - 1) * PER_PAGE
-        changes = list(rows[first : first + PER_PAGE + 1])
-        return self.show_page(
-            request,
-            "office/history.html",
-            title=_("History: %(row)s")
-            % {"row": self.row_title(current or row_at_step(self.model, changes[0]))},
-            original=current,
-            steps=list(_steps(request, changes)),
-            number=number,
-        )
 
-    def _history(self, request: HttpRequest, object_id: str) -> QuerySet[HistoricalChanges]:
-        """Return the row's history in the account's apps, the newest first."""
-        pk = self.opts.pk
-        try:
-            key = pk.to_python(object_id)
-        except ValidationError:
-            raise Http404 from None
-        name = pk.attname
-        paths = [name if path == "pk" else path for path in self.app_paths]
-        rows = self.model.history.filter(**{name: key})
-        scope = scope_of(request)
-        if not scope.is_staff:
-            ids, of_apps = scope.ids(self.seen_by), Q(pk__in=[])
-            for path in paths:
-                of_apps |= Q(**{f"{path}__in" if path == name else f"{path}_id__in": ids})
-            rows = rows.filter(of_apps)
-        return rows.order_by("-history_date", "-history_id")
+def read_changes_of_page(
+    request: HttpRequest, rows: QuerySet[HistoricalChanges]
+) -> tuple[list[HistoricalChanges], Page]:
+    """Return the changes on the page `?p=` of a history, and one more to compare the last with."""
+    number = Paginator(rows, PER_PAGE).get_page(request.GET.get("p"))
+    first = (number.number - 1) * PER_PAGE
+    return list(rows[first : first + PER_PAGE + 1]), number
 
 
 def row_at_step(model: type[Row], row: HistoricalChanges) -> Row:
@@ -129,7 +121,10 @@ def row_at_step(model: type[Row], row: HistoricalChanges) -> Row:
     return model(**kept)
 
 
-def _steps(request: HttpRequest, changes: list[HistoricalChanges]) -> Iterator[HistoryStep]:
+def history_steps(
+    request: HttpRequest, changes: Sequence[HistoricalChanges]
+) -> Iterator[HistoryStep]:
+    """Yield what `office/history.html` shows of a page's changes."""
     names, rows = _names(request, changes), _names_of_rows(changes)
     for place, row in enumerate(changes[:PER_PAGE]):
         before = changes[place + 1] if place + 1 < len(changes) else None

@@ -14,6 +14,7 @@ from availability.core.zones import day_start, offset_segments
 from availability.search.queries import TimeSpan
 from bookings.pages.formatting import first_known_zone, is_ambiguous, offset_words, time_words
 from common.errors import Invalid
+from common.messages import find_message
 from common.time.instants import InstantError, find_zone, local_date, parse_date, parse_instant
 from office.base.labels import reading_words
 
@@ -87,7 +88,7 @@ def parse_moment(
     try:
         instant = parse_instant(str(text or ""), zone_name)
     except InstantError as error:
-        raise Invalid.at(path, str(error)) from error
+        raise Invalid.at(path, find_message(error)) from error
     if (
         after is not None
         and instant <= after
@@ -103,7 +104,7 @@ def parse_day(path: str, text: str) -> date:
     try:
         return parse_date(text)
     except InstantError as error:
-        raise Invalid.at(path, str(error)) from error
+        raise Invalid.at(path, find_message(error)) from error
 
 
 def validate_zone_name(path: str, name: str) -> str:
@@ -111,7 +112,7 @@ def validate_zone_name(path: str, name: str) -> str:
     try:
         find_zone(name)
     except InstantError as error:
-        raise Invalid.at(path, str(error)) from error
+        raise Invalid.at(path, find_message(error)) from error
     return name
 
 

@@ -1,56 +1,49 @@
 """Base classes of the back office's admin pages: tenants and permissions."""
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import date
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 from django import forms
 from django.contrib import messages
 from django.contrib.admin import ShowFacets
 from django.contrib.admin.options import BaseModelAdmin, InlineModelAdmin
-from django.contrib.admin.views.main import ORDER_VAR
+from django.contrib.admin.utils import unquote
 from django.contrib.admin.widgets import RelatedFieldWidgetWrapper
 from django.contrib.auth import get_permission_codename
-from django.core.exceptions import PermissionDenied
-from django.core.paginator import Paginator
+from django.core.exceptions import ImproperlyConfigured, PermissionDenied
 from django.db import models
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
-from django.urls import reverse
-from django.utils.functional import cached_property
+from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
 from django.utils.text import capfirst, slugify
 from django.utils.translation import gettext, override
-from django.utils.translation import gettext_lazy as _
-from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
-from unfold.contrib.filters.forms import AutocompleteDropdownForm
 from unfold.decorators import display
-from unfold.views import ChangeList
 
 from apps_config.models import Membership
 from bookings.models import Booking
-from common.db.indexed_values import in_values
 from common.db.replica import read_on_replica
 from common.errors import Refusal
 from common.shipped_languages import SOURCE_LANGUAGE
-from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
-from office.base.history import HistoryPages
+from office.base.change_list import CappedPaginator, OfficeChangeList
+from office.base.history import find_changes, history_steps, read_changes_of_page, row_at_step
 from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
-from office.base.model_admin_pages import ModelPages, Row, TitledRow
-from office.base.row_choices import CurrentRowSelect, VisibleRowField, VisibleRowSelect
+from office.base.list_filters import DeletedFilter
+from office.base.message_translations import translate_message
+from office.base.model_admin_pages import ACTION_KINDS, BACK, CONFIRMED, ExtraPage, Row, TitledRow
+from office.base.permissions import PagePermission, with_permission
+from office.base.registered_pages import page_of
 from office.base.scope import reader_of, scope_of
-from office.base.service_sentence_translations import translate_sentence
 
 if TYPE_CHECKING:  # neither has types: mypy checks their classes as Django's
     from django.contrib.admin import ModelAdmin, StackedInline, TabularInline
-    from django.contrib.admin import ModelAdmin as SimpleHistoryAdmin
 else:
-    from simple_history.admin import SimpleHistoryAdmin
     from unfold.admin import ModelAdmin, StackedInline, TabularInline
 
+PARTS_FORM = "office/parts_form.html"
 ALL_EDITS = frozenset({"add", "change", "delete"})
 
 
@@ -111,8 +104,8 @@ class TenantScopedAdmin(BaseModelAdmin, Generic[Row]):
         """
         if obj is None or not isinstance(obj, self.model):
             return None
-        for path in self.app_paths:
-            *steps, last = path.split("__")
+        for app_path in self.app_paths:
+            *steps, last = app_path.split("__")
             owner: models.Model | None = obj
             for step in steps:
                 owner = owner and getattr(owner, step)
@@ -125,61 +118,29 @@ class TenantScopedAdmin(BaseModelAdmin, Generic[Row]):
         self, db_field: models.ForeignKey, request: HttpRequest, **kwargs: Any
     ) -> forms.ModelChoiceField | None:
         """Offer only rows that the account may see."""
-        other = self.admin_site._registry.get(db_field.remote_field.model)
+        other = page_of(self.admin_site, db_field.remote_field.model)
         if other is not None and "queryset" not in kwargs:
             kwargs["queryset"] = other.get_queryset(request)
         return super().formfield_for_foreignkey(db_field, request, **kwargs)
 
 
-class CappedPaginator(Paginator):
-    """Paginator that counts and shows at most MOST rows; use filters to find older ones."""
+class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
+    """List, form, history and further pages of one model.
 
-    MOST = 5000
+    fixed_fields    read-only once the row exists
+    index_sorted    the columns by which an index sorts all rows of the list
+    chosen_fields   foreign keys without add or edit links; "app" is chosen at creation: a single
+                    app is preselected
+    chosen_by       the role that the account needs in the app that it chooses
+    parts           of a long form, with links to them: (heading, inline or None), each with the
+                    fieldset of this name and the rows of the inline; `change_form_template` is
+                    PARTS_FORM
+    preview_part    the part with a preview of the rules (office/static/office/rules.js)
 
-    @cached_property
-    def count(self) -> int:
-        rows = cast(models.QuerySet, self.object_list)
-        return rows.order_by()[: self.MOST].count()
-
-
-class OfficeChangeList(ChangeList):
-    """Sorts by a column without an index only the rows that the list shows: the newest ones."""
-
-    def get_queryset(
-        self, request: HttpRequest, exclude_parameters: list[str] | None = None
-    ) -> models.QuerySet:
-        rows = super().get_queryset(request, exclude_parameters)
-        if ORDER_VAR not in self.params:
-            return rows
-        places = self.get_ordering_field_columns()
-        sorted_by = {self.list_display[place] for place in places if place < len(self.list_display)}
-        if sorted_by <= {*self.model_admin.get_index_sorted(request)}:
-            return rows
-        order = self.model_admin.get_ordering(request) or self._get_default_ordering()
-        newest = rows.order_by(*order)[: CappedPaginator.MOST]
-        shown = self.root_queryset.filter(in_values("pk", newest.values("pk")))
-        return self.apply_select_related(shown).order_by(*rows.query.order_by)
-
-    def get_results(self, request: HttpRequest) -> None:
-        super().get_results(request)
-        if not (self.query or self.has_active_filters):
-            self.full_result_count = self.result_count  # no link to show all rows
-
-    def get_ordering_field(self, field_name: Any) -> Any:
-        """Sort by the name of a related row, which the list shows."""
-        columns = {column.name: column.related_model for column in self.lookup_opts.concrete_fields}
-        related = columns.get(field_name)
-        if related and any(column.name == "name" for column in related._meta.concrete_fields):
-            return f"{field_name}__name"
-        return super().get_ordering_field(field_name)
-
-
-class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
-    """List and form of one model. `fixed_fields`: read-only once the row exists.
-
-    index_sorted: the columns by which an index sorts all rows of the list.
     Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
-    text) in words; the method `shown_x` shows the column `x`.
+    text) in words; the method `shown_x` shows the column `x`. A model with `history` has a history
+    page with old and new values. The service does not start if a page or action names no
+    permission.
     """
 
     list_fullwidth = True
@@ -194,10 +155,12 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     fixed_fields: ClassVar[tuple[str, ...]] = ()
     index_sorted: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
+    chosen_fields: ClassVar[tuple[str, ...]] = ()
+    chosen_by: ClassVar[str] = Membership.EDITOR
+    parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]] = ()
+    preview_part: ClassVar[LazyText] = ""
 
-    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
-        return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
-
+    # --- Lists ------------------------------------------------------------------------------------
     def get_list_display(self, request: HttpRequest) -> Any:
         """Leave out the app if the account has only one, `deletion_time` without deleted rows."""
         unneeded = {
@@ -245,6 +208,35 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         """Show the page of unknown addresses, not Django's list with a message."""
         raise Http404
+
+    # --- Forms ------------------------------------------------------------------------------------
+    def get_readonly_fields(self, request: HttpRequest, obj: Row | None = None) -> tuple[str, ...]:
+        return (*self.readonly_fields, *(self.fixed_fields if obj else ()))
+
+    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
+        """Preselect `?app=`, or the only app."""
+        initial = super().get_changeform_initial_data(request)
+        if "app" not in self.chosen_fields:
+            return initial
+        apps = list(scope_of(request).apps(self.chosen_by).order_by()[:2])
+        return ({"app": apps[0].pk} if len(apps) == 1 else {}) | initial
+
+    def formfield_for_foreignkey(
+        self, db_field: models.ForeignKey, request: HttpRequest, **kwargs: Any
+    ) -> forms.ModelChoiceField | None:
+        if db_field.name == "app" and "app" in self.chosen_fields:
+            kwargs["queryset"] = scope_of(request).apps(self.chosen_by)
+        return super().formfield_for_foreignkey(db_field, request, **kwargs)
+
+    def formfield_for_dbfield(
+        self, db_field: models.Field, request: HttpRequest, **kwargs: Any
+    ) -> forms.Field | None:
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        widget = field.widget if field else None
+        if db_field.name in self.chosen_fields and isinstance(widget, RelatedFieldWidgetWrapper):
+            widget.can_add_related = widget.can_change_related = False
+            widget.can_view_related = widget.can_delete_related = False
+        return field
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
         """Return the template's values beside the form, for an existing or a new row."""
@@ -305,8 +297,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
 
     def _may_open(self, request: HttpRequest, column: models.Field) -> bool:
         """Return whether the account may see rows of the column's model."""
-        model = column.related_model
-        other = self.admin_site._registry.get(model) if model else None
+        other = page_of(self.admin_site, column.related_model)
         return other is not None and other.has_view_permission(request)
 
     # --- Headings: the row's title instead of the model's text ----------------------------------
@@ -315,6 +306,7 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         if row := context.get("original"):
             context |= self._heading_values(row)
+            context["parts"] = list(self._parts(row, context)) if self.parts else []
         return super().render_change_form(request, context, *args, **kwargs)
 
     def history_view(
@@ -322,6 +314,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
     ) -> HttpResponse:
         if not self.has_view_permission(request):
             raise PermissionDenied
+        if hasattr(self.model, "history"):
+            return self._show_changes(request, unquote(object_id))
         row = self.get_object(request, object_id)
         if row is None:
             raise Http404
@@ -332,9 +326,166 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelPages[Row], ModelAdmin):
         }
         return super().history_view(request, object_id, own | (extra_context or {}))
 
+    def _show_changes(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Render the row's history, also of a deleted one. Raises Http404 if it is not visible."""
+        rows = find_changes(request, self.model, object_id, self.app_paths, least=self.seen_by)
+        current = self.get_queryset(request).filter(pk=object_id).first()
+        if current is None and not rows.exists():
+            raise Http404
+        changes, number = read_changes_of_page(request, rows)
+        title = self.row_title(current or row_at_step(self.model, changes[0]))
+        return self.show_page(
+            request,
+            "office/history.html",
+            title=gettext("History: %(row)s") % {"row": title},
+            original=current,
+            steps=list(history_steps(request, changes)),
+            number=number,
+        )
+
     def _heading_values(self, row: Row) -> dict[str, Any]:
         title = self.row_title(row)
         return {"subtitle": title, "original": TitledRow(row, title)} if title != str(row) else {}
+
+    # --- Forms in parts ---------------------------------------------------------------------------
+    def part_notes(self, row: Row) -> Mapping[str, str]:
+        """Return heading -> a sentence under the part's fields."""
+        return {}
+
+    def _parts(self, row: Row, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """Yield each part of the page with its fieldset and its rows."""
+        fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
+        rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
+        notes = self.part_notes(row)
+        for title, inline in self.parts:
+            yield {
+                "title": title,
+                "note": notes.get(str(title), ""),
+                "id": part_id(title),
+                "fieldset": fieldsets.get(title),
+                "rows": rows.get(inline) if inline else None,
+                "has_preview": title == self.preview_part,
+            }
+
+    # --- Further pages ----------------------------------------------------------------------------
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        return ()
+
+    def get_urls(self) -> list[URLPattern]:
+        self._check_actions()
+        return [*map(self._extra_url, self.extra_pages()), *super().get_urls()]
+
+    def _extra_url(self, page: ExtraPage) -> URLPattern:
+        view = with_permission(page.view, self._permission_check(page.name, page.permission))
+        return path(page.path, self.admin_site.admin_view(view), name=self._name(page.name))
+
+    def _permission_check(self, name: str, permission: str) -> PagePermission:
+        check = getattr(self, f"has_{permission}_permission", None)
+        if check is None:
+            raise ImproperlyConfigured(f"{self._name(name)} requires no known permission")
+        return check
+
+    def _check_actions(self) -> None:
+        """Raise ImproperlyConfigured for an action, of the list or of a row, without permission."""
+        names = [name for kind in ACTION_KINDS for name in getattr(self, kind, None) or ()]
+        for method, name, _description in filter(None, map(self.get_action, names)):
+            for permission in getattr(method, "allowed_permissions", None) or ("",):
+                self._permission_check(name, permission)
+
+    def _name(self, page: str) -> str:
+        return f"{self.opts.app_label}_{self.opts.model_name}_{page}"
+
+    def list_url(self) -> str:
+        return reverse(f"admin:{self._name('changelist')}")
+
+    def url_of(self, row: Row) -> str:
+        return reverse(f"admin:{self._name('change')}", args=[row.pk])
+
+    def row_title(self, row: Row) -> str:
+        """Return the row's name in headings."""
+        return str(row)
+
+    def redirect_to_row(self, row: Row) -> HttpResponse:
+        return HttpResponseRedirect(self.url_of(row))
+
+    def show_page(self, request: HttpRequest, template: str, **values: Any) -> TemplateResponse:
+        """Render a page in the back office's layout. `values`: the template's."""
+        context = {**self.admin_site.each_context(request), "opts": self.opts, **values}
+        return TemplateResponse(request, template, context)
+
+    def find(self, request: HttpRequest, object_id: str) -> Row:
+        """Return a visible row. Raises Http404 for any other id."""
+        row = self.get_object(request, object_id)
+        if row is None:
+            raise Http404
+        return row
+
+    def find_to_change(self, request: HttpRequest, object_id: str) -> Row:
+        """Return a row to change. Raises Http404 if not visible, PermissionDenied if read-only."""
+        row = self.find(request, object_id)
+        if getattr(row, "deleted_at", None):
+            raise Http404
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        return row
+
+    def ask_confirmation(
+        self,
+        request: HttpRequest,
+        row: Row | None,
+        *,
+        title: str,
+        sentence: str,
+        button: str,
+        back: str = "",
+        button_style: str = "danger",
+        lines: Sequence[str] = (),
+        repeated: Sequence[str] = (),
+        goes_back_to_form: bool = False,
+    ) -> TemplateResponse:
+        """Render a confirmation page; its button POSTs to the same URL.
+
+        `row`: None if it is about several rows. `back`: the URL of No; default: the row's page.
+        `lines`: what will happen. `repeated`: the fields of this request's form to send again with
+        CONFIRMED. `goes_back_to_form`: No sends these fields with BACK instead.
+        """
+        fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
+        return self.show_page(
+            request,
+            "office/confirm.html",
+            original=TitledRow(row, self.row_title(row)) if row else None,
+            title=title,
+            sentence=sentence,
+            lines=lines,
+            fields=[*fields, (CONFIRMED, "yes")] if fields else [],
+            button=button,
+            button_style=button_style,
+            back=back or (self.url_of(row) if row else self.list_url()),
+            back_name=BACK if goes_back_to_form else "",
+        )
+
+    def show_secret(
+        self,
+        request: HttpRequest,
+        *,
+        title: str,
+        heading: str,
+        secret: str,
+        back: str,
+        label: str = "",
+        is_public: bool = False,
+    ) -> TemplateResponse:
+        """Render a page with a secret, shown once. `is_public`: it can be shown again later."""
+        return self.show_page(
+            request,
+            "office/secret.html",
+            title=title,
+            heading=heading,
+            secret=secret,
+            back=back,
+            label=label or gettext("Secret"),
+            is_public=is_public,
+        )
 
 
 def without_field(fieldsets: Any, left_out: str) -> Any:
@@ -345,36 +496,21 @@ def without_field(fieldsets: Any, left_out: str) -> Any:
     ]
 
 
-class HistoryAdmin(HistoryPages[Row], OfficeAdmin[Row], SimpleHistoryAdmin):
-    def has_view_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        return self.has_view_permission(request, obj)
-
-    def has_change_history_permission(self, request: HttpRequest, obj: Row | None = None) -> bool:
-        return False
-
-    def history_view(
-        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        return self.show_history(request, object_id)
-
-    def history_form_view(
-        self, request: HttpRequest, object_id: str, version_id: str
-    ) -> HttpResponse:
-        """Disabled: the library's version page ignores tenants."""
-        raise Http404
-
-
 def refusal_words(refusal: Refusal) -> str:
     """Return the text of a refusal; for invalid values without the API's field paths."""
     faults = refusal.fields.get("errors", {}).values()
     sentences = [fault for at_path in faults for fault in at_path] or [refusal.message]
-    return " ".join(map(translate_sentence, sentences))
+    return " ".join(map(translate_message, sentences))
 
 
 class ServiceBackedAdmin(OfficeAdmin[Row]):
-    """Admin whose forms are saved by a service; its refusals are shown above the form."""
+    """Admin whose rows are saved by a service, and deleted by it after a confirmation. Refusals are
+    shown above the form.
+
+    deletion_effect: what the deletion of a row changes.
+    """
+
+    deletion_effect: ClassVar[LazyText] = ""
 
     def changeform_view(
         self,
@@ -397,14 +533,8 @@ class ServiceBackedAdmin(OfficeAdmin[Row]):
         saved = self.save_row(request, obj, form, is_new=not change)
         obj.__dict__.update(saved.__dict__)
 
-
-class ConfirmedDeletion(OfficeAdmin[Row]):
-    """Asks for confirmation before a row is deleted.
-
-    deletion_effect: what the deletion of a row changes.
-    """
-
-    deletion_effect: ClassVar[LazyText]
+    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
+        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
 
     def delete_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
@@ -432,16 +562,6 @@ class ConfirmedDeletion(OfficeAdmin[Row]):
 
     def delete_and_log(self, request: HttpRequest, row: Row) -> None:
         """Delete the row and note it in the log of the back office. Raises Refusal."""
-        raise NotImplementedError
-
-
-class DeletableAdmin(ConfirmedDeletion[Row], ServiceBackedAdmin[Row]):
-    """Admin whose rows a service deletes, after a confirmation."""
-
-    def has_delete_permission(self, request: HttpRequest, obj: models.Model | None = None) -> bool:
-        return not getattr(obj, "deleted_at", None) and super().has_delete_permission(request, obj)
-
-    def delete_and_log(self, request: HttpRequest, row: Row) -> None:
         self.delete_row(row)
         self.log_change(request, row, "Deleted.")
 
@@ -475,86 +595,6 @@ class RowPageAdmin(OfficeAdmin[Row]):
         return self.show_row(request, object_id)
 
 
-class FormPartsAdmin(OfficeAdmin[Row]):
-    """A long form in parts, with links to them.
-
-    parts   (heading, inline or None): with the fieldset of this name and the rows of the inline
-    """
-
-    change_form_template = "office/parts_form.html"
-    parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]]
-    # The part with a preview of the rules (office/static/office/rules.js).
-    preview_part: ClassVar[LazyText] = ""
-
-    def render_change_form(
-        self, request: HttpRequest, context: dict[str, Any], *args: Any, **kwargs: Any
-    ) -> HttpResponse:
-        if context.get("original"):
-            context["parts"] = list(self._parts(context))
-            notes = self.part_notes(context["original"])
-            for part in context["parts"]:
-                part["note"] = notes.get(part["title"], "")
-        return super().render_change_form(request, context, *args, **kwargs)
-
-    def part_notes(self, row: Row) -> Mapping[str, str]:
-        """Return heading -> a sentence under the part's fields."""
-        return {}
-
-    def _parts(self, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield each part of the page with its fieldset and its rows."""
-        fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
-        rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
-        for title, inline in self.parts:
-            yield {
-                "title": title,
-                "id": part_id(title),
-                "fieldset": fieldsets.get(title),
-                "rows": rows.get(inline) if inline else None,
-                "has_preview": title == self.preview_part,
-            }
-
-
-class AppChoiceAdmin(OfficeAdmin[Row]):
-    """Admin of rows whose app is chosen at creation; a single app is preselected.
-
-    chosen_by: the role that the account needs in the app. chosen_fields: foreign keys without add
-    or edit links.
-    """
-
-    autocomplete_fields: ClassVar[tuple[str, ...]] = ("app",)
-    chosen_by: ClassVar[str] = Membership.EDITOR
-    chosen_fields: ClassVar[tuple[str, ...]] = ("app",)
-
-    def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """Preselect `?app=`, or the only app."""
-        initial = super().get_changeform_initial_data(request)
-        apps = list(scope_of(request).apps(self.chosen_by).order_by()[:2])
-        return ({"app": apps[0].pk} if len(apps) == 1 else {}) | initial
-
-    def formfield_for_foreignkey(
-        self, db_field: models.ForeignKey, request: HttpRequest, **kwargs: Any
-    ) -> forms.ModelChoiceField | None:
-        if db_field.name == "app":
-            kwargs["queryset"] = scope_of(request).apps(self.chosen_by)
-        return super().formfield_for_foreignkey(db_field, request, **kwargs)
-
-    def formfield_for_dbfield(
-        self, db_field: models.Field, request: HttpRequest, **kwargs: Any
-    ) -> forms.Field | None:
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        widget = field.widget if field else None
-        if db_field.name in self.chosen_fields and isinstance(widget, RelatedFieldWidgetWrapper):
-            widget.can_add_related = widget.can_change_related = False
-            widget.can_view_related = widget.can_delete_related = False
-        return field
-
-
-class ReadOnlyAdmin(OfficeAdmin[Row]):
-    """List and page without changes: only the service writes the rows."""
-
-    never = ALL_EDITS
-
-
 def value_in_words(words: Mapping[str, LazyText], value: str) -> str:
     return str(words.get(value, value.replace("_", " ")))
 
@@ -586,7 +626,7 @@ class PageScopedInline(TenantScopedAdmin[Row], InlineModelAdmin):
         return not scope_of(request).is_staff or super().has_view_permission(request, obj)
 
     def _member_may(self, request: HttpRequest, obj: models.Model | None, least: str) -> bool:
-        owner = self.admin_site._registry[self.parent_model]
+        owner = self.admin_site.get_model_admin(self.parent_model)
         return owner.has_change_permission(request, obj)
 
 
@@ -596,78 +636,3 @@ class OfficeInline(PageScopedInline[Row], TabularInline):
 
 class StackedOfficeInline(PageScopedInline[Row], StackedInline):
     """Inline rows, each with all its fields."""
-
-
-class ChoiceFilter(DropdownFilter):
-    """Filter by one of `options` (value, text) of the column `parameter_name`."""
-
-    options: ClassVar[Sequence[tuple[str, LazyText]]] = ()
-
-    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> Any:
-        return self.options
-
-    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
-        value = self.value()
-        return queryset.filter(**{str(self.parameter_name): value}) if value else queryset
-
-
-class DeletedFilter(ChoiceFilter):
-    """Leaves out deleted rows, unless they are asked for."""
-
-    title = _("deleted")
-    parameter_name = "deleted"
-    all_option = ("", _("Not deleted"))
-    options = (("only", _("Deleted")), ("all", _("All")))
-
-    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
-        if self.value() == "all":
-            return queryset
-        return queryset.filter(deleted_at__isnull=self.value() != "only")
-
-
-class ScopedChoiceForm(AutocompleteDropdownForm):
-    """The theme's filter form, limited to rows that the account may see."""
-
-    field = VisibleRowField
-    widget = VisibleRowSelect
-
-    def __init__(self, request: HttpRequest, *args: Any, **kwargs: Any) -> None:
-        super().__init__(request, *args, **kwargs)
-        other = kwargs["model_admin"].admin_site._registry[kwargs["field"].remote_field.model]
-        field = cast(VisibleRowField, self.fields[kwargs["name"]])
-        field.queryset, field.scope = other.get_queryset(request), scope_of(request)
-
-
-class ScopedChoiceFilter(AutocompleteSelectFilter):
-    form_class = ScopedChoiceForm
-
-
-class AppChoiceForm(ScopedChoiceForm):
-    widget = CurrentRowSelect
-
-
-class AppFilter(ScopedChoiceFilter):
-    """Filter by app, for accounts that may see several."""
-
-    form_class = AppChoiceForm
-
-    def has_output(self) -> bool:
-        return scope_of(self.request).has_several_apps
-
-
-class DaysFilter(RangeDateFilter):
-    """Filter by a range of whole days in the back office's time zone."""
-
-    def queryset(self, request: HttpRequest, queryset: models.QuerySet) -> models.QuerySet:
-        first, last = self._day("from"), self._day("to")
-        if first:
-            start, _ = days_span_in_zone(first, first, office_zone(request))
-            queryset = queryset.filter(**{f"{self.parameter_name}__gte": start})
-        if last:
-            _, end = days_span_in_zone(last, last, office_zone(request))
-            queryset = queryset.filter(**{f"{self.parameter_name}__lt": end})
-        return queryset
-
-    def _day(self, bound: str) -> date | None:
-        """Return the chosen day; None if it is not a date."""
-        return parse_iso_day(self.used_parameters.get(f"{self.parameter_name}_{bound}"))

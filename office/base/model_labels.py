@@ -14,6 +14,8 @@ from django.db import models
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
+from office.base.registered_pages import registered_pages
+
 PACKAGES = frozenset(
     {
         *("apps_config", "availability", "bookings", "notifications", "external_calendars"),
@@ -57,7 +59,7 @@ def _lazy(text: Any) -> Any:
 def shown_labels() -> set[str]:
     """Return the models' texts that pages of the back office show."""
     found: set[str] = set()
-    for page in admin.site._registry.values():
+    for page in registered_pages(admin.site):
         found |= _labels_of(page)
         for inline in page.inlines:
             found |= _labels_of(inline)

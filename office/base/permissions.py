@@ -20,10 +20,10 @@ from availability.models import Project, Resource, Schedule
 from availability.reserve.events import NotAvailable
 from availability.search.rendering import reason_record
 from bookings.services import Actor
-from common.api.json_parser import parse_body
+from common.api.json import parse_body
 from common.errors import Malformed, Refusal, json_error, log_refusal, refusal_of
+from office.base.message_translations import translate_message
 from office.base.scope import account_of, is_allowed, scope_of
-from office.base.service_sentence_translations import translate_sentence
 
 MAX_SIDE_BY_SIDE = 10
 
@@ -49,6 +49,7 @@ class RequiredPermission(NamedTuple):
 SEE = RequiredPermission(Membership.VIEWER, "bookings.view_booking")
 MOVE = RequiredPermission(Membership.EDITOR, "bookings.change_booking")
 MAKE = RequiredPermission(Membership.EDITOR, "bookings.add_booking")
+BLOCK = RequiredPermission(Membership.EDITOR, "availability.add_event")
 
 
 def is_superuser(request: HttpRequest) -> bool:
@@ -148,7 +149,7 @@ def show_page(request: HttpRequest, template: str, **values: Any) -> HttpRespons
 
 def _reason_in_words(reason: Reason) -> dict[str, Any]:
     record = reason_record(reason)
-    return record | {"text": translate_sentence(record["text"])}
+    return record | {"text": translate_message(record["text"])}
 
 
 def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
@@ -169,7 +170,7 @@ def json_view(*methods: str) -> Callable[[JsonView[Params]], PageView[Params]]:
                         _reason_in_words(reason) for reason in error.reasons
                     ]
                 log_refusal(error, refusal, request)
-                refusal.message = translate_sentence(refusal.message)
+                refusal.message = translate_message(refusal.message)
                 return json_error(request, refusal)
 
         return answer

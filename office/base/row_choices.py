@@ -4,7 +4,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.options import BaseModelAdmin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
@@ -12,6 +11,7 @@ from django.db import models
 from django.http import HttpRequest
 
 from office.base.lazy_text import LazyText
+from office.base.registered_pages import page_of
 from office.base.scope import Scope, scope_of
 
 # What a field offers besides the rows that a form of its model accepts.
@@ -87,7 +87,7 @@ class RowChoices(AutocompleteJsonView):
         return rows.filter(pk__in=self._accepted().order_by().values("pk"))
 
     def _accepted(self) -> models.QuerySet:
-        page: BaseModelAdmin | None = admin.site._registry.get(self.source_field.model)
+        page = page_of(admin.site, self.source_field.model)
         field = page and page.formfield_for_foreignkey(self.source_field, self.request)
         if not isinstance(field, forms.ModelChoiceField) or field.queryset is None:
             raise PermissionDenied

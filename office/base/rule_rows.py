@@ -25,8 +25,8 @@ from bookings.pages.formatting import plain_date_words
 from common.shipped_languages import SOURCE_LANGUAGE
 from common.time.durations import elapsed_seconds
 from office.base.lazy_text import LazyText
+from office.base.message_translations import translate_message
 from office.base.opening_hours_text import DaySpan, clock, read_spans
-from office.base.service_sentence_translations import translate_sentence
 
 RuleRow = dict[str, str]
 
@@ -268,7 +268,7 @@ def _add_faults(
         kind = rows[position]["kind"]
         column = _COLUMN_OF.get(kind, {}).get(param, "label" if param == "name" else param)
         is_date = column == "date" and not rows[position].get("date")
-        messages = [str(NO_DATE)] if is_date else list(map(translate_sentence, messages))
+        messages = [str(NO_DATE)] if is_date else list(map(translate_message, messages))
         at_row = errors.setdefault(position, {})
         at_row[column] = list(dict.fromkeys([*at_row.get(column, ()), *messages]))
 

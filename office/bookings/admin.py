@@ -26,14 +26,14 @@ from common.errors import Refusal
 from notifications.mail.recipients import Recipients
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
-from office.base.model_admin import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
+from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import MAKE, actor_of
 from office.bookings.action_email_list import MAX_NAMED, mail_lines
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
-from office.bookings.export import BookingExport
-from office.bookings.saved_filters import SavedFilterPages, filter_state
+from office.bookings.export import export_rows, show_export
+from office.bookings.saved_filters import change_filter, filter_state, save_filter
 from office.bookings.tabs import CALLED_OFF, PAST, PENDING, TABS, UPCOMING
 
 # The order of each tab.
@@ -181,7 +181,7 @@ class BookingDayFilter(SimpleListFilter):
 
 
 @admin.register(Booking)
-class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
+class BookingAdmin(BookingDetail):
     app_paths = ("app",)
     list_display = ("starts", "customer", "what", "resource", "project", "shown_state", "app")
     list_display_links = ("starts", "customer")
@@ -261,6 +261,15 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
         """Open the calendar's form of a new booking."""
         return redirect(f"{reverse('admin:calendar')}?new=1")
 
+    @action(
+        description=_("Export as CSV"), icon="download", url_path="export", permissions=["view"]
+    )
+    def export(self, request: HttpRequest) -> HttpResponse:
+        return show_export(self, request)
+
+    def export_rows(self, request: HttpRequest) -> HttpResponse:
+        return export_rows(self, request)
+
     def has_make_permission(self, request: HttpRequest) -> bool:
         return MAKE.is_held(request)
 
@@ -300,7 +309,8 @@ class BookingAdmin(BookingDetail, BookingExport, SavedFilterPages):
     # --- Pages ------------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
-            *self.filter_pages(),
+            ExtraPage("filters/", save_filter, "filters", "view"),
+            ExtraPage("filters/<uuid:filter_id>/", change_filter, "filter", "view"),
             ExtraPage("export/rows/", self.export_rows, "export_rows", "view"),
             ExtraPage("<path:object_id>/act/", self.act, "act", "act"),
             ExtraPage("<path:object_id>/outcome/", self.outcome, "outcome", "act"),

@@ -23,16 +23,11 @@ from bookings.privacy import Person, erase_person, write_export
 from common.db.indexed_values import in_values
 from common.time.zone_names import current_zone_name
 from notifications.models import Suppression
+from office.base.change_list import CappedPaginator, OfficeChangeList
 from office.base.dates import moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words
-from office.base.model_admin import (
-    AppFilter,
-    CappedPaginator,
-    ChoiceFilter,
-    OfficeChangeList,
-    ReadOnlyAdmin,
-    RowPageAdmin,
-)
+from office.base.list_filters import AppFilter, ChoiceFilter
+from office.base.model_admin import ALL_EDITS, RowPageAdmin
 from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
 from office.base.scope import is_allowed, scope_of
 from office.bookings.customer_search import search_customers
@@ -181,7 +176,8 @@ class CustomerList(OfficeChangeList):
 
 
 @admin.register(AppCustomer)
-class AppCustomerAdmin(RowPageAdmin[AppCustomer], ReadOnlyAdmin[AppCustomer]):
+class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
+    never = ALL_EDITS
     app_paths = ("app",)
     list_display = (
         *("name", "email", "bookings", "last", "next", "no_shows", "mail_problem"),

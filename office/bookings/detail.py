@@ -40,11 +40,11 @@ from office.base.labels import (
 )
 from office.base.lazy_text import LazyText
 from office.base.local_time import parse_moment
-from office.base.model_admin import ReadOnlyAdmin, RowPageAdmin
+from office.base.message_translations import translate_message
+from office.base.model_admin import ALL_EDITS, RowPageAdmin
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
-from office.base.service_sentence_translations import translate_sentence
 from office.bookings.action_email_list import mail_lines
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
@@ -92,8 +92,10 @@ QUESTIONS = {
 }
 
 
-class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
+class BookingDetail(RowPageAdmin[Booking]):
     """The page of one booking. Its buttons POST and return to the page."""
+
+    never = ALL_EDITS
 
     def has_act_permission(self, request: HttpRequest, booking: Booking | None = None) -> bool:
         """Return whether the account may change the booking; without one, any booking."""
@@ -242,7 +244,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
             noted = _("Outcome noted: %(outcome)s.") % {"outcome": state_words(outcome)}
             messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
-            messages.error(request, translate_sentence(refusal.message))
+            messages.error(request, translate_message(refusal.message))
         return self.redirect_to_row(booking)
 
     def end_links(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -295,7 +297,7 @@ class BookingDetail(RowPageAdmin[Booking], ReadOnlyAdmin[Booking]):
         except ValueError as error:
             messages.error(
                 request,
-                _("Invalid time: %(problem)s") % {"problem": translate_sentence(str(error))},
+                _("Invalid time: %(problem)s") % {"problem": translate_message(error)},
             )
         except Refusal as refusal:
             show_refusal(request, booking, refusal, resource_id=texts[2] if texts[2:] else "")
@@ -374,7 +376,7 @@ def show_refusal(
     place = first_known_zone(booking.resource.timezone)
     reasons = [reason.text for reason in getattr(refusal, "reasons", ())]
     sentences = [refusal.message, *dict.fromkeys(reasons)]
-    sentence = " ".join(map(translate_sentence, sentences))
+    sentence = " ".join(map(translate_message, sentences))
     spans = [
         (parse_instant(span["start"], "UTC"), parse_instant(span["end"], "UTC"))
         for span in refusal.fields.get("alternatives", ())
@@ -398,7 +400,7 @@ def show_refusal(
 def action_refusal_words(refusal: Refusal, action: str) -> str:
     """Return why the action was refused: `Confirm: not possible, the booking is cancelled.`"""
     if not isinstance(refusal, ActionNotAllowed):
-        return translate_sentence(refusal.message)
+        return translate_message(refusal.message)
     words = ACTION_WORDS.get(action, state_words(action).capitalize())
     # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
     sentence = _("%(action)s: not possible, the booking is %(state)s.")

@@ -13,7 +13,6 @@ from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, ChangeList
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import action
 
 from apps_config.models import SecurityEvent
 from apps_config.security_events import record_export
@@ -21,7 +20,7 @@ from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone
 from common.time.instants import format_instant
 from office.base.dates import parse_iso_day
-from office.base.model_admin import ReadOnlyAdmin
+from office.base.model_admin import OfficeAdmin
 
 BATCH = 1000
 CURSOR = "after"
@@ -45,56 +44,51 @@ COLUMNS = (
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
-class BookingExport(ReadOnlyAdmin[Booking]):
-    @action(
-        description=_("Export as CSV"), icon="download", url_path="export", permissions=["view"]
+def show_export(page: OfficeAdmin[Booking], request: HttpRequest) -> HttpResponse:
+    """Render the page that fetches the rows and offers them as a file."""
+    query = request.GET.copy()
+    query.pop(CURSOR, None)
+    query.pop(PAGE_VAR, None)
+    query.pop(ORDER_VAR, None)  # the file has all rows, the newest first
+    changelist = page.get_changelist_instance(_with_query(request, query))
+    rows = reverse("admin:bookings_booking_export_rows")
+    return page.show_page(
+        request,
+        "office/export.html",
+        title=_("Export as CSV"),
+        total=changelist.queryset.order_by().count(),
+        filters=filter_words(changelist),
+        file_name=file_name(query),
+        rows_url=f"{rows}?{query.urlencode()}",
+        back_url=f"{page.list_url()}?{query.urlencode()}",
     )
-    def export(self, request: HttpRequest) -> HttpResponse:
-        """Render the page that fetches the rows and offers them as a file."""
-        query = request.GET.copy()
-        query.pop(CURSOR, None)
-        query.pop(PAGE_VAR, None)
-        query.pop(ORDER_VAR, None)  # the file has all rows, the newest first
-        changelist = self.get_changelist_instance(_with_query(request, query))
-        rows = reverse("admin:bookings_booking_export_rows")
-        return self.show_page(
-            request,
-            "office/export.html",
-            title=_("Export as CSV"),
-            total=changelist.queryset.order_by().count(),
-            filters=filter_words(changelist),
-            file_name=file_name(query),
-            rows_url=f"{rows}?{query.urlencode()}",
-            back_url=f"{self.list_url()}?{query.urlencode()}",
-        )
 
-    def export_rows(self, request: HttpRequest) -> HttpResponse:
-        """Return `{csv, count, next}`: the next rows of the filtered list, the newest first.
 
-        `next` is the value of `after` for the next request, null at the end. The first part begins
-        with the column names.
-        """
-        query = request.GET.copy()
-        after = str(query.pop(CURSOR, [""])[0])
-        query.pop(ORDER_VAR, None)
-        bookings = self.get_changelist_instance(_with_query(request, query)).queryset.order_by(
-            "-id"
-        )
-        try:
-            bookings = bookings.filter(id__lt=uuid.UUID(after)) if after else bookings
-        except ValueError:
-            return JsonResponse({"error": "`after` must be an id."}, status=422)
-        batch = list(bookings[:BATCH])
-        for app_id, count in Counter(booking.app_id for booking in batch).items():
-            about = {"bookings": count}
-            record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
-        out = io.StringIO()
-        lines = csv.writer(out)
-        if not after:
-            lines.writerow(COLUMNS)
-        lines.writerows(_row(booking) for booking in batch)
-        following = str(batch[-1].id) if len(batch) == BATCH else None
-        return JsonResponse({"csv": out.getvalue(), "count": len(batch), "next": following})
+def export_rows(page: OfficeAdmin[Booking], request: HttpRequest) -> HttpResponse:
+    """Return `{csv, count, next}`: the next rows of the filtered list, the newest first.
+
+    `next` is the value of `after` for the next request, null at the end. The first part begins
+    with the column names.
+    """
+    query = request.GET.copy()
+    after = str(query.pop(CURSOR, [""])[0])
+    query.pop(ORDER_VAR, None)
+    bookings = page.get_changelist_instance(_with_query(request, query)).queryset.order_by("-id")
+    try:
+        bookings = bookings.filter(id__lt=uuid.UUID(after)) if after else bookings
+    except ValueError:
+        return JsonResponse({"error": "`after` must be an id."}, status=422)
+    batch = list(bookings[:BATCH])
+    for app_id, count in Counter(booking.app_id for booking in batch).items():
+        about = {"bookings": count}
+        record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
+    out = io.StringIO()
+    lines = csv.writer(out)
+    if not after:
+        lines.writerow(COLUMNS)
+    lines.writerows(_row(booking) for booking in batch)
+    following = str(batch[-1].id) if len(batch) == BATCH else None
+    return JsonResponse({"csv": out.getvalue(), "count": len(batch), "next": following})
 
 
 def filter_words(changelist: ChangeList) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
 from office.base.dates import moment_words
-from office.base.service_sentence_translations import translate_sentence
+from office.base.message_translations import translate_message
 
 # Translators: a calendar's name, with what was changed there: "In Work: The event was deleted."
 _IN = _("In {calendar}")
@@ -55,6 +55,6 @@ def _in_words(row: WrittenEvent) -> MirrorStatus:
         sentence = format_html(
             gettext("{sentence}: {reason}"),
             sentence=sentence,
-            reason=translate_sentence(row.reason),
+            reason=translate_message(row.reason),
         )
     return MirrorStatus(sentence, bool(row.reason))

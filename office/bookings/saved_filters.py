@@ -4,7 +4,6 @@ An account has its own for each app; the list shows them as tabs.
 """
 
 import uuid
-from collections.abc import Iterable
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -12,15 +11,14 @@ from django import forms
 from django.contrib import messages
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
-from django.utils.decorators import method_decorator
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_POST
 
 from apps_config.models import App, SavedFilter
-from bookings.models import Booking
 from common.api.fields import CONTROL_OR_BREAK
-from office.base.model_admin_pages import ExtraPage, ModelPages, find_row
+from office.base.model_admin_pages import find_row
 from office.base.scope import account_of, read_once, scope_of
 
 MAX_FILTERS = 20  # of an account in an app
@@ -92,66 +90,61 @@ def _app_of(request: HttpRequest, query: str) -> App | None:
     return found[0] if len(found) == 1 else None
 
 
-class SavedFilterPages(ModelPages[Booking]):
-    """The forms above the list; each returns to it."""
-
-    def filter_pages(self) -> Iterable[ExtraPage]:
-        return (
-            ExtraPage("filters/", self.save_filter, "filters", "view"),
-            ExtraPage("filters/<uuid:filter_id>/", self.change_filter, "filter", "view"),
+# The forms above the list; each returns to it.
+@require_POST
+def save_filter(request: HttpRequest) -> HttpResponse:
+    """Save `query` as `name`."""
+    query = query_of(QueryDict(request.POST.get("query", "")[: SavedFilter.MAX_QUERY]))
+    if not is_filtered(query):
+        messages.error(request, _("Set a filter, search or order first."))
+        return _redirect_to_list(query)
+    app = _app_of(request, query)
+    if app is None:
+        messages.error(request, _("Filter by one app before you save the filter."))
+        return _redirect_to_list(query)
+    count = SavedFilter.objects.filter(account=account_of(request), app=app).count()
+    if count >= MAX_FILTERS:
+        sentence = ngettext(
+            "You have %(count)s filter. Delete one first.",
+            "You have %(count)s filters. Delete one first.",
+            MAX_FILTERS,
         )
+        messages.error(request, sentence % {"count": MAX_FILTERS})
+        return _redirect_to_list(query)
+    new = SavedFilter(account=account_of(request), app=app, query=query)
+    _save_name(request, new, _("Filter “%(name)s” saved."))
+    return _redirect_to_list(query)
 
-    @method_decorator(require_POST)
-    def save_filter(self, request: HttpRequest) -> HttpResponse:
-        """Save `query` as `name`."""
-        query = query_of(QueryDict(request.POST.get("query", "")[: SavedFilter.MAX_QUERY]))
-        if not is_filtered(query):
-            messages.error(request, _("Set a filter, search or order first."))
-            return self._redirect_to_list(query)
-        app = _app_of(request, query)
-        if app is None:
-            messages.error(request, _("Filter by one app before you save the filter."))
-            return self._redirect_to_list(query)
-        count = SavedFilter.objects.filter(account=account_of(request), app=app).count()
-        if count >= MAX_FILTERS:
-            sentence = ngettext(
-                "You have %(count)s filter. Delete one first.",
-                "You have %(count)s filters. Delete one first.",
-                MAX_FILTERS,
-            )
-            messages.error(request, sentence % {"count": MAX_FILTERS})
-            return self._redirect_to_list(query)
-        new = SavedFilter(account=account_of(request), app=app, query=query)
-        self._save_name(request, new, _("Filter “%(name)s” saved."))
-        return self._redirect_to_list(query)
 
-    @method_decorator(require_POST)
-    def change_filter(self, request: HttpRequest, filter_id: uuid.UUID) -> HttpResponse:
-        """Rename the filter to `name`, or delete it with `delete`."""
-        own = SavedFilter.objects.filter(scope_of(request).rows("app"))
-        saved = find_row(own.filter(account=account_of(request)), filter_id)
-        if "delete" in request.POST:
-            saved.delete()
-            messages.success(request, _("Filter “%(name)s” deleted.") % {"name": saved.name})
-        else:
-            self._save_name(request, saved, _("Filter “%(name)s” renamed."))
-        return self._redirect_to_list(saved.query)
+@require_POST
+def change_filter(request: HttpRequest, filter_id: uuid.UUID) -> HttpResponse:
+    """Rename the filter to `name`, or delete it with `delete`."""
+    own = SavedFilter.objects.filter(scope_of(request).rows("app"))
+    saved = find_row(own.filter(account=account_of(request)), filter_id)
+    if "delete" in request.POST:
+        saved.delete()
+        messages.success(request, _("Filter “%(name)s” deleted.") % {"name": saved.name})
+    else:
+        _save_name(request, saved, _("Filter “%(name)s” renamed."))
+    return _redirect_to_list(saved.query)
 
-    def _save_name(self, request: HttpRequest, saved: SavedFilter, done: str) -> None:
-        """Save the form's name. done: the message, with the placeholder `name`."""
-        form = NameForm(request.POST)
-        if not form.is_valid():
-            messages.error(request, " ".join(map(str, form.errors["name"])))
-            return
-        saved.name = form.cleaned_data["name"]
-        try:
-            with transaction.atomic():
-                saved.save()
-        except IntegrityError:
-            name_taken = _("You already have a filter “%(name)s”.") % {"name": saved.name}
-            messages.error(request, name_taken)
-            return
-        messages.success(request, done % {"name": saved.name})
 
-    def _redirect_to_list(self, query: str) -> HttpResponse:
-        return HttpResponseRedirect(f"{self.list_url()}?{query}")
+def _save_name(request: HttpRequest, saved: SavedFilter, done: str) -> None:
+    """Save the form's name. done: the message, with the placeholder `name`."""
+    form = NameForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, " ".join(map(str, form.errors["name"])))
+        return
+    saved.name = form.cleaned_data["name"]
+    try:
+        with transaction.atomic():
+            saved.save()
+    except IntegrityError:
+        name_taken = _("You already have a filter “%(name)s”.") % {"name": saved.name}
+        messages.error(request, name_taken)
+        return
+    messages.success(request, done % {"name": saved.name})
+
+
+def _redirect_to_list(query: str) -> HttpResponse:
+    return HttpResponseRedirect(f"{reverse('admin:bookings_booking_changelist')}?{query}")

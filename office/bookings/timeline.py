@@ -14,6 +14,7 @@ from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
 from bookings.services.edit_fields import UPDATE
+from common.messages import Message
 from notifications.models import Delivery
 from office.base.dates import moment_words
 from office.base.history import KEY
@@ -26,7 +27,7 @@ from office.base.labels import (
     state_words,
 )
 from office.base.lazy_text import LazyText
-from office.base.service_sentence_translations import translate_sentence
+from office.base.message_translations import translate_message
 from office.notifications.deliveries import refusal_to_send
 
 # action -> what was done.
@@ -108,7 +109,7 @@ def _changes(booking: Booking) -> Iterator[TimelineEntry]:
 
 def _message_words(change: StateChange) -> str:
     """Return the message; the service writes that of an update."""
-    return translate_sentence(change.message) if change.action == UPDATE else change.message
+    return translate_message(Message(change.message)) if change.action == UPDATE else change.message
 
 
 def change_words(change: StateChange, keys: Mapping[str, str]) -> str:
@@ -177,12 +178,12 @@ def _delivery_lines(delivery: Delivery) -> Iterator[str]:
     if delivery.customer and delivery.customer.email:
         yield delivery.customer.email
     if delivery.reason:
-        yield translate_sentence(delivery.reason)
+        yield translate_message(delivery.reason)
     for attempt in delivery.attempts.all():
         given = {
             "when": moment_words(attempt.at),
             # Translators: an attempt to send a message succeeded.
-            "outcome": translate_sentence(attempt.error) or gettext("sent"),
+            "outcome": translate_message(attempt.error) or gettext("sent"),
             "code": attempt.response_code,
             "seconds": number_format(f"{attempt.seconds:.1f}"),
         }

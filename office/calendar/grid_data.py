@@ -34,7 +34,7 @@ from office.base.local_time import (
     span_text,
     validate_zone_name,
 )
-from office.base.service_sentence_translations import translate_sentence
+from office.base.message_translations import translate_message
 
 MAX_DAYS = 42  # the weeks of a month
 MAX_ROWS = 2000
@@ -339,7 +339,7 @@ def _stale_calendars(explanations: Iterable[Explanation]) -> list[dict[str, str]
     return [
         {
             "resource": explanation.resource.name,
-            "text": translate_sentence(reason.text),
+            "text": translate_message(reason.text),
             "url": reverse("admin:availability_calendar_change", args=[reason.calendar_id]),
         }
         for explanation in explanations

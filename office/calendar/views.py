@@ -19,7 +19,7 @@ from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
 from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone
-from bookings.serializers import RescheduleSerializer
+from bookings.serializers.bodies import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
@@ -35,6 +35,7 @@ from office.base.local_time import (
 )
 from office.base.model_admin_pages import find_row
 from office.base.permissions import (
+    BLOCK,
     MAKE,
     MAX_SIDE_BY_SIDE,
     MOVE,
@@ -92,12 +93,13 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         has_more=len(offered) > LISTED,
         most=MAX_SIDE_BY_SIDE,
         wanted=wanted,
-        app_choice=_app_choice(request, app),
+        app_choice=app_choice(request, app),
         app=app,
         bookable=_bookable_resources(request, app, chosen),
         projects=_projects_of(app),
         graphs=BOOKABLE_GRAPHS.items(),
         may_make=_may(request, app, MAKE),
+        may_block=_may(request, app, BLOCK),
         page=_page_values(request, app, chosen),
         is_fullwidth=True,
     )
@@ -185,7 +187,7 @@ def _chosen_app(request: HttpRequest, chosen: list[Resource]) -> App | None:
     return find_row(apps, request.GET["app"]) if "app" in request.GET else apps.first()
 
 
-def _app_choice(request: HttpRequest, app: App | None) -> CurrentRowForm | None:
+def app_choice(request: HttpRequest, app: App | None) -> CurrentRowForm | None:
     """Return the field to choose another app, for accounts that may see several."""
     scope = scope_of(request)
     if not scope.has_several_apps:

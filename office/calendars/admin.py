@@ -21,7 +21,7 @@ from unfold.decorators import action, display
 
 from apps_config.models import Membership
 from availability.models import Calendar
-from availability.serializers.resources import CalendarSerializer
+from availability.serializers.calendars import CalendarSerializer
 from availability.services import CALENDAR_TEXTS, change_calendar, create_calendar
 from common.errors import Refusal
 from external_calendars.models import Connection
@@ -37,7 +37,8 @@ from external_calendars.services import (
 from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
 from office.base.labels import LabelledWords
-from office.base.model_admin import ChoiceFilter, DeletedFilter, ServiceBackedAdmin, refusal_words
+from office.base.list_filters import ChoiceFilter, DeletedFilter
+from office.base.model_admin import ServiceBackedAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
@@ -76,7 +77,7 @@ class CalendarForm(ChangesForm):
     def clean(self) -> dict[str, Any]:
         super().clean()
         given = self.cleaned_data
-        self.check(CalendarSerializer(data=self.body()))
+        self.check(CalendarSerializer(data=self.body(), partial=True))
         return given
 
 

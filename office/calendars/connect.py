@@ -29,6 +29,7 @@ from external_calendars.services import (
     sends_password_to_new_host,
 )
 from office.base.api_forms import CheckedForm, choice_field
+from office.base.message_translations import translate_message
 from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import find_row
 from office.base.permissions import visible_resources
@@ -76,7 +77,7 @@ class CredentialsForm(CheckedForm, forms.Form):
             self.add_faults(refusal.fields["errors"])
         else:
             field = "address" if isinstance(refusal, AlreadyExists) else None
-            self.add_error(field, refusal.message)
+            self.add_error(field, translate_message(refusal.message))
 
     def forget_secrets(self, *, is_feed: bool) -> None:
         """Clear typed secrets from `data`, from which the fields are rendered."""

@@ -26,8 +26,8 @@ from common.api.validated_input import read_values_as
 from common.time.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name
+from office.base.message_translations import translate_message
 from office.base.rule_rows import rule_text
-from office.base.service_sentence_translations import translate_sentence
 
 # The first type among a span's reasons, most specific first, sets its colour.
 KINDS = {
@@ -223,7 +223,7 @@ class ReasonLinks:
         name = self.names.get(source)
         return ExplainedReason(
             kind=reason.type,
-            text=translate_sentence(reason.text),
+            text=translate_message(reason.text),
             source=NAMED_SOURCES[source] % {"name": name}
             if name
             else str(SOURCES.get(source, source)),

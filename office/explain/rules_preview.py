@@ -32,6 +32,7 @@ from bookings.pages.formatting import first_known_zone, short_day_words
 from common.errors import Refusal
 from common.time.instants import format_instant, to_datetime
 from office.base.local_time import days_span, span_text, today_in, validate_zone_name
+from office.base.message_translations import translate_message
 from office.base.model_admin_pages import find_row
 from office.base.opening_hours_text import (
     HoursError,
@@ -51,7 +52,6 @@ from office.base.permissions import (
     visible_schedules,
 )
 from office.base.rule_rows import RowsError, country_names, read_rows, subdivision_names
-from office.base.service_sentence_translations import translate_sentence
 from office.explain.data import WORDS, cut_into_days, explain_week, kind_of
 from office.explain.exceptional_days import find_exceptional_days
 
@@ -109,7 +109,7 @@ def preview_rules(request: HttpRequest) -> dict[str, Any]:
     try:
         answer["days"] = _preview_days(request, edited, rules, now)
     except Refusal as refusal:
-        answer["problem"] = translate_sentence(refusal.message)
+        answer["problem"] = translate_message(refusal.message)
     answer["year"] = find_exceptional_days(rules, edited.zone, today_in(edited.zone, now))
     return answer | {"outside": _outside_summary(edited, rules, now)}
 
@@ -173,7 +173,7 @@ def errors_by_rule(error: ConstraintError) -> dict[str, dict[str, list[str]]]:
     for path, messages in error.errors.items():
         position, *steps = path.split(".")
         field = steps[1] if len(steps) > 1 else "name"
-        sentences = map(translate_sentence, messages)
+        sentences = map(translate_message, messages)
         errors.setdefault(position, {}).setdefault(field, []).extend(sentences)
     return errors
 
@@ -273,7 +273,7 @@ def _piece_records(pieces: Sequence[Segment], zone: str) -> list[dict[str, Any]]
             "start": format_instant(to_datetime(piece.start), zone),
             "end": format_instant(to_datetime(piece.end), zone),
             "available": piece.available,
-            "reasons": [translate_sentence(reason.text) for reason in piece.reasons],
+            "reasons": [translate_message(reason.text) for reason in piece.reasons],
             "kind": kind_of(piece.reasons),
             "word": str(WORDS[kind_of(piece.reasons)]),
             "begins": (piece.start - begin) // 60,

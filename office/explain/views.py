@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 from availability.models import Event, Project, Resource
 from common.errors import Invalid, Refusal
 from office.base.local_time import monday_of, parse_day, parse_moment, today_in
+from office.base.message_translations import translate_message
 from office.base.model_admin_pages import find_row
 from office.base.permissions import (
     editor_caller_of,
@@ -22,7 +23,6 @@ from office.base.permissions import (
     visible_resources,
 )
 from office.base.row_choices import CurrentRowForm
-from office.base.service_sentence_translations import translate_sentence
 from office.calendar.views import last_used_resources, remember_resources
 from office.explain.data import WORDS, explain_days, explain_week
 
@@ -78,7 +78,7 @@ def _show(request: HttpRequest, resource_id: uuid.UUID) -> HttpResponse:
         )
         days = explain_days(query, resource, project, moment=moment)
     except Refusal as refusal:
-        error = translate_sentence(refusal.message)
+        error = translate_message(refusal.message)
     projects = visible_projects(request).filter(app_id=resource.app_id, resources=resource)
     return show_page(
         request,

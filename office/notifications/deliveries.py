@@ -42,14 +42,9 @@ from office.base.labels import (
     state_words,
 )
 from office.base.lazy_text import LazyText
-from office.base.model_admin import (
-    AppFilter,
-    ChoiceFilter,
-    DaysFilter,
-    ReadOnlyAdmin,
-    RowPageAdmin,
-    booking_link,
-)
+from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter
+from office.base.message_translations import translate_message
+from office.base.model_admin import ALL_EDITS, RowPageAdmin, booking_link
 from office.base.model_admin_pages import (
     ACTION_FIELDS,
     ExtraPage,
@@ -59,7 +54,6 @@ from office.base.model_admin_pages import (
     is_confirmed,
 )
 from office.base.scope import is_allowed, scope_of
-from office.base.service_sentence_translations import translate_sentence
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
@@ -196,7 +190,8 @@ class CalendarFilter(LinkedRowFilter[Calendar]):
 
 
 @admin.register(Delivery)
-class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
+class DeliveryAdmin(RowPageAdmin[Delivery]):
+    never = ALL_EDITS
     app_paths = ("app",)
     list_display = (
         *("due", "shown_kind", "receiver", "shown_state", "shown_reason"),
@@ -256,7 +251,7 @@ class DeliveryAdmin(RowPageAdmin[Delivery], ReadOnlyAdmin[Delivery]):
 
     @display(description=_("reason"), ordering="reason")
     def shown_reason(self, delivery: Delivery) -> str:
-        return translate_sentence(delivery.reason)
+        return translate_message(delivery.reason)
 
     @display(description=_("state"), ordering="state", label=DELIVERY_COLOURS)
     def shown_state(self, delivery: Delivery) -> LabelledWords:
@@ -385,7 +380,7 @@ def refusal_to_send(delivery: Delivery) -> str:
         return ""
     if delivery.type == Delivery.EMAIL and delivery.booking_id and not sends_emails(delivery.app):
         return str(EMAILS_OFF)
-    return translate_sentence(outdated_reason(delivery))
+    return translate_message(outdated_reason(delivery))
 
 
 def redeliver_and_show_result(request: HttpRequest, delivery: Delivery) -> None:
@@ -399,7 +394,7 @@ def redeliver_and_show_result(request: HttpRequest, delivery: Delivery) -> None:
         messages.error(request, gettext("%(delivery)s: deleted.") % {"delivery": name})
         return
     except Outdated as refusal:
-        messages.error(request, f"{name}: {translate_sentence(refusal.message)}")
+        messages.error(request, f"{name}: {translate_message(refusal.message)}")
         return
     is_sending = delivery.state == Delivery.SENDING
     now, later = gettext("%(delivery)s is being sent."), gettext("%(delivery)s will be sent again.")

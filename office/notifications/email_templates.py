@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import App
 from bookings.models import Booking
 from notifications.mail import BLOCKS, PLACEHOLDERS, SLUGS
-from notifications.mail.serializers import PreviewSerializer, TemplateSerializer
+from notifications.mail.serializers import EmailTemplateSerializer, PreviewSerializer
 from notifications.mail.template_editing import (
     PARTS,
     change_override,
@@ -27,7 +27,7 @@ from notifications.mail.template_editing import (
 )
 from notifications.models import Delivery, EmailTemplate
 from office.base.labels import template_words
-from office.base.model_admin import HistoryAdmin, RowPageAdmin
+from office.base.model_admin import RowPageAdmin
 from office.base.model_admin_pages import ExtraPage, find_row
 from office.base.row_choices import CurrentRowForm
 from office.base.scope import is_allowed, scope_of
@@ -82,7 +82,7 @@ class TemplatePart(NamedTuple):
 
 
 @admin.register(EmailTemplate)
-class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate]):
+class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
     """Rows are an app's template overrides; the pages show every kind, with or without a row."""
 
     app_paths = ("app",)
@@ -202,7 +202,7 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate], HistoryAdmin[EmailTemplate
             shown = _normalise_line_breaks(request.POST.get(f"shown-{name}", ""))
             if name in request.POST and value != shown:
                 given[name] = value
-        serializer = TemplateSerializer(data=given)
+        serializer = EmailTemplateSerializer(data=given)
         if not serializer.is_valid():
             return serializer.errors
         change_override(app, slug, serializer.validated_data)

@@ -12,7 +12,8 @@ from unfold.decorators import action, display
 
 from notifications.models import Suppression
 from office.base.dates import moment_words
-from office.base.model_admin import AppFilter, OfficeAdmin
+from office.base.list_filters import AppFilter
+from office.base.model_admin import OfficeAdmin
 
 
 @admin.register(Suppression)

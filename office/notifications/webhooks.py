@@ -26,7 +26,7 @@ from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
 from notifications.planning import KINDS, RESCHEDULED
-from notifications.webhooks.serializers import EVENTS, NewWebhookSerializer, WebhookSerializer
+from notifications.webhooks.serializers import EVENTS, WebhookSerializer
 from notifications.webhooks.services import (
     change_webhook,
     create_webhook,
@@ -44,16 +44,10 @@ from office.base.labels import (
     kind_words,
     state_words,
 )
-from office.base.model_admin import (
-    AppChoiceAdmin,
-    AppFilter,
-    ChoiceFilter,
-    DeletableAdmin,
-    DeletedFilter,
-    HistoryAdmin,
-)
+from office.base.list_filters import AppFilter, ChoiceFilter, DeletedFilter
+from office.base.message_translations import translate_message
+from office.base.model_admin import ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
-from office.base.service_sentence_translations import translate_sentence
 
 LATEST = 20
 COUNTED = 1000
@@ -117,7 +111,7 @@ class WebhookForm(ChangesForm):
         body = self.body()
         if "graph" in body:
             body["graph"] = body["graph"] or None
-        self.check((NewWebhookSerializer if self.is_new else WebhookSerializer)(data=body))
+        self.check(WebhookSerializer(data=body, partial=not self.is_new))
         return given
 
 
@@ -128,8 +122,9 @@ class WebhookGraphFilter(ChoiceFilter):
 
 
 @admin.register(Webhook)
-class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmin[Webhook]):
+class WebhookAdmin(ServiceBackedAdmin[Webhook]):
     app_paths = ("app",)
+    autocomplete_fields = chosen_fields = ("app",)
     deletion_effect = _(
         "Nothing is sent to this address any more, and scheduled calls are skipped. The log stays."
         " The back office can't undo this."
@@ -185,7 +180,7 @@ class WebhookAdmin(DeletableAdmin[Webhook], HistoryAdmin[Webhook], AppChoiceAdmi
             return LabelledWords("on", gettext("enabled"))
         if not webhook.disabled_reason:
             return LabelledWords("off", gettext("disabled"))
-        reason = translate_sentence(webhook.disabled_reason)
+        reason = translate_message(webhook.disabled_reason)
         return LabelledWords("off", gettext("disabled: %(reason)s") % {"reason": reason})
 
     # --- Permissions ------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """Admins of resources, projects, events, holds and rules."""
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, cast
 from urllib.parse import quote
 
@@ -11,7 +11,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import Exists, Field, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -24,6 +24,7 @@ from unfold.decorators import action, display
 
 from apps_config.models import App, Membership
 from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, render_constraint
+from availability.graph_names import DEFAULT_GRAPH
 from availability.models import (
     Calendar,
     Event,
@@ -35,7 +36,7 @@ from availability.models import (
     Schedule,
 )
 from availability.payment_links import lacks_payment_link
-from availability.serializers.resources import CalendarSerializer
+from availability.serializers.calendars import CalendarSerializer
 from availability.services import (
     change_calendar,
     change_project,
@@ -45,6 +46,7 @@ from availability.services import (
     create_project,
     create_resource,
     create_schedule,
+    delete_event,
     delete_project,
     delete_resource,
     delete_schedule,
@@ -55,6 +57,7 @@ from bookings.models import Booking
 from common.db.indexed_values import in_values
 from common.time.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
+from office.base.change_list import CappedPaginator
 from office.base.dates import moment_words, office_zone
 from office.base.event_notification_forms import (
     CHOICE_WORDS,
@@ -62,32 +65,36 @@ from office.base.event_notification_forms import (
     EventNotificationInline,
 )
 from office.base.event_notification_words import event_notification_words
-from office.base.form_fields import LinesField, value_words
+from office.base.form_fields import LinesField
 from office.base.labels import GRAPH_WORDS, RULE_WORDS
+from office.base.list_filters import AppFilter, DaysFilter, DeletedFilter, ScopedChoiceFilter
 from office.base.model_admin import (
     ALL_EDITS,
-    AppChoiceAdmin,
-    AppFilter,
-    CappedPaginator,
-    DaysFilter,
-    DeletableAdmin,
-    DeletedFilter,
-    FormPartsAdmin,
-    HistoryAdmin,
+    PARTS_FORM,
     OfficeAdmin,
     OfficeInline,
-    ReadOnlyAdmin,
-    ScopedChoiceFilter,
+    ServiceBackedAdmin,
     without_field,
 )
-from office.base.model_admin_pages import Row
+from office.base.model_admin_pages import ExtraPage, Row
 from office.base.opening_hours_text import hours_of_rules, hours_words
 from office.base.permissions import visible_resources
 from office.base.rule_rows import rule_text
 from office.base.scope import is_allowed, read_once, scope_of
+from office.base.setting_fields import names_of_part, show_fields
 from office.calendars.sync_status import provider_words
-from office.resources.bulk_edit import BulkEditPages
-from office.resources.project_form import DEFAULT_GRAPH, NewProjectForm, ProjectForm
+from office.resources.bulk_edit import CHANGE, MAX_RESOURCES, show_bulk_edit
+from office.resources.project_form import (
+    ADVANCED,
+    PAGE,
+    POLICIES,
+    QUESTIONS,
+    SERVICE,
+    TIMES,
+    WHO,
+    NewProjectForm,
+    ProjectForm,
+)
 from office.resources.project_resources import (
     ProjectResourceFormSet,
     WeightedResourceForm,
@@ -114,7 +121,7 @@ class CalendarLineForm(ChangesForm):
 
     def clean(self) -> dict[str, Any]:
         super().clean()
-        self.check(CalendarSerializer(data=self.body()))
+        self.check(CalendarSerializer(data=self.body(), partial=True))
         return self.cleaned_data
 
     def save(self, commit: bool = True) -> Calendar:
@@ -160,15 +167,14 @@ def only_app(request: HttpRequest) -> App | None:
     return apps[0] if len(apps) == 1 else None
 
 
-class AppOwnedAdmin(
-    DeletableAdmin[Row], HistoryAdmin[Row], AppChoiceAdmin[Row], FormPartsAdmin[Row]
-):
+class AppOwnedAdmin(ServiceBackedAdmin[Row]):
     """Rows with a fixed app, chosen among the apps that the account may edit.
 
     A new row has a short form (`add_form`).
     """
 
-    fixed_fields = ("app",)
+    fixed_fields = autocomplete_fields = chosen_fields = ("app",)
+    change_form_template = PARTS_FORM
     add_form: ClassVar[type[ApiForm]]
 
     class Media:
@@ -226,20 +232,17 @@ class AppOwnedAdmin(
         raise NotImplementedError
 
 
-class OpeningHoursAdmin(AppOwnedAdmin[Row]):
-    """Hours and dates for accounts that may not change them."""
+# Hours and dates of resources and schedules, for accounts that may not change them.
+@display(description=_("Weekly hours"))
+def shown_hours(page: AppOwnedAdmin, row: Any) -> str:
+    days = zip(WEEKDAYS.values(), hours_of_rules(stored_rules(row)), strict=True)
+    closed = gettext("closed")
+    return format_html_join("", "{}: {}<br>", ((day, text or closed) for day, text in days))
 
-    preview_part = _("Dates")
 
-    @display(description=_("Weekly hours"))
-    def hours(self, row: Any) -> str:
-        days = zip(WEEKDAYS.values(), hours_of_rules(stored_rules(row)), strict=True)
-        closed = gettext("closed")
-        return format_html_join("", "{}: {}<br>", ((day, text or closed) for day, text in days))
-
-    @display(description=_("Dates"))
-    def dates(self, row: Any) -> str:
-        return rule_lines(rule for rule in stored_rules(row) if rule.kind not in WEEKLY_KINDS)
+@display(description=_("Dates"))
+def shown_dates(page: AppOwnedAdmin, row: Any) -> str:
+    return rule_lines(rule for rule in stored_rules(row) if rule.kind not in WEEKLY_KINDS)
 
 
 def rule_lines(rules: Iterable[ConstraintRule]) -> str:
@@ -248,7 +251,7 @@ def rule_lines(rules: Iterable[ConstraintRule]) -> str:
 
 
 @admin.register(Resource)
-class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
+class ResourceAdmin(AppOwnedAdmin[Resource]):
     app_paths = ("app",)
     deletion_effect = _(
         "Nobody can book the resource any more, its keys stop working, and its e-mail address is"
@@ -256,6 +259,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     )
     form = ResourceForm
     add_form = NewResourceForm
+    preview_part = _("Dates")
     list_display = (
         *("name", "app", "opening_hours", "shown_timezone"),
         *("shown_tags", "email", "creation_time", "deletion_time"),
@@ -321,6 +325,30 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
     def has_connect_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
         return is_allowed(request, "availability.add_calendar", None)
 
+    hours, dates = shown_hours, shown_dates
+
+    # --- Several resources at once ----------------------------------------------------------------
+    @action(description=_("Change several…"), url_path="change-several", permissions=["bulk_edit"])
+    def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
+        """Open the form; with the resources of a filtered list chosen."""
+        if not request.GET:
+            return redirect("admin:availability_resource_bulk_edit")
+        return self.change_selected(request, self.get_changelist_instance(request).queryset)
+
+    @action(description=_("Change hours, time zone or tags…"), permissions=["bulk_edit"])
+    def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:
+        ids = ",".join(str(pk) for pk in rows.values_list("pk", flat=True)[:MAX_RESOURCES])
+        return redirect(f"{reverse('admin:availability_resource_bulk_edit')}?ids={ids}")
+
+    def has_bulk_edit_permission(self, request: HttpRequest) -> bool:
+        return is_allowed(request, CHANGE, None)
+
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        return (ExtraPage("several/", self.bulk_edit, "bulk_edit", "bulk_edit"),)
+
+    def bulk_edit(self, request: HttpRequest) -> HttpResponse:
+        return show_bulk_edit(self, request)
+
     @display(description=_("time zone"))
     def shown_timezone(self, resource: Resource) -> str:
         return current_zone_name(resource.timezone)
@@ -380,7 +408,7 @@ class ResourceAdmin(OpeningHoursAdmin[Resource], BulkEditPages):
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
+class ScheduleAdmin(AppOwnedAdmin[Schedule]):
     """Hours that several resources share."""
 
     app_paths = ("app",)
@@ -389,6 +417,7 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
     )
     form = ScheduleForm
     add_form = NewScheduleForm
+    preview_part = _("Dates")
     list_display = ("name", "app", "shown_rules", "creation_time")
     list_filter = (("app", AppFilter),)
     sortable_by = ("name", "creation_time")
@@ -403,6 +432,8 @@ class ScheduleAdmin(OpeningHoursAdmin[Schedule]):
         (_("Advanced"), {"classes": ("collapse",), "fields": ("id", "created_at", "updated_at")}),
     )
     parts = ((_("Schedule"), None), (_("Hours"), None), (_("Dates"), None), (_("Advanced"), None))
+
+    hours, dates = shown_hours, shown_dates
 
     @display(description=_("rules"))
     def shown_rules(self, row: Schedule) -> str:
@@ -464,9 +495,13 @@ class DeletedEventFilter(DeletedFilter):
 
 
 @admin.register(Event)
-class EventAdmin(ReadOnlyAdmin[Event]):
-    """Other events are changed through the API, bookings' events through the booking."""
+class EventAdmin(ServiceBackedAdmin[Event]):
+    """Events are made by "Block time" and changed through the API, those of bookings through the
+    booking, those of connected calendars at the provider.
+    """
 
+    never = frozenset({"change"})
+    deletion_effect = _("The time is free again.")
     app_paths = ("resource__app",)
     list_display = ("what", "resource", "starts", "ends", "busy", "all_day")
     list_filter = (
@@ -486,11 +521,30 @@ class EventAdmin(ReadOnlyAdmin[Event]):
     def ends(self, event: Event) -> str:
         return moment_words(event.end)
 
+    def add_view(self, request: HttpRequest, *_: Any, **__: Any) -> HttpResponse:
+        return HttpResponseRedirect(reverse("admin:calendar_block"))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return (obj is None or is_own_event(obj)) and super().has_delete_permission(request, obj)
+
+    def row_title(self, row: Event) -> str:
+        return f"{row.what}, {row.resource}, {moment_words(row.start)}"
+
+    def delete_row(self, row: Event) -> None:
+        delete_event(row)
+
+
+def is_own_event(event: Event) -> bool:
+    """Whether the event belongs to neither a booking nor a connected calendar."""
+    of_booking = event.main_id or event.bookings.filter(owner_booking=None).exists()
+    return not of_booking and not event.calendar.is_connected
+
 
 @admin.register(Hold)
-class HoldAdmin(ReadOnlyAdmin[Hold]):
+class HoldAdmin(OfficeAdmin[Hold]):
     """Holds are created and released through the API, and expire."""
 
+    never = ALL_EDITS
     app_paths = ("resource__app",)
     list_display = ("resource", "start", "end", "expires_at", "used_at", "client_address")
     list_select_related = ("resource",)
@@ -549,71 +603,18 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     inlines = (ProjectResourceInline, ProjectNotificationInline)
     preview_part = _("Rules")
     fieldsets = (
-        (
-            _("Service"),
-            {
-                "fields": (
-                    *("name", "graph", "pay_url", "payment_url"),
-                    *("description", "where", "what", "app"),
-                )
-            },
-        ),
-        (
-            _("Times"),
-            {
-                "fields": (
-                    "length",
-                    "lengths",
-                    "timeslot_increments",
-                    "buffer",
-                    "buffer_before",
-                    "buffer_after",
-                    "notice",
-                    "horizon",
-                    "max_per_day",
-                    "max_per_week",
-                    "max_per_month",
-                    "max_per_customer_per_day",
-                    "max_open_per_customer",
-                    "ignore_all_day_events",
-                    "check_external",
-                )
-            },
-        ),
-        (_("Who"), {"fields": ("mode", "requirements")}),
+        (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),
+        (TIMES, {"fields": names_of_part(ProjectForm, TIMES)}),
+        (WHO, {"fields": (*names_of_part(ProjectForm, WHO), "requirements")}),
         (_("Rules"), {"fields": ("rules",)}),
-        (_("Questions"), {"fields": ("questions", "public_customers")}),
+        (QUESTIONS, {"fields": ("questions", *names_of_part(ProjectForm, QUESTIONS))}),
+        (POLICIES, {"fields": names_of_part(ProjectForm, POLICIES)}),
         (
-            _("Policies"),
+            PAGE,
             {
                 "fields": (
-                    "min_cancel_time",
-                    "min_reschedule_time",
-                    "max_reschedules",
-                    "public_reschedule",
-                    "rescheduling_url",
-                    "pending_blocks",
-                    "pending_expires",
-                    "allow_double_bookings",
-                    "enforce_availability",
-                )
-            },
-        ),
-        (
-            _("Booking page"),
-            {
-                "fields": (
-                    "page_address",
-                    "published",
-                    "slug",
-                    "submit_button",
-                    "success_message",
-                    "redirect_url",
-                    "embed_origins",
-                    "choose_resource",
-                    "verify_email",
-                    "language",
-                    "hold_time",
+                    *("page_address", "published", "slug", "submit_button", "success_message"),
+                    *names_of_part(ProjectForm, PAGE),
                 )
             },
         ),
@@ -623,7 +624,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             {
                 "classes": ("collapse",),
                 "fields": (
-                    "round_to_nearest_hour",
+                    *names_of_part(ProjectForm, ADVANCED),
                     "other_ui",
                     "meta",
                     "id",
@@ -801,27 +802,9 @@ def page_url(project: Project) -> str:
     return f"{settings.PUBLIC_URL}/book/{quote(project.slug)}"
 
 
-def shown_form(project: Project) -> ProjectForm:
-    """Return the form that all fields of a page read: it runs queries."""
-    cached = vars(project)
-    if "shown_form" not in cached:
-        cached["shown_form"] = ProjectForm(instance=project)
-    return cached["shown_form"]
-
-
-def shown_field(name: str) -> Callable[..., str]:
-    """Return the display function of a field, for accounts that may not change the project."""
-
-    @display(description=ProjectForm.base_fields[name].label)
-    def show(self: ProjectAdmin, project: Project) -> str:
-        form = shown_form(project)
-        return value_words(form.fields[name], form.get_initial_for_field(form.fields[name], name))
-
-    return show
-
-
-for _name in ProjectForm.declared_fields.keys() - {"rules", "requirements"}:
-    setattr(ProjectAdmin, _name, shown_field(_name))
+show_fields(
+    ProjectAdmin, ProjectForm, ProjectForm.declared_fields.keys() - {"rules", "requirements"}
+)
 
 
 @admin.register(ProjectResource)

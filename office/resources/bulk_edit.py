@@ -1,20 +1,17 @@
 """Weekly hours, time zone and tags of several resources at once, with a preview of the changes."""
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from django import forms
 from django.contrib import messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.shortcuts import redirect
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import number_format
 from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
-from unfold.decorators import action
 
 from apps_config.models import Membership
 from availability.core.constraints import DAY_NAMES, ConstraintRules, render_constraint
@@ -26,7 +23,7 @@ from common.errors import Refusal
 from common.time.zone_names import current_zone_name
 from office.base.form_fields import LinesField, ZoneField
 from office.base.model_admin import OfficeAdmin, refusal_words
-from office.base.model_admin_pages import BACK, ExtraPage, is_confirmed
+from office.base.model_admin_pages import BACK, is_confirmed
 from office.base.opening_hours_text import (
     hours_of_rules,
     hours_words,
@@ -35,7 +32,6 @@ from office.base.opening_hours_text import (
     with_always_open_rule,
 )
 from office.base.permissions import visible_resources
-from office.base.scope import is_allowed
 from office.explain.rules_preview import MAX_LOOKED_AT, find_bookings_outside
 from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules
@@ -79,7 +75,7 @@ class BulkEditForm(forms.Form):
         wants = ("hours", "zone", "added_tags", "removed_tags")
         if not self.errors and not any(map(given.get, wants)):
             self.add_error(None, gettext("Enter hours, a time zone or tags."))
-        zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"})
+        zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"}, partial=True)
         if not zone.is_valid():
             self.add_error("zone", [str(fault) for fault in zone.errors["timezone"]])
         return given
@@ -112,7 +108,7 @@ def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
 def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
     """Save through the API's serializer and service. Raises Refusal."""
     texts = {name: body[name] for name in ("timezone", "tags") if name in body}
-    given = dict(read_values_as(ResourceSerializer, texts))
+    given = dict(read_values_as(ResourceSerializer, texts, partial=True))
     if "availability_constraints" in body:
         given["availability_constraints"] = checked(body["availability_constraints"])
     change_resource(resource, given)
@@ -134,92 +130,76 @@ def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:
         yield gettext("Tags: %(old)s → %(new)s") % {"old": old, "new": new}
 
 
-class BulkEditPages(OfficeAdmin[Resource]):
-    """The page that changes several resources: choose, preview, save."""
+def show_bulk_edit(page: OfficeAdmin[Resource], request: HttpRequest) -> HttpResponse:
+    """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
+    offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
+    offered = offered.select_related("app", "schedule")
+    form = _form(request, offered)
+    if request.method == "POST" and BACK not in request.POST and form.is_valid():
+        rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]
+        changes = [(row, changes_of(row, form.cleaned_data)) for row in rows]
+        if is_confirmed(request):
+            return _save(page, request, changes)
+        return _show_preview(page, request, changes, form.cleaned_data["zone"])
+    return page.show_page(
+        request,
+        "office/bulk_edit.html",
+        title=gettext("Change several resources"),
+        form=form,
+        chosen={str(pk) for pk in form["resources"].value() or ()},
+        resources=list(offered[:MAX_RESOURCES]),
+    )
 
-    @action(description=_("Change several…"), url_path="change-several", permissions=["bulk_edit"])
-    def open_bulk_edit(self, request: HttpRequest) -> HttpResponse:
-        """Open the form; with the resources of a filtered list chosen."""
-        if not request.GET:
-            return redirect("admin:availability_resource_bulk_edit")
-        return self.change_selected(request, self.get_changelist_instance(request).queryset)
 
-    @action(description=_("Change hours, time zone or tags…"), permissions=["bulk_edit"])
-    def change_selected(self, request: HttpRequest, rows: QuerySet[Resource]) -> HttpResponse:
-        ids = ",".join(str(pk) for pk in rows.values_list("pk", flat=True)[:MAX_RESOURCES])
-        return redirect(f"{reverse('admin:availability_resource_bulk_edit')}?ids={ids}")
+def _form(request: HttpRequest, offered: QuerySet[Resource]) -> BulkEditForm:
+    if request.method == "POST":
+        return BulkEditForm(request.POST, offered=offered)
+    ids = _ids_in_query(request)
+    if not ids:
+        first = list(offered.values_list("pk", flat=True)[: MAX_CHOSEN + 1])
+        ids = first if len(first) <= MAX_CHOSEN else []
+    return BulkEditForm(initial={"resources": ids}, offered=offered)
 
-    def has_bulk_edit_permission(self, request: HttpRequest) -> bool:
-        return is_allowed(request, CHANGE, None)
 
-    def extra_pages(self) -> Iterable[ExtraPage]:
-        return (ExtraPage("several/", self.bulk_edit, "bulk_edit", "bulk_edit"),)
+def _show_preview(
+    page: OfficeAdmin[Resource],
+    request: HttpRequest,
+    changes: Sequence[tuple[Resource, Mapping[str, Any]]],
+    zone: str,
+) -> HttpResponse:
+    lines = list(_preview_lines(changes, zone))
+    count = sum(bool(body) for _, body in changes)
+    return page.ask_confirmation(
+        request,
+        None,
+        title=ngettext("Change %(count)s resource?", "Change %(count)s resources?", count)
+        % {"count": count},
+        sentence=gettext("No booking is moved. These are the changes:"),
+        button=gettext("Save"),
+        button_style="primary",
+        lines=lines,
+        goes_back_to_form=True,
+        repeated=(*FIELDS, *HOURS),
+    )
 
-    def bulk_edit(self, request: HttpRequest) -> HttpResponse:
-        """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
-        offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
-        offered = offered.select_related("app", "schedule")
-        form = self._form(request, offered)
-        if request.method == "POST" and BACK not in request.POST and form.is_valid():
-            rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]
-            changes = [(row, changes_of(row, form.cleaned_data)) for row in rows]
-            if is_confirmed(request):
-                return self._save(request, changes)
-            return self._show_preview(request, changes, form.cleaned_data["zone"])
-        return self.show_page(
-            request,
-            "office/bulk_edit.html",
-            title=gettext("Change several resources"),
-            form=form,
-            chosen={str(pk) for pk in form["resources"].value() or ()},
-            resources=list(offered[:MAX_RESOURCES]),
-        )
 
-    def _form(self, request: HttpRequest, offered: QuerySet[Resource]) -> BulkEditForm:
-        if request.method == "POST":
-            return BulkEditForm(request.POST, offered=offered)
-        ids = _ids_in_query(request)
-        if not ids:
-            first = list(offered.values_list("pk", flat=True)[: MAX_CHOSEN + 1])
-            ids = first if len(first) <= MAX_CHOSEN else []
-        return BulkEditForm(initial={"resources": ids}, offered=offered)
-
-    def _show_preview(
-        self,
-        request: HttpRequest,
-        changes: Sequence[tuple[Resource, Mapping[str, Any]]],
-        zone: str,
-    ) -> HttpResponse:
-        lines = list(_preview_lines(changes, zone))
-        count = sum(bool(body) for _, body in changes)
-        return self.ask_confirmation(
-            request,
-            None,
-            title=ngettext("Change %(count)s resource?", "Change %(count)s resources?", count)
-            % {"count": count},
-            sentence=gettext("No booking is moved. These are the changes:"),
-            button=gettext("Save"),
-            button_style="primary",
-            lines=lines,
-            goes_back_to_form=True,
-            repeated=(*FIELDS, *HOURS),
-        )
-
-    def _save(
-        self, request: HttpRequest, changes: Sequence[tuple[Resource, Mapping[str, Any]]]
-    ) -> HttpResponse:
-        """Save each resource for itself: a refusal does not affect the others."""
-        done = 0
-        for row, body in changes:
-            if not body:
-                continue
-            try:
-                save_changes(row, body)
-                done += 1
-            except Refusal as refusal:
-                messages.error(request, f"{row.name}: {refusal_words(refusal)}")
-        messages.success(request, gettext("Changed resources: %(count)s.") % {"count": done})
-        return HttpResponseRedirect(self.list_url())
+def _save(
+    page: OfficeAdmin[Resource],
+    request: HttpRequest,
+    changes: Sequence[tuple[Resource, Mapping[str, Any]]],
+) -> HttpResponse:
+    """Save each resource for itself: a refusal does not affect the others."""
+    done = 0
+    for row, body in changes:
+        if not body:
+            continue
+        try:
+            save_changes(row, body)
+            done += 1
+        except Refusal as refusal:
+            messages.error(request, f"{row.name}: {refusal_words(refusal)}")
+    messages.success(request, gettext("Changed resources: %(count)s.") % {"count": done})
+    return HttpResponseRedirect(page.list_url())
 
 
 def _preview_lines(

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, cast
 
 from django import forms
@@ -10,34 +11,29 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
-    UnfoldAdminIntegerFieldWidget,
     UnfoldAdminRadioSelectWidget,
-    UnfoldAdminSelectWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
 )
 
 from availability.models import Project, Resource
+from availability.search.parameters import SlotParameters
 from availability.search.requirements import load_requirements
 from availability.serializers.projects import (
-    MAX_PUBLIC_CUSTOMERS,
-    NewProjectSerializer,
+    BookingDefaultsSerializer,
     ProjectSerializer,
+    ProjectSettingsSerializer,
+    TermsSerializer,
 )
 from availability.services import cannot_be_paid
 from common.api.merge_patch import merge_keys
 from common.errors import Invalid
-from office.base.api_forms import ApiForm, choice_field, switch_field
-from office.base.form_fields import (
-    DurationField,
-    DurationListField,
-    LinesField,
-    SecondsField,
-    json_field,
-)
-from office.base.labels import GRAPH_WORDS, language_names
+from office.base.api_forms import ApiForm, choice_field
+from office.base.form_fields import json_field
+from office.base.labels import GRAPH_WORDS
 from office.base.lazy_text import LazyText
 from office.base.rule_rows import KINDS
+from office.base.setting_fields import setting_field
 from office.resources.questions import QuestionsField, questions_of, rows_of
 from office.resources.requirements_field import CHECK_ROWS, RequirementsField
 from office.resources.resource_form import stored_rules
@@ -50,7 +46,7 @@ POLICY_UNITS = ("hours", "days", "minutes")
 NOTICE_UNITS = ("hours", "days", "weeks", "months", "minutes")
 HORIZON_UNITS = ("weeks", "days", "months", "hours", "minutes")
 WHOLE = "whole"
-DEFAULT_GRAPH, DEFAULT_MODE = "instant", "roundrobin_random"
+DEFAULT_MODE = SlotParameters().mode
 GRAPH_HELP: Mapping[str, LazyText] = {
     "instant": _("The booking is confirmed as soon as the customer books (default)."),
     "confirm_decline": _("You accept or decline each request."),
@@ -94,37 +90,6 @@ def text_field(
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
 
-def number_field(label: LazyText, help_text: LazyText) -> forms.IntegerField:
-    return forms.IntegerField(
-        label=label, help_text=help_text, required=False, widget=UnfoldAdminIntegerFieldWidget
-    )
-
-
-def choice(
-    label: LazyText, help_text: LazyText, choices: Mapping[str, LazyText]
-) -> forms.ChoiceField:
-    return forms.ChoiceField(
-        label=label,
-        help_text=help_text,
-        choices=list(choices.items()),
-        required=False,
-        widget=UnfoldAdminSelectWidget,
-    )
-
-
-def radio_field(
-    label: LazyText, choices: Mapping[str, LazyText], initial: str, help_text: LazyText = ""
-) -> forms.ChoiceField:
-    return forms.ChoiceField(
-        label=label,
-        help_text=help_text,
-        choices=list(choices.items()),
-        initial=initial,
-        required=False,
-        widget=UnfoldAdminRadioSelectWidget,
-    )
-
-
 def graph_choices(stored: Any) -> dict[str, str]:
     """Return the kinds of a project. Those of groups are offered only where they are stored: the
     API creates group sessions, and a page sells their seats with a session's id.
@@ -142,51 +107,19 @@ def graph_choices(stored: Any) -> dict[str, str]:
     }
 
 
+# Parts of the page.
+SERVICE, TIMES, WHO, QUESTIONS = _("Service"), _("Times"), _("Who"), _("Questions")
+POLICIES, PAGE, ADVANCED = _("Policies"), _("Booking page"), _("Advanced")
+
+project_field = partial(setting_field, ProjectSerializer, "")
+term = partial(setting_field, TermsSerializer, "availability")
+booking_default = partial(setting_field, BookingDefaultsSerializer, "booking")
+setting = partial(setting_field, ProjectSettingsSerializer, "settings")
+
+
 class ProjectForm(ApiForm):
     serializer_class = ProjectSerializer
-    paths = {
-        "graph": "booking.graph",
-        "what": "booking.what",
-        "where": "booking.where",
-        "description": "booking.description",
-        "pay_url": "settings.pay_url",
-        "payment_url": "booking.payment_url",
-        "rescheduling_url": "booking.rescheduling_url",
-        "length": "availability.length",
-        "lengths": "availability.lengths",
-        "timeslot_increments": "availability.timeslot_increments",
-        "buffer": "availability.buffer",
-        "buffer_before": "availability.buffer_before",
-        "buffer_after": "availability.buffer_after",
-        "notice": "availability.from",
-        "horizon": "availability.to",
-        "mode": "availability.mode",
-        "requirements": "requires",
-        "ignore_all_day_events": "availability.ignore_all_day_events",
-        "round_to_nearest_hour": "availability.round_to_nearest_hour",
-        "max_per_day": "settings.max_per_day",
-        "max_per_week": "settings.max_per_week",
-        "max_per_month": "settings.max_per_month",
-        "max_per_customer_per_day": "settings.max_per_customer_per_day",
-        "max_open_per_customer": "settings.max_open_per_customer",
-        "min_cancel_time": "settings.min_cancel_time",
-        "min_reschedule_time": "settings.min_reschedule_time",
-        "max_reschedules": "settings.max_reschedules",
-        "public_reschedule": "settings.public_reschedule",
-        "pending_blocks": "settings.pending_blocks",
-        "pending_expires": "settings.pending_expires",
-        "allow_double_bookings": "settings.allow_double_bookings",
-        "enforce_availability": "settings.enforce_availability",
-        "check_external": "settings.check_external",
-        "published": "settings.published",
-        "public_customers": "settings.public_customers",
-        "choose_resource": "settings.choose_resource",
-        "redirect_url": "settings.redirect_url",
-        "embed_origins": "settings.embed_origins",
-        "verify_email": "settings.verify_email",
-        "language": "settings.language",
-        "hold_time": "reservation_time",
-    }
+    paths = {"requirements": "requires"}
     documents = {
         "customer_fields": ("questions",),
         "ui": ("other_ui", *PAGE_TEXTS),
@@ -199,17 +132,33 @@ class ProjectForm(ApiForm):
         return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
 
     # Service
-    graph = radio_field(_("Kind"), {}, DEFAULT_GRAPH, _("Default: confirmed at once."))
-    what = text_field(
-        _("Title of bookings"), _("Shown in e-mails and calendars. Default: the name.")
+    graph = booking_default(
+        "graph",
+        SERVICE,
+        _("Kind"),
+        _("Default: confirmed at once."),
+        choices={},
+        widget=UnfoldAdminRadioSelectWidget,
     )
-    description = text_field(
+    what = booking_default(
+        "what",
+        SERVICE,
+        _("Title of bookings"),
+        _("Shown in e-mails and calendars. Default: the name."),
+    )
+    description = booking_default(
+        "description",
+        SERVICE,
         _("Description"),
         _("Shown on the booking page, in e-mails and calendars. Default: none."),
-        UnfoldAdminTextareaWidget(attrs={"rows": 3}),
+        widget=UnfoldAdminTextareaWidget(attrs={"rows": 3}),
     )
-    where = text_field(_("Place"), _("An address, a room or a link. Default: none."))
-    pay_url = text_field(
+    where = booking_default(
+        "where", SERVICE, _("Place"), _("An address, a room or a link. Default: none.")
+    )
+    pay_url = setting(
+        "pay_url",
+        SERVICE,
         _("Payment link"),
         _(
             "For “Pay first”: the page where customers pay. {booking_id}, {start}, {until} and"
@@ -217,7 +166,9 @@ class ProjectForm(ApiForm):
             " Without a link, the project can't be published. Default: none."
         ),
     )
-    payment_url = text_field(
+    payment_url = booking_default(
+        "payment_url",
+        SERVICE,
         _("Payment link without a signature"),
         _(
             "Only the booking's id is added to the address. “Payment link” is used if both are set."
@@ -226,64 +177,101 @@ class ProjectForm(ApiForm):
     )
 
     # Times
-    length = DurationField(
-        label=_("Length"),
-        help_text=_("How long a booking takes. Default: 1 hour."),
+    length = term(
+        "length",
+        TIMES,
+        _("Length"),
+        _("How long a booking takes. Default: 1 hour."),
         more={WHOLE: _("all of the free time")},
     )
-    lengths = DurationListField(
-        label=_("Lengths to choose from"),
-        help_text=_(
+    lengths = term(
+        "lengths",
+        TIMES,
+        _("Lengths to choose from"),
+        _(
             "For customers, such as 30 minutes, 1 hour. The length above must be one of them."
             " Default: that length alone."
         ),
     )
-    timeslot_increments = DurationField(
-        label=_("Starts every"),
-        help_text=_(
+    timeslot_increments = term(
+        "timeslot_increments",
+        TIMES,
+        _("Starts every"),
+        _(
             "The distance between start times, such as every 15 minutes. Default: one booking"
             " after another."
         ),
     )
-    buffer = DurationField(
-        label=_("Buffer"),
-        help_text=_("Free time before and after each booking and event. Default: none."),
+    buffer = term(
+        "buffer",
+        TIMES,
+        _("Buffer"),
+        _("Free time before and after each booking and event. Default: none."),
     )
-    buffer_before = DurationField(
-        label=_("Buffer before"),
-        help_text=_("Free time before each booking, if it differs. Default: the buffer above."),
+    buffer_before = term(
+        "buffer_before",
+        TIMES,
+        _("Buffer before"),
+        _("Free time before each booking, if it differs. Default: the buffer above."),
     )
-    buffer_after = DurationField(
-        label=_("Buffer after"),
-        help_text=_("Free time after each booking, if it differs. Default: the buffer above."),
+    buffer_after = term(
+        "buffer_after",
+        TIMES,
+        _("Buffer after"),
+        _("Free time after each booking, if it differs. Default: the buffer above."),
     )
-    notice = DurationField(
-        label=_("Minimum notice"),
-        help_text=_("How long before the start customers must book. Default: none."),
-        units=NOTICE_UNITS,
+    notice = term(
+        "from",
+        TIMES,
+        _("Minimum notice"),
+        _("How long before the start customers must book. Default: none."),
         more={"tomorrow": _("from tomorrow on")},
+        units=NOTICE_UNITS,
     )
-    horizon = DurationField(
-        label=_("How far ahead"),
-        help_text=_("How far in the future customers can book. Default: 4 weeks."),
+    horizon = term(
+        "to",
+        TIMES,
+        _("How far ahead"),
+        _("How far in the future customers can book. Default: 4 weeks."),
         units=HORIZON_UNITS,
     )
-    max_per_day = number_field(
-        _("Bookings per day"), _("For each resource, through this project. Default: no limit.")
+    max_per_day = setting(
+        "max_per_day",
+        TIMES,
+        _("Bookings per day"),
+        _("For each resource, through this project. Default: no limit."),
     )
-    max_per_week = number_field(
-        _("Bookings per week"), _("For each resource, Monday to Sunday. Default: no limit.")
+    max_per_week = setting(
+        "max_per_week",
+        TIMES,
+        _("Bookings per week"),
+        _("For each resource, Monday to Sunday. Default: no limit."),
     )
-    max_per_month = number_field(
-        _("Bookings per month"), _("For each resource and calendar month. Default: no limit.")
+    max_per_month = setting(
+        "max_per_month",
+        TIMES,
+        _("Bookings per month"),
+        _("For each resource and calendar month. Default: no limit."),
     )
-    max_per_customer_per_day = number_field(
-        _("Bookings per day and customer"), _("For each e-mail address. Default: no limit.")
+    max_per_customer_per_day = setting(
+        "max_per_customer_per_day",
+        TIMES,
+        _("Bookings per day and customer"),
+        _("For each e-mail address. Default: no limit."),
     )
-    max_open_per_customer = number_field(
-        _("Upcoming bookings per customer"), _("For each e-mail address. Default: no limit.")
+    max_open_per_customer = setting(
+        "max_open_per_customer",
+        TIMES,
+        _("Upcoming bookings per customer"),
+        _("For each e-mail address. Default: no limit."),
     )
-    mode = radio_field(_("Who gets the booking"), MODE_WORDS, DEFAULT_MODE)
+    mode = term(
+        "mode",
+        WHO,
+        _("Who gets the booking"),
+        choices=MODE_WORDS,
+        widget=UnfoldAdminRadioSelectWidget,
+    )
     requirements = RequirementsField(
         label=_("Several resources at once"),
         help_text=_(
@@ -292,11 +280,15 @@ class ProjectForm(ApiForm):
             " not count. Clear a row to remove it. Default: one resource."
         ),
     )
-    ignore_all_day_events = switch_field(
+    ignore_all_day_events = term(
+        "ignore_all_day_events",
+        TIMES,
         _("Ignore all-day events"),
         _("All-day events in calendars, such as birthdays, do not block time. Default: they do."),
     )
-    check_external = switch_field(
+    check_external = setting(
+        "check_external",
+        TIMES,
         _("Check connected calendars live"),
         _(
             "Asks the calendars' servers once more before each booking, for at most 3 seconds."
@@ -319,72 +311,91 @@ class ProjectForm(ApiForm):
             " Default: no further questions."
         ),
     )
-    public_customers = choice(
+    public_customers = setting(
+        "public_customers",
+        QUESTIONS,
         _("Customers per booking"),
         _("How many customers can be entered for one booking."),
-        {
-            "": _("1 (default)"),
-            **{str(count): str(count) for count in range(2, MAX_PUBLIC_CUSTOMERS + 1)},
-        },
+        choices={"": _("1 (default)")},
     )
 
     # Policies
-    min_cancel_time = DurationField(
-        label=_("Cancel until"),
+    min_cancel_time = setting(
+        "min_cancel_time",
+        POLICIES,
+        _("Cancel until"),
+        _("How long before the start customers can still cancel. Default: until the start."),
         units=POLICY_UNITS,
-        help_text=_(
-            "How long before the start customers can still cancel. Default: until the start."
-        ),
     )
-    min_reschedule_time = DurationField(
-        label=_("Reschedule until"),
-        units=POLICY_UNITS,
-        help_text=_(
+    min_reschedule_time = setting(
+        "min_reschedule_time",
+        POLICIES,
+        _("Reschedule until"),
+        _(
             "How long before the start customers can still choose another time. Default:"
             " until the start."
         ),
+        units=POLICY_UNITS,
     )
-    max_reschedules = number_field(
-        _("Reschedules"), _("How often customers can move a booking. Default: 20. 0: never.")
+    max_reschedules = setting(
+        "max_reschedules",
+        POLICIES,
+        _("Reschedules"),
+        _("How often customers can move a booking. Default: 20. 0: never."),
     )
-    public_reschedule = choice(
+    public_reschedule = setting(
+        "public_reschedule",
+        POLICIES,
         _("Rescheduling on web sites"),
         _("What a widget on your web site needs to move a booking."),
-        {"": _("The link from an e-mail (default)"), "id": _("The booking's id")},
+        choices={"": _("The link from an e-mail (default)"), "id": _("The booking's id")},
     )
-    rescheduling_url = text_field(
+    rescheduling_url = booking_default(
+        "rescheduling_url",
+        POLICIES,
         _("Your own rescheduling page"),
         _("E-mails link to this address. Default: the page of this service."),
     )
-    pending_blocks = switch_field(
+    pending_blocks = setting(
+        "pending_blocks",
+        POLICIES,
         _("Requests block their time"),
         _("For “Needs approval”: nobody else can book a requested time. Default: it stays open."),
     )
-    pending_expires = DurationField(
-        label=_("Decline requests after"),
-        units=POLICY_UNITS,
-        help_text=_(
+    pending_expires = setting(
+        "pending_expires",
+        POLICIES,
+        _("Decline requests after"),
+        _(
             "For “Needs approval”: a request without an answer is declined, and the customer gets"
             " an e-mail. Default: never."
         ),
+        units=POLICY_UNITS,
     )
-    allow_double_bookings = switch_field(
-        _("Allow overlapping bookings"), _("Several bookings can take place at once. Default: off.")
+    allow_double_bookings = setting(
+        "allow_double_bookings",
+        POLICIES,
+        _("Allow overlapping bookings"),
+        _("Several bookings can take place at once. Default: off."),
     )
-    enforce_availability = choice(
+    enforce_availability = setting(
+        "enforce_availability",
+        POLICIES,
         _("Bookings by your own programs (API)"),
         _("Whether they must keep to the opening hours and limits. Booking pages always do."),
-        {"": _("Keep to opening hours and limits (default)"), "no": _("May ignore them")},
+        choices={"": _("Keep to opening hours and limits (default)"), False: _("May ignore them")},
     )
 
     # Booking page
-    published = choice(
+    published = setting(
+        "published",
+        None,
         _("Booking page"),
         _("A published page is open to everyone who knows its address."),
-        {
+        choices={
             "": _("As the app's settings say (default)"),
-            "yes": _("Published"),
-            "no": _("Not published"),
+            True: _("Published"),
+            False: _("Not published"),
         },
     )
     submit_button = text_field(_("Button"), _("The text of the button that books. Default: Book."))
@@ -393,38 +404,54 @@ class ProjectForm(ApiForm):
         _("Message after booking"),
         _("%s stands for the customer's e-mail address. Default: a message is on its way."),
     )
-    choose_resource = switch_field(
+    choose_resource = setting(
+        "choose_resource",
+        PAGE,
         _("Customers choose the person"),
         _("They can also choose anyone. Default: the service chooses."),
     )
-    redirect_url = text_field(
+    redirect_url = setting(
+        "redirect_url",
+        PAGE,
         _("Page after booking"),
         _(
             "The address of your own page; the booking's id is added. Default: the booking page"
             " shows the booking."
         ),
     )
-    embed_origins = LinesField(
-        label=_("Web sites that embed the page"),
-        help_text=_("Such as https://shop.example. Separate them with Enter. Default: any."),
+    embed_origins = setting(
+        "embed_origins",
+        PAGE,
+        _("Web sites that embed the page"),
+        _("Such as https://shop.example. Separate them with Enter. Default: any."),
     )
-    verify_email = switch_field(
+    verify_email = setting(
+        "verify_email",
+        PAGE,
         _("Verify e-mail addresses"),
         _("Customers enter a code that is sent to them before the booking is made. Default: off."),
     )
-    language = choice(
-        _("Language"), _("Of the page and of e-mails. Default: the app's language."), {}
+    language = setting(
+        "language",
+        PAGE,
+        _("Language"),
+        _("Of the page and of e-mails. Default: the app's language."),
+        choices={"": _("The app's language (default)")},
     )
-    hold_time = SecondsField(
-        label=_("Hold a time for"),
-        help_text=_(
+    hold_time = project_field(
+        "reservation_time",
+        PAGE,
+        _("Hold a time for"),
+        _(
             "How long a chosen time is held while the customer fills in the form. The booking"
             " page holds times from 2 minutes on. Default: 30 seconds."
         ),
     )
 
     # Advanced
-    round_to_nearest_hour = switch_field(
+    round_to_nearest_hour = term(
+        "round_to_nearest_hour",
+        ADVANCED,
         _("Begin at full hours"),
         _("Rounds the minimum notice up to the next full hour. Default: on."),
     )
@@ -459,22 +486,11 @@ class ProjectForm(ApiForm):
         if "graph" in self.fields:
             stored = project.booking.get("graph")
             choice_field(self, "graph").choices = list(graph_choices(stored).items())
-        if "language" in self.fields:
-            names = {"": gettext("The app's language (default)"), **language_names()}
-            choice_field(self, "language").choices = list(names.items())
         if "requirements" in self.fields:
             cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
         availability = project.availability
         if "length" in availability and availability["length"] is None:
             self.initial["length"] = WHOLE
-        self.initial.setdefault("round_to_nearest_hour", True)
-        self.initial["enforce_availability"] = (
-            "no" if project.settings.get("enforce_availability") is False else ""
-        )
-        if project.settings.get("public_customers") == 1:
-            self.initial["public_customers"] = ""
-        if project.settings.get("public_reschedule") == "link":
-            self.initial["public_reschedule"] = ""
         texts = page_texts(project.ui)
         self.initial.update({name: _text(texts.get(name)) for name in PAGE_TEXTS})
         self.initial["other_ui"] = other_ui(project.ui)
@@ -541,12 +557,6 @@ class ProjectForm(ApiForm):
     def api_value(self, name: str, value: Any) -> Any:
         if name == "length" and value == WHOLE:
             return None
-        if name in ("published", "enforce_availability"):
-            return {"yes": True, "no": False}.get(value)
-        if name == "public_customers":
-            return int(value) if value else None
-        if name == "embed_origins":
-            return value.splitlines() or None
         return super().api_value(name, value)
 
     def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -587,17 +597,18 @@ class ResourcesField(forms.ModelMultipleChoiceField):
 class NewProjectForm(ProjectForm):
     """The few fields of a new project; its page has the others."""
 
-    serializer_class = NewProjectSerializer
     documents = {}
     asked = ("name", "length", "graph", "resources", "published")
     # Set by the admin: the resources to choose from, and whether there are more.
     offered: QuerySet[Resource]
     has_more = False
 
-    published = choice(
+    published = setting(
+        "published",
+        None,
         _("Booking page"),
         _("A published page is open to everyone who knows its address."),
-        {"yes": _("Publish at once (default)"), "no": _("Do not publish yet")},
+        choices={True: _("Publish at once (default)"), False: _("Do not publish yet")},
     )
     resources = ResourcesField(
         label=_("Who can be booked"),

@@ -1,7 +1,6 @@
 """The builder of a booking form's questions: one row each, in their order."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from django import forms
@@ -12,8 +11,8 @@ from django.utils.translation import gettext_lazy as _
 from availability.serializers.projects import MAX_POSITION
 from booking_pages.form_fields import NEEDED, element_of, ordered_questions, title_of
 from common.api.fields import META_KEYS
-from office.base.form_fields import TemplateWidget
 from office.base.lazy_text import LazyText
+from office.base.rows_field import Row, RowsField, RowsWidget, read_texts
 
 CHOICE, SPLIT_NAME = "select", "split"
 KIND_WORDS: Mapping[str, LazyText] = {
@@ -35,54 +34,48 @@ EMAIL_KINDS: Mapping[str, LazyText] = {"email": _("E-mail address")}
 ROW = ("key", "title", "kind", "required", "options")
 YES = "yes"
 
-# One row as the form sends it: the names of ROW, `options` in lines. `position`: the stored one.
-QuestionRow = dict[str, Any]
 
-
-class QuestionsWidget(TemplateWidget):
-    """Rows of parallel lists, so that their order on the page is their order in the form. The last
-    row is empty: a new question needs no script.
+class QuestionsWidget(RowsWidget):
+    """Rows of parallel lists, so that their order on the page is their order in the form. Columns:
+    `options` are lines, `position` is the stored one.
     """
 
     template_name = "office/widgets/questions.html"
+    columns = (*ROW, "position")
+    filled_by = ("title",)
+
+    def is_filled(self, row: Row) -> bool:
+        return super().is_filled(row) or row["key"] in NEEDED
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        blank = {"key": "", "title": "", "kind": "string", "required": "", "options": ""}
-        rows = [{**row, "kinds": _kinds_of(row)} for row in [*read_rows(value), blank]]
-        own = {"rows": rows, "needed": list(NEEDED)}
+        rows = [*self.parse(value), *self.parse([{"kind": "string"}])]
+        own = {"rows": [{**row, "kinds": _kinds_of(row)} for row in rows], "needed": list(NEEDED)}
         return super().get_context(name, value, attrs) | own
 
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[QuestionRow]:
-        columns = [_list_of(data, f"{name}-{column}") for column in ROW]
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[Row]:
+        columns = [read_texts(data, f"{name}-{column}") for column in ROW]
         if len({len(column) for column in columns}) > 1:
             return []  # cut off on the way
         rows = [dict(zip(ROW, values, strict=True)) for values in zip(*columns, strict=True)]
-        return [row for row in rows if row["title"].strip() or row["key"] in NEEDED]
+        return [row for row in self.parse(rows) if self.is_filled(row)]
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return f"{name}-key" not in data
 
-    def id_for_label(self, id_: str, index: str | None = None) -> str:
-        return ""
+    def parse_value(self, column: str, value: Any) -> Any:
+        return value if column == "position" else super().parse_value(column, value)
 
 
-class HiddenRowsInput(forms.HiddenInput):
-    def format_value(self, value: Any) -> str:
-        return json.dumps(read_rows(value))
-
-
-class QuestionsField(forms.Field):
-    """Rows of questions; the value: the rows."""
-
-    hidden_widget = HiddenRowsInput
+class QuestionsField(RowsField):
+    """Rows of questions."""
 
     def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, widget=QuestionsWidget(), **kwargs)
+        super().__init__(widget=QuestionsWidget(), **kwargs)
 
-    def to_python(self, value: Any) -> list[QuestionRow]:
-        return read_rows(value)
+    def compared(self, row: Row) -> Any:
+        return [row[column] for column in ROW]
 
-    def validate(self, value: list[QuestionRow]) -> None:
+    def validate(self, value: list[Row]) -> None:
         if not set(NEEDED) <= {row["key"] for row in value}:
             raise forms.ValidationError(gettext("This page is out of date. Please reload."))
         for row in value:
@@ -93,18 +86,15 @@ class QuestionsField(forms.Field):
             sentence = gettext("Must have at most %(limit)s questions.")
             raise forms.ValidationError(sentence % {"limit": META_KEYS})
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return _normalised(read_rows(initial)) != _normalised(read_rows(data))
 
-
-def rows_of(questions: Any) -> list[QuestionRow]:
+def rows_of(questions: Any) -> list[Row]:
     """Return the rows of a project's `customer_fields`."""
     if not isinstance(questions, Mapping):
         questions = {}
     return [_row_of(key, question) for key, question in ordered_questions(questions)]
 
 
-def _row_of(key: str, question: Mapping[str, Any]) -> QuestionRow:
+def _row_of(key: str, question: Mapping[str, Any]) -> Row:
     options = question.get("enum")
     options = (
         [text for text in options if isinstance(text, str)] if isinstance(options, list) else []
@@ -122,7 +112,7 @@ def _row_of(key: str, question: Mapping[str, Any]) -> QuestionRow:
     }
 
 
-def questions_of(rows: Iterable[QuestionRow], *, renumber: bool) -> dict[str, dict[str, Any]]:
+def questions_of(rows: Iterable[Row], *, renumber: bool) -> dict[str, dict[str, Any]]:
     """Return the `customer_fields` of the rows. `renumber`: positions by the order of the rows."""
     questions: dict[str, dict[str, Any]] = {}
     for number, row in enumerate(rows):
@@ -137,7 +127,7 @@ def questions_of(rows: Iterable[QuestionRow], *, renumber: bool) -> dict[str, di
     return questions
 
 
-def _question_of(key: str, row: QuestionRow) -> dict[str, Any]:
+def _question_of(key: str, row: Row) -> dict[str, Any]:
     kind = row["kind"]
     question: dict[str, Any] = {"title": row["title"].strip()}
     if key not in NEEDED:
@@ -157,30 +147,6 @@ def _new_key(title: str, taken: Mapping[str, Any]) -> str:
     return next(name for name in names if name not in taken)
 
 
-def _kinds_of(row: QuestionRow) -> list[tuple[str, LazyText]]:
+def _kinds_of(row: Row) -> list[tuple[str, LazyText]]:
     kinds = {"name": NAME_KINDS, "email": EMAIL_KINDS}.get(row["key"], KIND_WORDS)
     return list(kinds.items())
-
-
-def read_rows(value: Any) -> list[QuestionRow]:
-    """Return the rows of a form's value, which is JSON if it is the hidden one."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return []
-    rows = value if isinstance(value, list) else []
-    return [
-        {name: str(row.get(name) or "") for name in ROW} | {"position": row.get("position")}
-        for row in rows
-        if isinstance(row, dict)
-    ]
-
-
-def _normalised(rows: Sequence[QuestionRow]) -> list[list[str]]:
-    return [[row[name].replace("\r\n", "\n").strip() for name in ROW] for row in rows]
-
-
-def _list_of(data: Any, name: str) -> list[str]:
-    found = data.getlist(name) if hasattr(data, "getlist") else data.get(name, [])
-    return [str(text) for text in found] if isinstance(found, list) else [str(found)]

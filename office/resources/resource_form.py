@@ -19,12 +19,7 @@ from availability.core.constraints import (
 )
 from availability.models import Project, Resource, Schedule
 from availability.resources_by_email import with_email
-from availability.serializers.resources import (
-    NewResourceSerializer,
-    NewScheduleSerializer,
-    ResourceSerializer,
-    ScheduleSerializer,
-)
+from availability.serializers.resources import ResourceSerializer, ScheduleSerializer
 from availability.services import store_picture
 from booking_pages.picture_paths import picture_paths
 from common.errors import Invalid
@@ -187,7 +182,6 @@ class ResourceForm(OpeningHoursForm):
 class NewResourceForm(ResourceForm):
     """The few fields of a new resource; its page has the others."""
 
-    serializer_class = NewResourceSerializer
     paths = {"hours": "availability_constraints"}
     documents = {}
     asked = ("name", "timezone", "hours", "email")
@@ -209,7 +203,6 @@ class ScheduleForm(OpeningHoursForm):
 class NewScheduleForm(ScheduleForm):
     """The few fields of a new schedule; its page has the others."""
 
-    serializer_class = NewScheduleSerializer
     paths = {"hours": "availability_constraints"}
     asked = ("name", "hours")
 

@@ -10,8 +10,8 @@ from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from availability.core.constraints import ConstraintRules, render_constraint
-from office.base.form_fields import TemplateWidget
 from office.base.lazy_text import LazyText
+from office.base.rows_field import RowsField, RowsWidget
 from office.base.rule_rows import (
     COLUMNS,
     DATE_KINDS,
@@ -52,18 +52,19 @@ COLUMN_LABELS = {
 SELECTS = ("day", "country", "subdivision", "repeats")
 
 
-class RulesWidget(TemplateWidget):
-    """Rows with the fields of their kind. The last row is empty: a new rule needs no script."""
+class RulesWidget(RowsWidget):
+    """Rows with the fields of their kind."""
 
     template_name = "office/widgets/rules.html"
-    errors: Mapping[int | str, Mapping[str, list[str]]] = {}
+    columns = COLUMNS
+    filled_by = ("kind",)
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         super().__init__()
         self.kinds = kinds
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        rows = [*parse_rows(value), dict.fromkeys(COLUMNS, "")]
+        rows = [*self.parse(value), *self.parse([{}])]
         own = {
             "rows": [self._row_context(position, row) for position, row in enumerate(rows)],
             "kinds": [(kind, given.words) for kind, given in self.kinds.items()],
@@ -77,10 +78,10 @@ class RulesWidget(TemplateWidget):
     def _row_context(self, position: int, row: RuleRow) -> dict[str, Any]:
         kind = self.kinds.get(row["kind"])
         used = (*kind.columns, "label") if kind else ()
-        faults = self.errors.get(position, {})
+        faults = self.faults_at(position)
         return {
             "values": row,
-            "fault": " ".join(faults.get("kind", ())),
+            "fault": faults.get("kind", ""),
             "fields": [
                 {
                     "column": column,
@@ -89,28 +90,11 @@ class RulesWidget(TemplateWidget):
                     "is_used": column in used,
                     "type": _input_type(column, row),
                     "options": _options_of(column, row, is_used=column in used),
-                    "fault": " ".join(faults.get(column, ())),
+                    "fault": faults.get(column, ""),
                 }
                 for column, label in COLUMN_LABELS.items()
             ],
         }
-
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> list[RuleRow]:
-        """The rows by their numbers; one without a kind was emptied or never filled in."""
-        rows: dict[int, RuleRow] = {}
-        pattern = re.compile(rf"{re.escape(name)}-(\d{{1,4}})-([a-z_]+)")
-        for key in data:
-            matched = pattern.fullmatch(key)
-            if matched and matched[2] in COLUMNS:
-                row = rows.setdefault(int(matched[1]), dict.fromkeys(COLUMNS, ""))
-                row[matched[2]] = str(data.get(key) or "")
-        return [row for _, row in sorted(rows.items()) if row["kind"]]
-
-    def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
-        return name not in data
-
-    def id_for_label(self, id_: str, index: str | None = None) -> str:
-        return ""
 
 
 def _input_type(column: str, row: RuleRow) -> str:
@@ -141,21 +125,11 @@ def _options_of(column: str, row: RuleRow, *, is_used: bool) -> list[tuple[str, 
     return [("", "")]
 
 
-class HiddenRowsInput(forms.HiddenInput):
-    def format_value(self, value: Any) -> str:
-        return json.dumps(parse_rows(value))
-
-
-class RulesField(forms.Field):
-    """Rows of rules; cleaned: the rows. `read` returns their rules."""
-
-    hidden_widget = HiddenRowsInput
+class RulesField(RowsField):
+    """Rows of rules. `read_rows` returns their rules."""
 
     def __init__(self, kinds: Mapping[str, Kind], **kwargs: Any) -> None:
-        super().__init__(required=False, widget=RulesWidget(kinds), **kwargs)
-
-    def to_python(self, value: Any) -> list[RuleRow]:
-        return parse_rows(value)
+        super().__init__(widget=RulesWidget(kinds), **kwargs)
 
     def validate(self, value: list[RuleRow]) -> None:
         try:
@@ -164,9 +138,6 @@ class RulesField(forms.Field):
             self.widget.errors = error.errors
             whole = error.errors.get("", {}).get("")
             raise forms.ValidationError(whole or gettext("Check the marked rules.")) from error
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        return parse_rows(initial) != parse_rows(data)
 
 
 def rows_of(rules: Iterable[Any]) -> list[RuleRow]:
@@ -177,18 +148,3 @@ def rows_of(rules: Iterable[Any]) -> list[RuleRow]:
 def rules_of(rows: list[RuleRow]) -> ConstraintRules:
     """Return the rules of rows that are valid."""
     return read_rows(rows)
-
-
-def parse_rows(value: Any) -> list[RuleRow]:
-    """Return the rows of a form's value, which is JSON if it is the hidden one."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return []
-    rows = value if isinstance(value, list) else []
-    return [
-        {column: str(row.get(column) or "").strip() for column in COLUMNS}
-        for row in rows
-        if isinstance(row, dict)
-    ]

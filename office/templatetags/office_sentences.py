@@ -1,15 +1,15 @@
-"""Sentences of services on pages of the back office, in the language of the page."""
+"""Messages of services on pages of the back office, in the language of the page."""
 
 from typing import Any
 
 from django import template
 from django.utils.text import capfirst
 
-from office.base.service_sentence_translations import translate_sentence
+from office.base.message_translations import translate_message
 
 register = template.Library()
 
-register.filter(translate_sentence)
+register.filter(translate_message)
 
 
 @register.filter

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.contrib.auth import hashers
 from django.contrib.auth.hashers import make_password
+from django.db import DatabaseError
 from django.test import Client
 
 from apps_config.models import Account, Credential, FailedLogin, Membership
@@ -67,6 +68,26 @@ def test_an_account_gets_an_access_token(tenant: Tenant) -> None:
         },
     )
     assert Caller(token, user="owner@example.com").get("/app").data["slug"] == tenant.app.slug
+
+
+def test_log_in_is_not_repeated_on_a_stale_plan(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first attempt has used the code of a second factor."""
+    make_owner(tenant)
+    attempts = []
+
+    def fail(*_: Any, **__: Any) -> Any:
+        attempts.append(1)
+        raise DatabaseError
+
+    monkeypatch.setattr("access.views.credentials.issue_token", fail)
+    monkeypatch.setattr("common.api.views.is_stale_plan", lambda error: True)
+
+    with pytest.raises(DatabaseError):
+        auth("owner@example.com")
+
+    assert attempts == [1]
 
 
 @pytest.mark.parametrize("is_named", [False, True])

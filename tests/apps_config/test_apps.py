@@ -197,11 +197,11 @@ def test_only_owners_create_apps(tenant: Tenant) -> None:
 
     answers = [caller.post("/apps", {"slug": "new", "name": "New"}) for caller in callers]
 
-    error = {
-        "error": "Only owners of an app can create apps.",
-        "code": "forbidden",
-    }
-    assert [(answer.status, answer.error) for answer in answers] == [(403, error)] * 3
+    assert [(answer.status, answer.json["code"], answer.error["error"]) for answer in answers] == [
+        (403, "forbidden", "Only accounts may do this: use an access token."),
+        (403, "forbidden", "Only owners of an app can create apps."),
+        (403, "forbidden", "Only owners of an app can create apps."),
+    ]
 
 
 # --- PUT ------------------------------------------------------------------------------------------

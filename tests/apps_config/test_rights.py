@@ -7,8 +7,9 @@ import pytest
 from django.db import transaction
 from django.urls import URLPattern, get_resolver
 
-from apps_config.base_views import TenantView
+from apps_config.base_views import TenantViewSet
 from apps_config.models import Membership
+from apps_config.permissions import ACCESS
 from bookings.services import code_of
 from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav
 from tests.world import Answer, Caller, Tenant
@@ -335,15 +336,32 @@ def test_every_endpoint_is_in_the_table() -> None:
     expected = {
         (method, "/" + path)
         for path, view in endpoints()
-        for method in view.http_method_names
-        if hasattr(view, method) and method not in ("options", "head")
+        for method in view.actions
+        if method != "head"
     }
 
     assert {(row.method.lower(), route(row.path)) for row in TABLE} == expected
 
 
+def test_table_of_access_has_exactly_the_actions_of_the_router() -> None:
+    routed: dict[str, set[str]] = {}
+    for _, view in endpoints():
+        routed.setdefault(view.initkwargs["basename"], set()).update(view.actions.values())
+
+    assert {name: set(actions) for name, actions in ACCESS.items()} == routed
+
+
+def test_name_on_the_router_belongs_to_one_viewset() -> None:
+    """Permissions are found by it."""
+    named: dict[str, set[type]] = {}
+    for _, view in endpoints():
+        named.setdefault(view.initkwargs["basename"], set()).add(view.cls)
+
+    assert {name: len(viewsets) for name, viewsets in named.items()} == dict.fromkeys(ACCESS, 1)
+
+
 def endpoints() -> list[tuple[str, Any]]:
-    """Path and view class of every endpoint of an app below /v2."""
+    """Path and view of every endpoint of an app below /v2."""
     below = [
         pattern
         for part in get_resolver().url_patterns
@@ -351,9 +369,9 @@ def endpoints() -> list[tuple[str, Any]]:
         for pattern in part.url_patterns
     ]
     assert all(isinstance(pattern, URLPattern) for pattern in below)
-    views = [(str(pattern.pattern), pattern.callback.cls) for pattern in below]
+    views = [(str(pattern.pattern), pattern.callback) for pattern in below]
     # Pages for people and the description need no key: nobody has rights there.
-    return [(path, view) for path, view in views if issubclass(view, TenantView)]
+    return [(path, view) for path, view in views if issubclass(view.cls, TenantViewSet)]
 
 
 def route(path: str) -> str:

@@ -8,6 +8,7 @@
     patience: milliseconds  how long a lock is waited for
     at: pattern             the statement at which one of these happens:
       gate: folder          before it, makes the file `reached`, waits for the file `open`
+      do: meet              after it, the meeting in the folder of `meet`
       do: raise             after it, an exception
       do: kill              after it, kill -9 of every process of the service
     do: kill_at_the_end     the same after the commit, before the answer
@@ -67,7 +68,7 @@ class Faults:
             self.shorten_waits()
         if (self.at or TAKES_TIME).match(sql):
             time.sleep(self.pause)
-            if self.meet:
+            if self.meet and self.do != "meet":
                 self.meet_others()
         is_here = self.at is not None and self.at.search(sql)
         if is_here and self.gate:
@@ -101,6 +102,8 @@ class Faults:
             time.sleep(0.005)
 
     def inject(self) -> None:
+        if self.do == "meet":
+            self.meet_others()
         if self.do == "raise":
             raise InjectedError("as asked")
         if self.do == "kill":

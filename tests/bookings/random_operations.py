@@ -61,7 +61,7 @@ def run_operations(job: Job, service: Service) -> Counter[str]:
     # `open_local_transport` has the host of Django's test client.
     hosts = {"ALLOWED_HOSTS": "testserver"}
     env = {**service.env, "DJANGO_SETTINGS_MODULE": "scheduling.settings", **hosts}
-    return Counter(run_program(["-c", START], job, seconds=3600, env=env))
+    return Counter(run_program(["-c", START], job, seconds=4 * 3600, env=env))
 
 
 def open_http_transport(job: Job) -> Transport:

@@ -59,7 +59,7 @@ def bulk_in_both_orders(
 
     is_first, answers = {"first": True}, []
     monkeypatch.setattr(bulk_views, "make_booking", make)
-    monkeypatch.setattr("apps_config.base_views._TRY_AGAIN", frozenset())
+    monkeypatch.setattr("common.api.lock_retry.TRY_AGAIN", frozenset())
     if not is_locked:
         monkeypatch.setattr(bulk, "lock_named_rows", lambda app, bodies: None)
     with ThreadPoolExecutor(2) as pool:

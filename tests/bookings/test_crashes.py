@@ -217,14 +217,15 @@ def test_deadlock_victim_is_retried(live_tenant: LiveTenant) -> None:
     ("sqlstate", "failures", "outcome", "tries"),
     [
         ("40P01", 1, 201, 2),  # deadlock
-        ("40P01", 2, 503, 2),
+        ("40P01", 2, 201, 3),
+        ("40P01", 3, 503, 3),
         ("40001", 1, 201, 2),  # serialization failure
         ("55P03", 1, 503, 1),  # lock not available
         ("57014", 1, 503, 1),  # statement timeout
     ],
 )
 @pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "again"}])
-def test_deadlock_is_retried_once(
+def test_deadlock_is_retried_twice(
     tenant: Tenant,
     monkeypatch: pytest.MonkeyPatch,
     headers: dict[str, str],

@@ -257,6 +257,14 @@ def test_unknown_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> 
     assert whole(tenant, booking) == before
 
 
+@pytest.mark.parametrize("body", [{"customer": []}, {"customers": [[]]}, {"customers": [{}]}])
+def test_empty_customer_changes_nothing(tenant: Tenant, booking: Any, body: Any) -> None:
+    before = whole(tenant, booking)
+
+    assert put(tenant, booking, body).status == 200
+    assert whole(tenant, booking) == before
+
+
 def test_update_without_changes_writes_no_log(tenant: Tenant, booking: Any) -> None:
     before = whole(tenant, booking)
 

@@ -7,7 +7,13 @@ import pytest
 from django.db import connection
 
 from bookings.models import Booking
-from bookings.records import INCLUDES, Include, booking_record, find_booking, with_includes
+from bookings.serializers.responses import (
+    INCLUDES,
+    Include,
+    booking_record,
+    find_booking,
+    with_includes,
+)
 from tests.bookings.booking_drafts import NINE, span
 from tests.bookings.group_world import make_group, take_seat
 from tests.queries import Queries

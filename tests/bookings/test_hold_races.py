@@ -200,10 +200,10 @@ def test_control_without_lock_hold_is_given_and_used_twice(
 def test_control_without_lock_more_than_the_days_share_is_held(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
-    """Several have written their hold before the first one reads the others. SQLite has one writer
-    at a time."""
+    """Several have read the others' holds before the first one commits its own. SQLite has one
+    writer at a time."""
     reads = r'SELECT "availability_hold"\."id"'
-    unlocked = faulty_tenant.with_faults(unlocked=True, at=reads, meet=str(tmp_path))
+    unlocked = faulty_tenant.with_faults(unlocked=True, at=reads, do="meet", meet=str(tmp_path))
 
     found = race_for_a_days_share(unlocked)
 

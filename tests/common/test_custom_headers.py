@@ -1,7 +1,7 @@
 import pytest
 from django.test import RequestFactory
 
-from common.api.prefixed_request_headers import service_header
+from common.api.query import service_header
 from common.errors import Malformed
 
 

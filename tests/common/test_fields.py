@@ -1,5 +1,6 @@
 import uuid
 from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 from rest_framework.serializers import ValidationError
@@ -12,13 +13,13 @@ from common.api.fields import (
     InstantField,
     ListOf,
     MetaField,
-    ObjectSerializer,
     OneLineField,
     StrictBooleanField,
     TextField,
     UrlField,
     ZoneField,
 )
+from common.api.serializers import ObjectSerializer
 from common.errors import flatten_errors
 
 ONE_LINE = OneLineField(max_length=5)
@@ -129,11 +130,16 @@ class Event(ObjectSerializer):
 
 
 def test_instants_use_the_zone_of_the_context():
-    event = Event(data={"start": "2026-11-20 10:30:00"}, context={"zone": "Europe/Berlin"})
+    start, context = datetime(2026, 11, 20, 9, 30, tzinfo=UTC), {"zone": "Europe/Berlin"}
+    event = Event(data={"start": "2026-11-20 10:30:00"}, context=context)
     event.is_valid(raise_exception=True)
 
-    assert event.validated_data == {"start": datetime(2026, 11, 20, 9, 30, tzinfo=UTC)}
-    assert event.data == {"start": "2026-11-20T10:30:00+01:00"}
+    assert event.validated_data == {"start": start}
+    assert Event(SimpleNamespace(start=start, reminders=[], options={}), context=context).data == {
+        "start": "2026-11-20T10:30:00+01:00",
+        "reminders": [],
+        "options": {},
+    }
 
 
 @pytest.mark.parametrize(

@@ -46,15 +46,13 @@ def test_operations_of_the_document(
 
 def test_whole_described_operation(document):
     operation = document["paths"]["/v2/things"]["post"]
-    thing = reference("schemas", "Thing")
-
     assert (operation["summary"], operation["tags"]) == ("Make a thing", ["things"])
     assert operation["requestBody"] == {
         "required": True,
         "content": {
             "application/json": {
-                "schema": thing,
-                "examples": {"Small": {"value": {"id": "1"}, "summary": "small"}},
+                "schema": reference("schemas", "NewThing"),
+                "examples": {"Small": {"value": {"name": "a"}, "summary": "small"}},
             }
         },
     }
@@ -62,7 +60,9 @@ def test_whole_described_operation(document):
         "content": {
             "application/json": {
                 "schema": reference("schemas", "ThingAnswer"),
-                "examples": {"Example": {"value": {"data": {"id": "1"}}, "summary": "example"}},
+                "examples": {
+                    "Example": {"value": {"data": {"id": "1", "name": "a"}}, "summary": "example"}
+                },
             }
         },
         "description": "Made.",

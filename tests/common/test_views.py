@@ -31,8 +31,7 @@ NOT_LOGGED_IN = refusal("Valid credentials are required.", "unauthenticated")
          refusal("Thing not found.", "not_found", model="Thing")),
         ("get", "/v2/nowhere", {}, 404, refusal("Page not found.", "not_found", model="Page")),
         ("get", "/v2/closed", {}, 401, NOT_LOGGED_IN),
-        ("post", "/v2/closed", {}, 405,
-         refusal("The method POST is not allowed here.", "method_not_allowed")),
+        ("post", "/v2/closed", {}, 401, NOT_LOGGED_IN),
         ("patch", "/v2/things", {}, 405,
          refusal("The method PATCH is not allowed here.", "method_not_allowed")),
         ("trace", "/v2/things", {}, 405,
@@ -151,5 +150,28 @@ def test_unauthenticated_response_requests_basic(client):
     assert response["WWW-Authenticate"] == 'Basic realm="api", charset="UTF-8"'
 
 
-def test_errors_have_decorator_headers(client):
+def test_errors_have_headers_of_the_view(client):
     assert client.get("/v2/closed")["X-Decorated"] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("accept", "status"),
+    [
+        ("*/*", 200),
+        ("application/json", 200),
+        ("Application/JSON; charset=utf-8", 200),
+        ("application/*", 200),
+        ("text/html, application/xhtml+xml, */*;q=0.8", 200),
+        ("*/*;q=0, application/json", 200),
+        ("application/json;q=nonsense", 200),
+        ("text/html", 406),
+        ("text/*", 406),
+        ("application/xml", 406),
+        ("application/vnd.api+json", 406),
+        (",,,;", 406),
+    ],
+)
+def test_accept_headers_that_take_json(client, accept, status):
+    response = client.get("/v2/things", headers={"Accept": accept})
+
+    assert (response.status_code, response["Content-Type"]) == (status, "application/json")

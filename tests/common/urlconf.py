@@ -1,25 +1,22 @@
 """A small API to try the floor on."""
 
+from typing import Any
+
 from django.db import OperationalError
 from django.http import HttpResponse, UnreadablePostError
 from django.urls import path
+from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView
+from rest_framework import serializers
 from rest_framework.response import Response
 
-from common.api.fields import IdField, InstantField, ListOf, ObjectSerializer, OneLineField
+from common.api.fields import IdField, InstantField, ListOf, OneLineField
 from common.api.pagination import Page, list_envelope
-from common.api.response_records import Record, field
-from common.api.views import ApiView
-from common.errors import NotFound, Refusal, Unauthenticated
-from common.openapi.generator import data_object, describe_endpoint, page_of
-
-
-class ThingRecord(Record):
-    id: str = field(example="1")
-
-
-class SlotTaken(Refusal):
-    code = "slot_taken"
+from common.api.router import ApiRouter
+from common.api.serializers import ObjectSerializer
+from common.api.views import ApiView, ApiViewSet
+from common.errors import NotFound, Refusal
+from common.openapi.generator import named_examples
 
 
 class WhenSerializer(ObjectSerializer):
@@ -27,74 +24,87 @@ class WhenSerializer(ObjectSerializer):
 
 
 class ThingSerializer(ObjectSerializer):
+    examples = {"id": "1", "name": "a"}
+
+    id = serializers.CharField(read_only=True)
     name = OneLineField(max_length=5)
-    parent = IdField(required=False)
-    times = ListOf(WhenSerializer(), max_items=2, required=False)
+    parent = IdField(write_only=True, required=False)
+    times = ListOf(WhenSerializer(), max_items=2, write_only=True, required=False)
 
 
-class Things(ApiView):
-    paginated = True
+class SlotTaken(Refusal):
+    code = "slot_taken"
 
-    @describe_endpoint(
-        summary="List things", response=page_of(ThingRecord), examples={"none": {"data": []}}
+
+class OpenView(ApiView):
+    """Described like a view that needs a key."""
+
+    authentication_classes = permission_classes = throttle_classes = ()
+
+
+class ThingViewSet(ApiViewSet):
+    serializer_class = ThingSerializer
+    lookup_url_kwarg = "id"
+    authentication_classes = permission_classes = throttle_classes = ()
+
+    @extend_schema(
+        summary="List things",
+        examples=named_examples(response={"none": {"data": []}}),
     )
-    def get(self, request):
+    def list(self, request):
         page = Page.read(request)
         return Response(list_envelope(request, page, 5, [1, 2, 3, 4, 5][page.start : page.stop]))
 
-    @describe_endpoint(
+    @extend_schema(
         summary="Make a thing",
-        request=ThingRecord.schema,
-        response=data_object(ThingRecord),
-        status=201,
-        request_examples={"small": {"id": "1"}},
+        examples=named_examples(request={"small": {"name": "a"}}),
     )
-    def post(self, request):
+    def create(self, request):
         thing = ThingSerializer(data=request.data)
         thing.is_valid(raise_exception=True)
         return Response({"data": {"name": thing.validated_data["name"]}}, status=201)
 
-
-class Thing(ApiView):
-    def get(self, request, id):
+    def retrieve(self, request, id):
         raise NotFound("Thing")
 
-    @describe_endpoint(summary="Delete a thing", status=204)
-    def delete(self, request, id):
+    @extend_schema(summary="Delete a thing")
+    def destroy(self, request, id):
         return Response(status=204)
 
 
-class Ask(ApiView):
-    query_like = True
+class Ask(OpenView):
+    is_query = True
 
     def post(self, request):
         return Response(request.data)
 
 
 class Closed(ApiView):
-    def admit(self, request):
-        raise Unauthenticated
-
-    def decorate(self, response):
+    def finalize_response(self, request, response, *args, **kwargs):
         response.headers["X-Decorated"] = "yes"
+        return super().finalize_response(request, response, *args, **kwargs)
 
     def get(self, request):
         raise AssertionError
 
 
-class Taken(ApiView):
+class Taken(OpenView):
     def get(self, request):
         raise SlotTaken("The time is taken.", conflicts=[{"start": "a", "end": "b"}])
 
 
-class Broken(ApiView):
+class Broken(OpenView):
     def get(self, request):
         raise ZeroDivisionError("/secret/path")
 
 
-class Locked(ApiView):
+class Locked(OpenView):
     def get(self, request):
         raise OperationalError("database is locked")
+
+
+router = ApiRouter()
+router.register("v2/things", ThingViewSet, "things")
 
 
 def plain_locked(request):
@@ -117,9 +127,11 @@ def plain(request):
     return HttpResponse(request.path)
 
 
+PUBLIC: dict[str, Any] = dict.fromkeys(
+    ("authentication_classes", "permission_classes", "throttle_classes"), ()
+)
 urlpatterns = [
-    path("v2/things", Things.as_view()),
-    path("v2/things/<uuid:id>", Thing.as_view()),
+    *router.urls,
     path("v2/ask", Ask.as_view()),
     path("v2/closed", Closed.as_view()),
     path("v2/taken", Taken.as_view()),
@@ -129,7 +141,7 @@ urlpatterns = [
     path("v2/plain-late", plain_late),
     path("v2/plain-cut-short", plain_cut_short),
     path("v2/plain-broken", plain_broken),
-    path("v2/openapi.json", SpectacularAPIView.as_view()),
+    path("v2/openapi.json", SpectacularAPIView.as_view(**PUBLIC)),
     path("plain/", plain),
 ]
 handler400 = "common.errors.bad_request"

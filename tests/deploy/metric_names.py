@@ -26,7 +26,7 @@ report_threads_once = functools.cache(lambda: metrics.report_threads(8))
 def existing_metrics() -> dict[str, str]:
     """Name -> type; needs a database."""
     Client().get("/healthz")
-    metrics.count_task("task", "success", 0.1)
+    metrics.task_seconds("task", "success").observe(0.1)
     report_threads_once()
     texts = [generate_latest(DatabaseCollector()), generate_latest(metrics.process_registry())]
     text = b"".join(texts).decode()

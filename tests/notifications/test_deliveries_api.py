@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from notifications.models import CALL_BODY, Attempt, Delivery, Webhook
-from notifications.records import EXCERPT
+from notifications.outbox.serializers import EXCERPT
 from notifications.webhooks.services import EXPIRES_AFTER, MAX_WEBHOOKS, disable_webhook
 from tests.bookings.booking_drafts import MARTY, NINE, act, span
 from tests.corpus import UNKNOWN_ID

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from bookings.models import Booking, StateChange
 from bookings.privacy import erase_person
-from bookings.records import ALL_INCLUDES, with_includes
+from bookings.serializers.responses import ALL_INCLUDES, with_includes
 from notifications.models import CALL_BODY, ChangeCalls, Delivery
 from notifications.outbox import dispatcher, expansion, poller
 from notifications.outbox.dispatcher import run_dispatcher

@@ -193,7 +193,7 @@ def test_the_first_booking_is_refused_after_its_mail_was_planned(
 ) -> None:
     """Its rollback also removes the mail that would have carried the others."""
     project = tenant.make_project(holm["id"], settings={"max_per_customer_per_day": 1})
-    start = soon()
+    start = soon().replace(hour=9)  # the next hour is the same day
     of_project = {"project_id": project["id"], "enforce_availability": True}
     create(tenant, draft(holm, start, **of_project))
     read(mails)

@@ -158,6 +158,16 @@ def test_new_app_is_created_by_the_service(tenant: Tenant) -> None:
     assert app.history.count() == 1
 
 
+def test_new_app_with_values_of_the_address(tenant: Tenant) -> None:
+    staff = superuser()
+    path = reverse("admin:apps_config_app_add") + "?name=Spa&slug=spa"
+
+    answer = staff.post(path, form_of(staff, path) | {"mode": "live"})
+
+    assert answer.status_code == 302
+    assert App.objects.get(slug="spa").name == "Spa"
+
+
 def test_viewer_reads_but_cannot_change_settings(tenant: Tenant) -> None:
     tenant.put(f"/apps/{tenant.app.slug}", {"settings": KEPT})
     viewer = member(tenant.app, "viewer")

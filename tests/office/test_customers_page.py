@@ -12,7 +12,7 @@ from django.utils import timezone
 from apps_config.models import Membership
 from bookings.models import AppCustomer, Booking, Customer
 from notifications.mail.suppressions import suppress
-from office.base.model_admin import CappedPaginator
+from office.base.change_list import CappedPaginator
 from tests.office.conftest import Enter
 from tests.queries import Queries
 from tests.world import Tenant

@@ -3,7 +3,8 @@
 import pytest
 from django import forms
 
-from office.app_settings.admin import FLAGS, AppForm
+from apps_config.serializers import AppSettingsSerializer
+from office.app_settings.admin import AppForm
 from office.resources.project_form import NewProjectForm, ProjectForm
 from office.resources.resource_form import NewResourceForm, ResourceForm, ScheduleForm
 
@@ -25,11 +26,13 @@ def test_help_text_names_the_default(field: forms.Field) -> None:
     assert "default" in " ".join([str(field.help_text), *choices]).lower()
 
 
-@pytest.mark.parametrize("name", FLAGS)
+@pytest.mark.parametrize("name", ["publish_projects", "public_resources"])
 def test_help_text_of_a_switch_names_the_default(name: str) -> None:
     words = {True: "Default: on.", False: "Default: off."}
 
-    assert AppForm.base_fields[name].help_text.endswith(words[FLAGS[name]])
+    assert AppForm.base_fields[name].help_text.endswith(
+        words[AppSettingsSerializer.defaults()[name]]
+    )
 
 
 @pytest.mark.parametrize(

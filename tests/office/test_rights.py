@@ -25,7 +25,8 @@ from external_calendars.credentials import store_credentials
 from external_calendars.models import Connection, ExternalObject
 from external_calendars.providers.base import CalendarAccess
 from notifications.mail.suppressions import suppress
-from office.base.model_admin import OfficeAdmin, ScopedChoiceFilter
+from office.base.list_filters import ScopedChoiceFilter
+from office.base.model_admin import OfficeAdmin
 from office.base.model_admin_pages import ExtraPage
 from office.base.row_choices import CURRENT, OFFER, VISIBLE
 from office.urls import OfficePage

@@ -157,9 +157,11 @@ def test_a_page_is_opened_for_another_app(
     page.wait_for(f"!!document.querySelector({field!r})")
     shown.page.save_screenshot(f"{name}-{width}")
     chosen = page.evaluate(f"document.querySelector({field!r}).textContent.trim()")
+    # A click on what stands inside a label moves the focus away from the list's search field.
+    inside_a_label = page.evaluate("document.querySelectorAll('label .select2-selection').length")
     axe = find_faults(page, load_axe())
 
-    assert (chosen, axe) == (text, [])
+    assert (chosen, inside_a_label, axe) == (text, 0, [])
 
 
 def search(page: Page, term: str) -> None:

@@ -13,7 +13,7 @@ from apps_config.models import Account, Membership
 from availability.models import Calendar, Event, Resource
 from bookings.models import Booking
 from notifications.models import Delivery
-from office.base.model_admin import CappedPaginator
+from office.base.change_list import CappedPaginator
 from tests.office.conftest import Enter
 from tests.world import Tenant
 

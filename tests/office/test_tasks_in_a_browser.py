@@ -9,7 +9,7 @@ import pytest
 from django.utils import timezone
 
 from apps_config.models import Account
-from availability.models import Project, Resource
+from availability.models import Event, Project, Resource
 from bookings.models import Booking
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
@@ -106,6 +106,41 @@ def by_keyboard(at_today: Any, visit: Callable[..., Visit]) -> Callable[..., Key
 
 def link(text: str) -> str:
     return f"#nav-sidebar a[href$='{text}'], nav a[href$='{text}'], a[href$='{text}']"
+
+
+def test_block_lunch_of_everybody(
+    at_today: Any, office: Tenant, editor: Account, ada: Any, bob: Any
+) -> None:
+    person = at_today(editor, width=1280)
+    person.go("a[href$='/admin/calendar/block']")
+    person.click("[name=everybody]")
+    send_value(person, "first_day", "2030-11-29")
+    send_value(person, "start", "12:00")
+    send_value(person, "end", "13:00")
+    person.go("#block-time button[type=submit]")
+
+    assert person.actions == 3 + 3
+    assert person.page.evaluate("location.pathname") == "/admin/calendar/"
+    blocked = Event.objects.values_list("resource__name", flat=True)
+    assert sorted(blocked) == ["Ada", "Bob"]
+
+
+def send_value(person: Person, name: str, value: str) -> None:
+    """Fill a field of a day or a time, whose parts a browser shows in the order of its language."""
+    person.choose(f"[name={name}]", value)
+
+
+def test_dragged_time_is_blocked(at_today: Any, office: Tenant, editor: Account, ada: Any) -> None:
+    person = at_today(editor, width=1280)
+    person.go(link("/admin/calendar/"))
+    person.page.wait_for("document.getElementById('cal-grid').dataset.drawn > 0")
+    person.page.evaluate("document.getElementById('cal-new').click()")
+    person.go("#cal-block")
+
+    assert (
+        person.page.evaluate("[...document.querySelectorAll('[name=resources]:checked')].length")
+        == 1
+    )
 
 
 RESOURCES, PROJECTS = "/admin/availability/resource/", "/admin/availability/project/"

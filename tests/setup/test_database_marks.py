@@ -39,8 +39,8 @@ SQL_BY_HAND = {
         "notifications/test_dispatcher",
         "notifications/test_bad_rows",
     ),
-    "availability/models.py": ("bookings/test_listing_pages",),
-    "bookings/filters.py": ("bookings/test_list", "bookings/test_listing_pages"),
+    "availability/models.py": ("apps_config/test_pagination",),
+    "bookings/filters.py": ("bookings/test_list", "apps_config/test_pagination"),
     "common/db/updated_at.py": ("bookings/test_changes", "ops/test_doctor"),
     # PostgreSQL only: tests/test_pooler.py, tests/test_read_replica.py.
     "common/db/connections.py": (),

@@ -285,27 +285,20 @@ print(json.dumps({"offered": '["service", "caldav", "ics", "dummy"]' in text}))
     {"offered": True},
 )
 
-SETTING = Recipe(
+APP_SETTING = Recipe(
     "A setting of apps",
     {
         1: {
             "AppSettingsSerializer": Edit(
-                r"^class @\(.*?    is_open = True\n\n",
-                "    greeting = OneLineField(50, required=False, allow_null=True)\n",
+                r"^class @\(.*?    always = \(\"disable_emails\",\)\n\n",
+                "    greeting = OneLineField(50, help_text='Hello.', **CLEARABLE)\n",
             )
         },
         2: {
-            "KeptAppSettingsRecord": Edit(
-                r"^class @\(.*?(?=    from_name: str\n)", "    greeting: str\n"
-            )
-        },
-        3: {
-            "SETTINGS": Edit(r'^@ = \(.*?    "language",\n', '    "greeting",\n'),
             "AppForm": Edit(
-                r"^class @\(.*?(?=    from_name = )",
-                '    greeting = text_field("Greeting", "Default: none.")\n',
+                r"^class @\(.*?    is_partial = True[^\n]*\n\n",
+                '    greeting = setting("greeting", CLIENT, "Greeting", "Default: none.")\n',
             ),
-            "CLIENT_FIELDS": Edit(r'^@: [^\n]*"callback", ', '"greeting", '),
         },
     },
     """
@@ -317,12 +310,46 @@ schemas = tenant.get("/openapi.json").json["components"]["schemas"]
 print(json.dumps({
     "kept": kept["greeting"],
     "refused": refused,
-    "described": "greeting" in json.dumps(schemas["App"]) + json.dumps(
-        schemas.get("KeptAppSettings")),
+    "described": [schemas[name]["properties"].get("greeting", {}).get("description")
+                  for name in ("AppSettingsInput", "AppSettings")],
     "shown": 'name="greeting"' in page.content.decode(),
 }))
 """,
-    {"kept": "Welcome", "refused": 422, "described": True, "shown": True},
+    {"kept": "Welcome", "refused": 422, "described": ["Hello.", "Hello."], "shown": True},
+)
+
+PROJECT_SETTING = Recipe(
+    "A setting of projects",
+    {
+        1: {
+            "ProjectSettingsSerializer": Edit(
+                r'^class @\(.*?"""\n\n',
+                "    greeting = OneLineField(50, help_text='Hello.', **CLEARABLE)\n",
+            )
+        },
+        2: {
+            "ProjectForm": Edit(
+                r"^class @\(.*?    # Service\n",
+                '    greeting = setting("greeting", SERVICE, "Greeting", "Default: none.")\n',
+            ),
+        },
+    },
+    """
+from tests.office.staff import member
+project = tenant.make_project(tenant.make_resource()["id"], settings={"greeting": "Welcome"})
+path = f"/projects/{project['id']}"
+refused = tenant.put(path, {"settings": {"greeting": "x" * 51}}).status
+page = member(tenant.app, "owner").get(f"/admin/availability/project/{project['id']}/change/")
+schemas = tenant.get("/openapi.json").json["components"]["schemas"]
+print(json.dumps({
+    "kept": tenant.get(path).data["settings"]["greeting"],
+    "refused": refused,
+    "described": [schemas[name]["properties"].get("greeting", {}).get("description")
+                  for name in ("ProjectSettings", "ProjectSettingsInput")],
+    "shown": 'name="greeting"' in page.content.decode(),
+}))
+""",
+    {"kept": "Welcome", "refused": 422, "described": ["Hello.", "Hello."], "shown": True},
 )
 
 VIEW = """
@@ -368,7 +395,8 @@ CASES = (
     (CONSTRAINT, 3, {"parameters": None}),
     (GRAPH, 2, {"mails": []}),
     (PROVIDER, 2, {"offered": False}),
-    (SETTING, 2, {"described": False}),
+    (APP_SETTING, 2, {"shown": False}),
+    (PROJECT_SETTING, 2, {"shown": False}),
     (PAGE, 3, {"in the side bar": False}),
 )
 

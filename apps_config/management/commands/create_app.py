@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from apps_config.models import Account, App
-from apps_config.serializers import NewAppSerializer
+from apps_config.serializers import AppSerializer
 from apps_config.services import create_app
 from common.api.validated_input import read_values_as
 from common.email_address import canonical_address
@@ -29,7 +29,7 @@ class Command(BaseCommand):
                 raise CommandError(f"There is no account {options['owner']}.")
         given = {key: options[key] or options["slug"] for key in ("slug", "name", "mode")}
         try:
-            app = create_app(**read_values_as(NewAppSerializer, given), owner=owner)
+            app = create_app(**read_values_as(AppSerializer, given), owner=owner)
         except Refusal as refusal:
             raise CommandError(refusal.message) from refusal
         self.stdout.write(f"Created app {app.slug} ({app.mode}). To issue a key:")

@@ -12,7 +12,6 @@ const locale = lang === "en" ? "en-GB" : `${lang}-u-nu-latn`;
 const EXTEND_BEFORE = 20; // seconds before a hold lapses
 const PATIENCE = 20; // seconds for an answer
 const DAY = 86400;
-const REQUIRED = "This field is required."; // the API's sentence
 const NARROW = matchMedia("(max-width: 819px)"); // as in book.css: one step at a time
 
 let zone = page.zone;
@@ -774,32 +773,34 @@ function checkFields() {
   let isGood = true;
   for (const field of by("form").querySelectorAll(".field")) {
     const [input] = inputsOf(field);
-    const isBlank = input.required && input.type !== "checkbox" && !input.value.trim();
-    if (!isBlank && input.checkValidity()) continue;
+    const isMissing = input.required && isBlank(input);
+    if (!isMissing && input.checkValidity()) continue;
     const { valueMissing, typeMismatch } = input.validity;
     const isAddress = typeMismatch && input.type === "email";
-    showError(field, isBlank || valueMissing ? words.required : isAddress ? words.email : words.unfit);
+    showError(field, isMissing || valueMissing ? words.required : isAddress ? words.email : words.unfit);
     isGood = false;
   }
   if (!isGood) focusFirstError();
   return isGood;
 }
 
-/** The API's sentences are in English: the page says the same in its own language. */
-function faultWords(key, sentences) {
-  if (sentences.includes(REQUIRED)) return words.required;
-  return key === "email" ? words.email : words.unfit;
+const isBlank = (input) => (input.type === "checkbox" ? !input.checked : !input.value.trim());
+
+/** What is wrong with a field that the API refuses: its own sentences are in English. */
+function faultWords(field) {
+  if (inputsOf(field).every(isBlank)) return words.required;
+  return field.dataset.key === "email" ? words.email : words.unfit;
 }
 
 /** Errors of the API at their fields; false where one belongs to none. */
 function showFieldErrors(errors) {
   let isPlaced = false;
-  for (const [path, sentences] of Object.entries(errors)) {
+  for (const path of Object.keys(errors)) {
     const key = path.replace(/^customers?\.(0\.)?/, "");
     const fields = [...by("form").querySelectorAll(".field")];
     const field = fields.find((one) => one.dataset.key === key);
     if (!field) continue;
-    showError(field, faultWords(key, sentences));
+    showError(field, faultWords(field));
     isPlaced = true;
   }
   if (isPlaced) focusFirstError();

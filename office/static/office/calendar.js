@@ -397,9 +397,23 @@ addEventListener("DOMContentLoaded", () => {
     form.elements.end.value = end.slice(0, 16);
     if (!start) form.elements.through.selectedIndex = -1; // a dragged time has its own length
     fitProjects();
+    pointToBlock(resourceId, start, end);
     book.showModal();
     form.elements.what.focus();
     showFreeTimes();
+  }
+
+  // The dragged time, for the page that blocks it.
+  function pointToBlock(resourceId, start, end) {
+    const link = document.getElementById("cal-block");
+    if (!link) return;
+    const address = new URL(link.href);
+    address.searchParams.set("resources", resourceId);
+    for (const [name, reading] of [["start", start], ["end", end]]) {
+      if (reading) address.searchParams.set(name, reading.slice(0, 16));
+      else address.searchParams.delete(name);
+    }
+    link.href = address;
   }
 
   function fill(span) {

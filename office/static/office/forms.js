@@ -23,64 +23,31 @@ addEventListener("DOMContentLoaded", () => {
   const zone = document.querySelector("#id_timezone");
   if (zone && !zone.value) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 
-  // --- Questions --------------------------------------------------------------------------------
-  for (const list of document.querySelectorAll("[data-rows=question]")) {
-    const blank = list.querySelector("[data-blank]");
-    const model = blank.cloneNode(true);
-    const rows = () => [...list.querySelectorAll("[data-row]:not([data-blank])")];
-
-    const showOptions = (row) => {
-      row.querySelector(".office-options").hidden = row.querySelector("select[name$=-kind]").value !== "select";
-    };
-    const begin = (row) => {
-      showOptions(row);
-      row.addEventListener("change", () => showOptions(row));
-      if (row.hasAttribute("data-blank")) row.querySelector("input[name$=-title]").addEventListener("input", () => fill(row), { once: true });
-      else addButtons(row);
-    };
-    const addButtons = (row) => {
-      const place = row.querySelector("[data-row-buttons]");
-      window.officeRows.addMoveButtons(place, row, { up: words.question_up, down: words.question_down, rows, moved: () => changed(row.querySelector("input")) });
-      if (place.hasAttribute("data-fixed")) return;
-      place.append(
-        window.officeRows.makeButton("✕", words.question_remove, () => {
-          row.remove();
-          list.querySelector("[data-blank] input[name$=-title]").focus();
-        }),
-      );
-    };
-    // The empty row becomes a question once it has a text; another empty one follows.
-    const fill = (row) => {
-      row.removeAttribute("data-blank");
-      addButtons(row);
-      const next = model.cloneNode(true);
-      list.append(next);
-      begin(next);
-    };
-    list.querySelectorAll("[data-row]").forEach(begin);
-  }
-
-  // --- What a booking needs at once -------------------------------------------------------------
-  for (const list of document.querySelectorAll("[data-rows=requirement]")) {
+  // --- Rows: questions, and what a booking needs at once ----------------------------------------
+  const ROW_WORDS = { question: "question", requirement: "row" };
+  for (const list of document.querySelectorAll("[data-rows=question], [data-rows=requirement]")) {
+    const named = ROW_WORDS[list.dataset.rows];
     const model = list.querySelector("[data-blank]").cloneNode(true);
     const rows = () => [...list.querySelectorAll("[data-row]:not([data-blank])")];
     let count = list.querySelectorAll("[data-row]").length;
 
-    const begin = (row) => {
-      if (row.hasAttribute("data-blank")) row.addEventListener("input", () => fill(row), { once: true });
-      else addButtons(row);
+    const showOptions = (row) => {
+      const options = row.querySelector(".office-options");
+      if (options) options.hidden = row.querySelector("select[name$=-kind]").value !== "select";
     };
     const addButtons = (row) => {
       const place = row.querySelector("[data-row-buttons]");
-      window.officeRows.addMoveButtons(place, row, { up: words.row_up, down: words.row_down, rows, moved: () => changed(row.querySelector("input")) });
+      window.officeRows.addMoveButtons(place, row, { up: words[`${named}_up`], down: words[`${named}_down`], rows, moved: () => changed(row.querySelector("input")) });
+      if (place.hasAttribute("data-fixed")) return;
       place.append(
-        window.officeRows.makeButton("✕", words.row_remove, () => {
+        window.officeRows.makeButton("✕", words[`${named}_remove`], () => {
           row.remove();
-          list.querySelector("[data-blank] input").focus();
+          list.querySelector("[data-blank] input:not([type=hidden])").focus();
         }),
       );
     };
-    // The order of the rows on the page counts, not their numbers.
+    // The empty row counts once something is entered; another empty one follows. The order of the
+    // rows on the page counts, not their numbers.
     const fill = (row) => {
       row.removeAttribute("data-blank");
       addButtons(row);
@@ -88,9 +55,15 @@ addEventListener("DOMContentLoaded", () => {
       for (const field of next.querySelectorAll("input")) field.name = field.name.replace(/-\d+-/, `-${count}-`);
       count += 1;
       list.append(next);
-      begin(next);
+      showOptions(next);
     };
-    list.querySelectorAll("[data-row]").forEach(begin);
+    list.addEventListener("change", (event) => showOptions(event.target.closest("[data-row]")));
+    list.addEventListener("input", (event) => {
+      const row = event.target.closest("[data-blank]");
+      if (row && event.target.matches("input")) fill(row);
+    });
+    list.querySelectorAll("[data-row]").forEach(showOptions);
+    rows().forEach(addButtons);
   }
 
   // --- Tags -------------------------------------------------------------------------------------

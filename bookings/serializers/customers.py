@@ -1,0 +1,121 @@
+"""Customers (api.md section 4): of a booking, and all of an app."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from common.api.fields import (
+    CLEARABLE,
+    META_KEYS,
+    OPTIONAL,
+    EmailField,
+    IdField,
+    LanguageField,
+    MetaField,
+    OneLineField,
+    StampField,
+    ZoneField,
+    array_as_object,
+)
+from common.api.response_schemas import example_id
+from common.api.serializers import ObjectSerializer
+
+
+class CustomerSerializer(ObjectSerializer):
+    """A customer's data at the time of the booking."""
+
+    # Of a body, every key that is not known goes to `meta`.
+    is_open = True
+    never_null = ("timezone", "meta")
+    examples = {
+        "id": example_id(31),
+        "name": "Marty McFly",
+        "email": "marty@example.com",
+        "phone": "+1 555 0100",
+        "timezone": "America/Los_Angeles",
+        "meta": {"newsletter": True},
+    }
+
+    id = IdField(read_only=True)
+    name = OneLineField(200)
+    email = EmailField()
+    phone = OneLineField(200, allow_blank=True, **CLEARABLE)
+    voip = OneLineField(200, allow_blank=True, **CLEARABLE)
+    timezone = ZoneField(**CLEARABLE)
+    language = LanguageField(
+        write_only=True,
+        help_text="The language of e-mails to the customer; stored in `meta`.",
+        **CLEARABLE,
+    )
+    meta = MetaField(help_text="Free keys, and all other keys that the client sent.", **CLEARABLE)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        given = super().to_internal_value(data)
+        language = given.pop("language", None)
+        others = {
+            key: value
+            for key, value in data.items()
+            if key not in self.fields and value is not None
+        }
+        others |= {"language": language} if language else {}
+        meta = {**others, **(given.get("meta") or {})}
+        if len(meta) > META_KEYS:
+            raise serializers.ValidationError({"meta": [f"Must have at most {META_KEYS} keys."]})
+        texts = {key: given.get(key) or "" for key in ("phone", "voip", "timezone")}
+        return {**given, **texts, "meta": MetaField().run_validation(meta)}
+
+
+class CustomerChangeSerializer(CustomerSerializer):
+    """A customer of PUT /bookings/:id: what is absent stays; unknown keys go to `meta`."""
+
+    examples = None  # type: ignore[assignment]  # in bodies only
+
+    id = IdField(help_text="The customer's id. Absent: the customer at this position.", **OPTIONAL)
+    timezone = ZoneField(allow_blank=True, **CLEARABLE)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(partial=True, **kwargs)
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        data = array_as_object(data)
+        given = ObjectSerializer.to_internal_value(self, data)
+        others = {key: value for key, value in data.items() if key not in self.fields}
+        others |= {"language": given.pop("language")} if "language" in given else {}
+        meta = {**others, **(given.pop("meta", None) or {})}
+        given |= {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}
+        return given | ({"meta": meta} if meta else {})
+
+
+class PersonSerializer(ObjectSerializer):
+    """All customers with the same e-mail address."""
+
+    examples = {
+        "email": "marty@example.com",
+        "name": "Marty McFly",
+        "phone": "+1 555 0100",
+        "timezone": "America/Los_Angeles",
+        "bookings": 3,
+        "upcoming": 1,
+        "first_booking_at": "2026-03-02T08:15:00+0000",
+    }
+
+    email = serializers.CharField(source="latest.email")
+    name = serializers.CharField(source="latest.name")
+    phone = serializers.CharField(source="latest.phone")
+    timezone = serializers.CharField(source="latest.timezone")
+    bookings = serializers.IntegerField(min_value=0)
+    upcoming = serializers.IntegerField(
+        min_value=0, help_text="The bookings that have not ended and are not completed."
+    )
+    first_booking_at = StampField(source="first", help_text="When the oldest booking was made.")
+    last_booking_at = StampField(source="last", help_text="When the newest booking was made.")
+
+
+class ErasedSerializer(ObjectSerializer):
+    examples = {"bookings": 3, "log_entries": 4, "deliveries": 9}
+
+    bookings = serializers.IntegerField(min_value=0)
+    log_entries = serializers.IntegerField(min_value=0)
+    unverified_bookings = serializers.IntegerField(min_value=0)
+    deliveries = serializers.IntegerField(min_value=0)
+    suppressions = serializers.IntegerField(min_value=0)
