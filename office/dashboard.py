@@ -1,25 +1,19 @@
-"""The dashboard: today's bookings, pending requests, and problems.
+"""The first page: the desk, pending requests, and problems.
 
-Each number is the length of a list and links to it. The cost is bounded: counts stop at
-MAX_COUNTED, the charts read two weeks of bookings and one day of deliveries and are cached for a
-minute.
+Each number is the length of a list and links to it; counts stop at MAX_COUNTED.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
-from django.core.cache import cache
-from django.db.models import Avg, Count, DurationField, ExpressionWrapper, F, Max, QuerySet
-from django.db.models.functions import TruncDate, TruncHour
+from django.db.models import F, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.formats import number_format
 from django.utils.html import format_html_join
-from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -38,11 +32,10 @@ from apps_config.public_limits import (
 )
 from availability.models import Calendar
 from bookings.models import Booking
-from bookings.pages.formatting import weekday_words
-from common.time.instants import find_zone, local_date
-from notifications.models import FAILURES, LATE, Delivery, DeliveryQuerySet, Webhook
+from common.time.instants import local_date
+from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
-from office.base.labels import STATE_COLOURS, state_words
+from office.base.permissions import MOVE, has_permission
 from office.base.scope import Scope, scope_of
 from office.bookings.tabs import CALLED_OFF
 from office.calendars.sync_status import (
@@ -54,6 +47,8 @@ from office.calendars.sync_status import (
     progress_words,
     state_of,
 )
+from office.desk.columns import action_buttons
+from office.desk.views import desk_context
 from office.navigation import (
     APPS,
     BLOCK_TIME,
@@ -82,18 +77,6 @@ class Figure(NamedTuple):
     is_bad: bool = False
 
 
-class ChartBar(NamedTuple):
-    """One column of a chart: its label, and parts from the bottom up: (class, height, y, text)."""
-
-    x: float
-    middle: float
-    width: float
-    label: str
-    total: int
-    parts: Sequence[tuple[str, float, float, str]]
-    note: str = ""
-
-
 class Today(NamedTuple):
     """What the parts of the page are about: `start` to `end` is the local day in `zone`."""
 
@@ -115,7 +98,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     day = local_date(now, zone)
     today = Today(request, now, zone, day, *days_span_in_zone(day, day, zone))
     parts = [read(today) for page, read in PARTS if may_open(request, page)]
-    context = {"day": day, "zone": zone, "chart_height": HEIGHT, "chart_width": WIDTH}
+    context: Part = {"today": day, "zone": zone}
     for part in parts:
         context |= part
     figures = [figure for part in parts for figure in part.get("figures", ())]
@@ -127,29 +110,25 @@ def _bookings_part(today: Today) -> Part:
     rows = Booking.objects.filter(today.scope.rows("app"), deleted_at=None)
     return {
         "figures": [_bookings_today_figure(rows, today), _waiting(rows)],
-        "next_bookings": _next(rows, today.now, today.end),
-        "requests": _pending_request_lines(rows),
-        "bookings_chart": _cached_chart(today, "bookings", _bookings_per_day),
+        "requests": _pending_request_lines(today.request, rows),
+        **desk_context(today.request, today.day, today.zone, today.now),
     }
 
 
 def _deliveries_part(today: Today) -> Part:
     rows = Delivery.objects.filter(today.scope.rows("app"))
-    return {
-        "figures": [_failed(rows, today.now), _overdue(rows, today.now)],
-        "deliveries_chart": _cached_chart(today, "deliveries", _deliveries_per_hour),
-    }
+    return {"figures": _problems(_failed(rows, today.now), _overdue(rows, today.now))}
 
 
 def _webhooks_part(today: Today) -> Part:
-    return {"figures": [_disabled(today.scope)]}
+    return {"figures": _problems(_disabled(today.scope))}
 
 
 def _calendars_part(today: Today) -> Part:
     rows = Calendar.objects.filter(today.scope.rows("app"))
     in_need = need_attention(rows, today.now)
     return {
-        "figures": [_calendars_figure(in_need)],
+        "figures": _problems(_calendars_figure(in_need)),
         "calendars": _calendar_lines(in_need),
         "first_syncs": _first_syncs(calendars_in_first_sync(rows, today.now)),
     }
@@ -175,9 +154,9 @@ PARTS = (
 )
 
 
-def _cached_chart(today: Today, name: str, draw: Callable[..., list[ChartBar]]) -> list[ChartBar]:
-    key = f"office-chart-{name}-{today.request.user.pk}-{today.day}-{get_language()}"
-    return cache.get_or_set(key, lambda: draw(today.scope, today.now, today.zone), KEPT) or []
+def _problems(*figures: Figure) -> list[Figure]:
+    """Return the figures about machines that are not zero."""
+    return [figure for figure in figures if figure.is_bad]
 
 
 def _count(rows: QuerySet) -> str:
@@ -311,121 +290,16 @@ def _calendar_line(calendar: Calendar) -> dict[str, Any]:
     }
 
 
-def _next(bookings: Bookings, now: datetime, end: datetime) -> list[dict[str, Any]]:
-    rows = bookings.filter(event__end__gt=now, event__start__gt=now - DAY, event__start__lt=end)
-    return _lines(rows.exclude(state__in=CALLED_OFF).order_by("event__start", "id"))
-
-
-def _pending_request_lines(bookings: Bookings) -> list[dict[str, Any]]:
-    return _lines(_open_requests(bookings).order_by("-created_at", "-id"))
-
-
-def _lines(bookings: Bookings) -> list[dict[str, Any]]:
-    rows = bookings.select_related("event", "resource").prefetch_related("customers")[:MAX_LISTED]
+def _pending_request_lines(request: HttpRequest, bookings: Bookings) -> list[dict[str, Any]]:
+    """Return the latest requests, with the buttons that answer them."""
+    rows = _open_requests(bookings).order_by("-created_at", "-id")
+    rows = rows.select_related("event", "resource").prefetch_related("customers")[:MAX_LISTED]
     return [
         {
-            "link": reverse("admin:bookings_booking_change", args=[row.id]),
+            "booking": row,
             "when": moment_words(row.event.start),
             "who": ", ".join(person.name for person in row.customers.all()[:2]) or row.event.what,
-            "resource": row.resource.name,
-            "state": state_words(row.state),
-            "colour": STATE_COLOURS.get(row.state, "info"),
+            "actions": action_buttons(row) if has_permission(request, row.app_id, MOVE) else (),
         }
         for row in rows
     ]
-
-
-# --- Charts ---------------------------------------------------------------------------------------
-HEIGHT, WIDTH = 120, 336  # of a chart, in drawing units
-GROUPS = {
-    **dict.fromkeys(CALLED_OFF, "off"),
-    "tentative": "waiting",
-    "initialized": "waiting",
-    "completed": "done",
-}
-
-
-def _bookings_per_day(scope: Scope, now: datetime, place: str) -> list[ChartBar]:
-    """Return two weeks around today, by local date of the event."""
-    first = local_date(now, place) - timedelta(days=DAYS_BEFORE)
-    days = [first + timedelta(days=number) for number in range(DAYS_BEFORE + 1 + DAYS_AFTER)]
-    start, end = days_span_in_zone(first, days[-1], place)
-    rows = Booking.objects.filter(scope.rows("app"), deleted_at=None)
-    rows = rows.filter(event__start__gte=start, event__start__lt=end)
-    found = (
-        rows.order_by()
-        .values(day=TruncDate("event__start", tzinfo=find_zone(place)), of=F("state"))
-        .annotate(number=Count("pk"))
-    )
-    counts: dict[date, dict[str, int]] = {day: {} for day in days}
-    for row in found:
-        group = GROUPS.get(row["of"], "agreed")
-        if row["day"] in counts:
-            counts[row["day"]][group] = counts[row["day"]].get(group, 0) + row["number"]
-    labels = [(f"{weekday_words(day)} {day.day}", counts[day]) for day in days]
-    return _bars(labels, ("done", "agreed", "waiting", "off"))
-
-
-def _deliveries_per_hour(scope: Scope, now: datetime, place: str) -> list[ChartBar]:
-    """Return the last 24 hours by hour, with the average and maximum delay."""
-    last = now.replace(minute=0, second=0, microsecond=0)
-    hours = [last - timedelta(hours=number) for number in reversed(range(24))]
-    late = ExpressionWrapper(F("finished_at") - F("due_at"), output_field=DurationField())
-    rows = Delivery.objects.filter(scope.rows("app"), finished_at__gte=hours[0])
-    found = (
-        rows.filter(state__in=(Delivery.DELIVERED, *FAILURES))
-        .order_by()
-        .values(hour=TruncHour("finished_at", tzinfo=UTC), of=F("state"))
-        .annotate(number=Count("pk"), mean=Avg(late), worst=Max(late))
-    )
-    counts: dict[datetime, dict[str, int]] = {hour: {} for hour in hours}
-    notes: dict[datetime, str] = {}
-    for row in found:
-        group = "agreed" if row["of"] == Delivery.DELIVERED else "off"
-        counts[row["hour"]][group] = counts[row["hour"]].get(group, 0) + row["number"]
-        if group == "agreed":
-            mean, worst = _duration_text(row["mean"]), _duration_text(row["worst"])
-            notes[row["hour"]] = _("%(mean)s after the due time on average, %(most)s at most") % {
-                "mean": mean,
-                "most": worst,
-            }
-    shown = find_zone(place)
-    labels = [(f"{hour.astimezone(shown):%H}", counts[hour]) for hour in hours]
-    return _bars(labels, ("agreed", "off"), [notes.get(hour, "") for hour in hours])
-
-
-def _duration_text(span: timedelta) -> str:
-    seconds = max(span.total_seconds(), 0)
-    if seconds < 120:
-        return _("%(seconds)s s") % {"seconds": number_format(seconds, 1)}
-    return _("%(minutes)s min") % {"minutes": f"{seconds / 60:.0f}"}
-
-
-CHART_WORDS = {
-    "done": gettext_lazy("%(count)s completed"),
-    "agreed": gettext_lazy("%(count)s confirmed, paid or sent"),
-    "waiting": gettext_lazy("%(count)s pending"),
-    "off": gettext_lazy("%(count)s cancelled or failed"),
-}
-
-
-def _bars(
-    labels: Sequence[tuple[str, Mapping[str, int]]],
-    order: Sequence[str],
-    notes: Sequence[str] = (),
-) -> list[ChartBar]:
-    column = WIDTH / len(labels)
-    most = max([sum(counts.values()) for _, counts in labels] + [1])
-    bars = []
-    for number, (label, counts) in enumerate(labels):
-        parts, below = [], 0.0
-        for group in order:
-            height = HEIGHT * counts.get(group, 0) / most
-            if height:
-                below += height
-                words = CHART_WORDS[group] % {"count": counts[group]}
-                parts.append((group, round(height, 2), round(HEIGHT - below, 2), words))
-        note = notes[number] if notes else ""
-        x = number * column
-        bars.append(ChartBar(x, x + column / 2, column, label, sum(counts.values()), parts, note))
-    return bars

@@ -18,6 +18,7 @@ from office.base.permissions import (
 )
 from office.calendar import block_time
 from office.calendar import views as calendar_views
+from office.desk import views as desk_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
 from office.notifications import mail_file_viewer
@@ -50,6 +51,7 @@ PAGES = (
         MOVE.is_held,
     ),
     OfficePage("calendar/block", block_time.block_time, "calendar_block", BLOCK.is_held),
+    OfficePage("day-sheet/", desk_views.show_day_sheet, "day_sheet", SEE.is_held),
     OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
     OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),
     OfficePage("json/check", json_check_view.check_json, "json_check", SEE.is_held),

@@ -5,11 +5,12 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
-from django.utils.translation import gettext, pgettext_lazy
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_POST
 
@@ -24,7 +25,6 @@ from bookings.services import (
     end_links,
     reschedule_booking,
 )
-from bookings.services.edit_fields import OUTCOME_BEFORE
 from common.errors import Refusal
 from common.time.instants import find_zone, parse_instant
 from common.time.zone_names import current_zone_name
@@ -38,7 +38,6 @@ from office.base.labels import (
     sends_emails,
     state_words,
 )
-from office.base.lazy_text import LazyText
 from office.base.local_time import parse_moment
 from office.base.message_translations import translate_message
 from office.base.model_admin import ALL_EDITS, RowPageAdmin
@@ -46,6 +45,8 @@ from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
 from office.bookings.action_email_list import mail_lines
+from office.bookings.buttons import BUTTONS, OUTCOME_BUTTONS, outcome_buttons
+from office.bookings.custom_values import custom_values
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
@@ -55,28 +56,9 @@ MAX_MESSAGE = 8000
 MAX_SEATS = 500
 # Only the service itself applies this action.
 NOT_BY_HAND = frozenset({"timeout"})
-BUTTONS = {
-    "confirm": "primary",
-    "pay": "primary",
-    "complete": "default",
-    "decline": "danger",
-    "cancel": "danger",
-    "cancel_by_customer": "danger",
-    "cancel_by_owner": "danger",
-}
 COMPLETE = "complete"  # shown once the booking has begun
+RETURN_TO = "return_to"  # a form's field: the page to return to
 MOVE_FIELDS = ("start", "end", "resource_id")
-# The values sent; an empty one clears the outcome.
-OUTCOME_BUTTONS = (
-    # Translators: button: the customer came to the booking.
-    ("attended", _("Attended")),
-    # Translators: button: the customer did not come to the booking.
-    ("no_show", _("No show")),
-    # Translators: button: forget whether the customer came.
-    ("", pgettext_lazy("outcome of a booking", "Clear")),
-)
-
-
 # Actions that need confirmation: title and button.
 QUESTIONS = {
     "decline": (_("Decline this booking?"), _("Decline the booking")),
@@ -157,7 +139,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             ],
             sends_emails=sends_emails(booking.app),
             outcome=state_words(booking.outcome or ""),
-            outcomes=_outcome_buttons(booking) if may_act else [],
+            outcomes=outcome_buttons(booking, event) if may_act else [],
             has_links=may_act and event.end > timezone.now(),
             zone=place,
             start_value=kept["start"] or _field_value(event.start, place),
@@ -206,7 +188,13 @@ class BookingDetail(RowPageAdmin[Booking]):
             messages.error(request, action_refusal_words(refusal, name))
         except Refusal as refusal:
             show_refusal(request, booking, refusal)
-        return self.redirect_to_row(booking)
+            return self.redirect_to_row(booking)  # which has the alternatives
+        return self._redirect_back(request, booking)
+
+    def _redirect_back(self, request: HttpRequest, booking: Booking) -> HttpResponse:
+        """Return to the page that sent the form, if it named itself, else to the booking's."""
+        page = return_page(request)
+        return HttpResponseRedirect(page) if page else self.redirect_to_row(booking)
 
     def _confirm_action(
         self, request: HttpRequest, booking: Booking, name: str, message: str
@@ -222,7 +210,8 @@ class BookingDetail(RowPageAdmin[Booking]):
             lines=[*lines, _("Your message: %(message)s") % {"message": message}]
             if message
             else lines,
-            repeated=("action", "message"),
+            back=return_page(request),
+            repeated=("action", "message", RETURN_TO),
         )
 
     @method_decorator(require_POST)
@@ -245,7 +234,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             messages.success(request, noted if outcome else _("Outcome cleared."))
         except Refusal as refusal:
             messages.error(request, translate_message(refusal.message))
-        return self.redirect_to_row(booking)
+        return self._redirect_back(request, booking)
 
     def end_links(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """End the links of all e-mails about the booking so far; GET asks first."""
@@ -349,6 +338,12 @@ def _read_moment(booking: Booking, text: str, place: str) -> datetime:
     return parse_instant(text, place)
 
 
+def return_page(request: HttpRequest) -> str:
+    """Return the page of this site to which a form returns; "": it named none."""
+    page = request.POST.get(RETURN_TO, "")
+    return page if page and url_has_allowed_host_and_scheme(page, None) else ""
+
+
 def _message(request: HttpRequest) -> str:
     return request.POST.get("message", "").replace("\0", "")[:MAX_MESSAGE].strip()
 
@@ -357,16 +352,6 @@ def _occurrences(booking: Booking) -> list[Booking]:
     if booking.series is None:
         return []
     return list(booking.series.bookings.select_related("event").order_by("event__start"))
-
-
-def _outcome_buttons(booking: Booking) -> list[tuple[str, LazyText]]:
-    """Return the outcome buttons from an hour before the start, without the current outcome."""
-    takes_place = GRAPHS[booking.graph].takes_place(booking.state)
-    is_early = timezone.now() < booking.event.start - OUTCOME_BEFORE
-    if is_early or not (takes_place or booking.outcome):
-        return []
-    offered = OUTCOME_BUTTONS if takes_place else OUTCOME_BUTTONS[-1:]
-    return [button for button in offered if button[0] != (booking.outcome or "")]
 
 
 def show_refusal(
@@ -405,20 +390,6 @@ def action_refusal_words(refusal: Refusal, action: str) -> str:
     # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
     sentence = _("%(action)s: not possible, the booking is %(state)s.")
     return sentence % {"action": words, "state": state_words(refusal.fields["state"])}
-
-
-def custom_values(meta: Any) -> list[tuple[str, str]]:
-    """Return the texts, numbers and answers of custom data, with their keys in words."""
-    pairs = meta.items() if isinstance(meta, dict) else ()
-    shown = [(key, value) for key, value in pairs if isinstance(value, str | int | float | bool)]
-    words = {True: gettext("yes"), False: gettext("no")}
-    return [
-        (
-            key.replace("_", " ").capitalize(),
-            words[value] if isinstance(value, bool) else str(value),
-        )
-        for key, value in shown
-    ]
 
 
 def _field_value(moment: datetime, place: str) -> str:

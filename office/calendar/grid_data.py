@@ -94,9 +94,9 @@ def read_calendar_data(
         validate_zone_name("timezone", resource.timezone)
     spans = [shown.span_of(resource) for resource in resources]
     whole = TimeSpan(min(span.start for span in spans), max(span.end for span in spans))
-    events = _read_events(app, resources, whole)
-    bookings = _read_bookings(app, events)
-    seats = _count_seats(bookings.values())
+    events = read_calendar_events(app, resources, whole)
+    bookings = read_event_bookings(app, events)
+    seats = count_seats(bookings.values())
     holds = list(_read_holds(app, resources, whole, now))
     by_id = {resource.id: resource for resource in resources}
     taken = _count_taken(events, bookings, holds, by_id)
@@ -118,7 +118,7 @@ def read_calendar_data(
 
 
 # --- Rows -----------------------------------------------------------------------------------------
-def _read_events(app: App, resources: Sequence[Resource], span: TimeSpan) -> list[Event]:
+def read_calendar_events(app: App, resources: Sequence[Resource], span: TimeSpan) -> list[Event]:
     """Return the events that overlap the span; non-blocking ones by calendar and start."""
     ids = [resource.id for resource in resources]
     start, end = to_datetime(span.start), to_datetime(span.end)
@@ -132,14 +132,14 @@ def _read_events(app: App, resources: Sequence[Resource], span: TimeSpan) -> lis
     return [*busy[:MAX_ROWS], *idle[:MAX_ROWS]]
 
 
-def _read_bookings(app: App, events: Iterable[Event]) -> dict[uuid.UUID, Booking]:
+def read_event_bookings(app: App, events: Iterable[Event]) -> dict[uuid.UUID, Booking]:
     """Return event id -> booking; of a group the group's own, of a companion the main event's."""
     ids = {event.main_id or event.id for event in events}
     rows = Booking.objects.filter(app=app, event_id__in=ids, owner_booking=None)
     return {booking.event_id: booking for booking in rows.prefetch_related("customers")}
 
 
-def _count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
+def count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
     groups = [booking.id for booking in bookings if booking.max_seats is not None]
     taken = Q(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
     found = Booking.objects.filter(taken).order_by().values_list("owner_booking_id")
@@ -211,7 +211,7 @@ def _event_record(
         url = reverse("admin:availability_event_change", args=[event.id])
         kind = "event" if event.busy else "idle"
         return _event_json(record, title=event.what, state=kind, url=url)
-    title = _title_of(event, booking, seats)
+    title = entry_title(event, booking, seats)
     if event.id in taken:
         title = _with_places(title, taken[event.id], resource.capacity)
     return _event_json(
@@ -234,7 +234,7 @@ def _with_places(title: str, taken: int, capacity: int) -> str:
     return words % {"title": title, "taken": taken, "capacity": capacity}
 
 
-def _title_of(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> str:
+def entry_title(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> str:
     if booking.max_seats is not None:
         taken = seats.get(booking.id, 0)
         # Translators: a group session with its seats: "Yoga (1 of 8)".

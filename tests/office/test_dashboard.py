@@ -56,39 +56,22 @@ def test_numbers_equal_the_lengths_of_their_lists(tenant: Tenant, day: Any, ente
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
         ("webhooks disabled", "1"),
-        ("calendars need attention", "0"),
     ]
     # Of today's, the list shows the cancelled one too.
-    assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1", "0"]
+    assert [str(length) for length in lengths] == ["3", "1", "1", str(overdue), "1"]
     assert overdue > 0
 
 
-def test_lines_and_charts(tenant: Tenant, day: Any, enter: Enter) -> None:
+def test_requests_can_be_answered(tenant: Tenant, day: Any, enter: Enter) -> None:
     client = enter(tenant)
     with time_machine.travel(NOON, tick=False):
         context = client.get("/admin/").context
 
-    def lines(name: str) -> list[tuple[str, str]]:
-        return [(line["when"], line["link"]) for line in context[name]]
-
     assert context["zone"] == "Europe/Berlin"
-    link = "/admin/bookings/booking/{}/change/"
-    assert lines("next_bookings") == [
-        ("Tue 5 Mar 2030, 23:15 CET", link.format(day["late"]["id"])),
-    ]
-    assert lines("requests") == [("Thu 7 Mar 2030, 09:00 CET", link.format(day["asked"]["id"]))]
-    drawn = {bar.label: [part[3] for part in bar.parts] for bar in context["bookings_chart"]}
-    labels = list(drawn)
-    assert (labels[0], labels[-1], len(labels)) == ("Wed 27", "Tue 12", 14)
-    assert {label: parts for label, parts in drawn.items() if parts} == {
-        "Tue 5": ["2 confirmed, paid or sent", "1 cancelled or failed"],
-        "Wed 6": ["1 confirmed, paid or sent"],
-        "Thu 7": ["1 pending"],
-    }
-    sent = {bar.label: [part[3] for part in bar.parts] for bar in context["deliveries_chart"]}
-    assert {label: parts for label, parts in sent.items() if parts} == {
-        "13": ["1 cancelled or failed"],
-    }
+    assert [
+        (line["when"], str(line["booking"].pk), [button.value for button in line["actions"]])
+        for line in context["requests"]
+    ] == [("Thu 7 Mar 2030, 09:00 CET", day["asked"]["id"], ["confirm", "decline"])]
 
 
 def test_another_app_is_not_counted(tenant: Tenant, day: Any, enter: Enter) -> None:
@@ -96,15 +79,13 @@ def test_another_app_is_not_counted(tenant: Tenant, day: Any, enter: Enter) -> N
     with time_machine.travel(NOON, tick=False):
         context = enter(other).get("/admin/").context
 
-    assert [one.number for one in context["figures"]] == ["0"] * 6
-    assert (context["next_bookings"], context["requests"]) == ([], [])
-    assert [bar.total for bar in context["bookings_chart"]] == [0] * 14
-    assert [bar.total for bar in context["deliveries_chart"]] == [0] * 24
+    assert [one.number for one in context["figures"]] == ["0"] * 2
+    assert (context["desk"].columns, context["requests"]) == ([], [])
 
 
 PARTS = {
-    "bookings.view_booking": {"next_bookings", "requests", "bookings_chart"},
-    "notifications.view_delivery": {"deliveries_chart"},
+    "bookings.view_booking": {"desk", "requests"},
+    "notifications.view_delivery": set(),
     "notifications.view_webhook": set(),
     "availability.view_calendar": {"calendars", "first_syncs"},
     "apps_config.view_app": {
@@ -114,9 +95,9 @@ PARTS = {
 }
 FIGURES = {
     "bookings.view_booking": ["bookings today", "pending requests"],
+    # Of machines only what is not zero.
     "notifications.view_delivery": ["deliveries failed in 24 hours", "deliveries overdue"],
     "notifications.view_webhook": ["webhooks disabled"],
-    "availability.view_calendar": ["calendars need attention"],
 }
 
 

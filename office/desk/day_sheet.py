@@ -1,0 +1,67 @@
+"""The rows of a day sheet: whom a resource sees, with what is needed on paper."""
+
+import uuid
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from bookings.graphs import SEATED
+from bookings.models import Booking
+from office.bookings.custom_values import custom_values
+from office.desk.columns import Column, Entry
+
+MAX_PARTICIPANTS = 2000  # of all groups of a sheet
+
+
+class SheetRow(NamedTuple):
+    """A customer, or an entry without customers. `answers`: (question, answer)."""
+
+    time: str
+    what: str
+    state: str
+    name: str = ""
+    phone: str = ""
+    answers: Sequence[tuple[str, str]] = ()
+
+
+def read_sheet(columns: Iterable[Column]) -> list[tuple[Column, list[SheetRow]]]:
+    """Return each column's rows; of a group one for each participant."""
+    columns = list(columns)
+    bookings = [entry.booking for column in columns for entry in column.entries if entry.booking]
+    participants = _read_participants(bookings)
+    return [
+        (column, [row for entry in column.entries for row in _rows(entry, participants)])
+        for column in columns
+    ]
+
+
+def _read_participants(bookings: Iterable[Booking]) -> dict[uuid.UUID | None, list[Booking]]:
+    """Return group -> its seats."""
+    groups = [booking.id for booking in bookings if booking.max_seats is not None]
+    rows = Booking.objects.filter(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
+    rows = rows.order_by("created_at", "id").prefetch_related("customers")[:MAX_PARTICIPANTS]
+    seats = defaultdict(list)
+    for row in rows:
+        seats[row.owner_booking_id].append(row)
+    return seats
+
+
+def _rows(entry: Entry, participants: Mapping[uuid.UUID | None, list[Booking]]) -> list[SheetRow]:
+    if entry.booking is None:
+        return [SheetRow(entry.time, entry.title, "")]
+    is_group = entry.booking.max_seats is not None
+    bookings = participants.get(entry.booking.id, []) if is_group else [entry.booking]
+    what = entry.title if is_group else entry.what
+    rows = [
+        SheetRow(
+            entry.time,
+            what,
+            entry.state,
+            customer.name,
+            customer.phone,
+            [*custom_values(customer.meta), *custom_values(booking.meta)],
+        )
+        for booking in bookings
+        for customer in booking.customers.all()
+    ]
+    return rows or [SheetRow(entry.time, what, entry.state)]

@@ -1,0 +1,8 @@
+// The day sheet: a button that prints the page.
+"use strict";
+addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll("[data-print]")) {
+    button.hidden = false;
+    button.addEventListener("click", () => print());
+  }
+});
