@@ -37,7 +37,7 @@ from office.base.local_time import (
 from office.base.message_translations import translate_message
 
 MAX_DAYS = 42  # the weeks of a month
-MAX_ROWS = 2000
+MAX_ROWS = 5000
 # Non-blocking events are found by an index on their start: those that began more than this before
 # the first day are missing. (Blocking events are found by their end.)
 BEGUN_WITHIN = timedelta(days=MAX_DAYS)

@@ -12,6 +12,8 @@ SCRIPT_WORDS: ScriptWords = {
         "day": pgettext_lazy("calendar view", "Day"),
         "week": pgettext_lazy("calendar view", "Week"),
         "month": pgettext_lazy("calendar view", "Month"),
+        # Translators: button: show one day with a row for each resource.
+        "timeline": pgettext_lazy("calendar view", "Timeline"),
         # Translators: beside entries that take a whole day.
         "all_day": _("all-day"),
         "close": _("Close"),

@@ -62,6 +62,9 @@ SUNDAY = 7
 MAX_LENGTH = 366 * 24 * 3600
 LISTED = 50  # resources offered at once; others are found by name
 LAST_USED = "office_resources"
+ALL, TAG = "all", "tag:"  # groups of resources
+MAX_IN_GROUP = 200  # rows of a timeline
+MAX_TAGGED = 2000  # resources whose tags are read
 # Graphs of bookings without a project, as choices.
 BOOKABLE_GRAPHS = {
     # Translators: no project; bookings are confirmed at once, need approval, or are paid first.
@@ -73,10 +76,11 @@ BOOKABLE_GRAPHS = {
 
 @require_safe
 def show_calendar(request: HttpRequest) -> HttpResponse:
-    """?resources=id,id&view=week&date=2026-11-23&q=ada&app=id"""
+    """?resources=id,id&view=week&date=2026-11-23&q=ada&app=id, or ?app=id&group=all"""
+    group = request.GET.get("group", "")
     chosen = _chosen_resources(request)
     app = _chosen_app(request, chosen)
-    if chosen:
+    if chosen and not group:
         remember_resources(request, chosen)
     found = visible_resources(request).filter(app=app) if app else Resource.objects.none()
     wanted = request.GET.get("q", "").strip()
@@ -88,7 +92,8 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         "office/calendar.html",
         title=_("Calendar"),
         chosen=chosen,
-        chosen_names=", ".join(resource.name for resource in chosen),
+        chosen_names=group_words(group) or ", ".join(resource.name for resource in chosen),
+        groups=_groups_of(request, app, group),
         offered=[resource for resource in offered[:LISTED] if resource not in chosen],
         has_more=len(offered) > LISTED,
         most=MAX_SIDE_BY_SIDE,
@@ -100,7 +105,7 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         graphs=BOOKABLE_GRAPHS.items(),
         may_make=_may(request, app, MAKE),
         may_block=_may(request, app, BLOCK),
-        page=_page_values(request, app, chosen),
+        page=_page_values(request, app, chosen, group),
         is_fullwidth=True,
     )
 
@@ -109,12 +114,25 @@ def _may(request: HttpRequest, app: App | None, need: RequiredPermission) -> boo
     return app is not None and has_permission(request, app.id, need)
 
 
-def _page_values(request: HttpRequest, app: App | None, chosen: list[Resource]) -> dict[str, Any]:
-    """Return the values for the script."""
+def _page_values(
+    request: HttpRequest, app: App | None, chosen: list[Resource], group: str
+) -> dict[str, Any]:
+    """Return the values for the script. `tag`: under which the timeline has the resource."""
     return {
         "resources": [
-            {"id": str(row.id), "name": row.name, "zone": row.timezone} for row in chosen
+            {
+                "id": str(row.id),
+                "name": row.name,
+                "zone": row.timezone,
+                "tag": min(row.tags or [""]),
+            }
+            for row in chosen
         ],
+        # What the events are asked for: so many ids would be too long for an address.
+        "rows": {"app": str(app.pk), "group": group}
+        if app and group
+        else {"resources": ",".join(str(row.id) for row in chosen)},
+        "timelineOnly": len(chosen) > MAX_SIDE_BY_SIDE,
         "events": reverse("admin:calendar_events"),
         "times": reverse("admin:calendar_times"),
         "move": reverse("admin:calendar_move", args=[uuid.UUID(int=0)]),
@@ -149,9 +167,11 @@ def _next_monday_if_week_has_ended(resources: list[Resource], now: datetime) -> 
 
 
 def _chosen_resources(request: HttpRequest) -> list[Resource]:
-    """Return the resources in the query, else the last used ones, else the first ones of the first
-    app by name.
+    """Return the group or the resources in the query, else the last used ones, else the first ones
+    of the first app by name.
     """
+    if "group" in request.GET:
+        return resources_of_group(request)
     ids = [identifier for text in request.GET.getlist("resources") for identifier in read_ids(text)]
     if ids:
         return get_visible_resources_or_404(request, ids[:MAX_SIDE_BY_SIDE])
@@ -166,6 +186,31 @@ def _chosen_resources(request: HttpRequest) -> list[Resource]:
             return [row for row in known if row.app_id == known[0].app_id]
     first = list(reach.order_by("app__name", "app_id", "name", "id")[:MAX_SIDE_BY_SIDE])
     return [row for row in first if row.app_id == first[0].app_id]
+
+
+def resources_of_group(request: HttpRequest) -> list[Resource]:
+    """?app=id&group=all, or tag:Rooms: return all resources or those with the tag, by name."""
+    app = find_row(scope_of(request).apps(), request.GET.get("app", ""))
+    rows = visible_resources(request).filter(app=app).order_by("name", "id")
+    tag = request.GET["group"].removeprefix(TAG)
+    if request.GET["group"] == ALL:
+        return list(rows[:MAX_IN_GROUP])
+    return [row for row in rows[:MAX_TAGGED] if tag in row.tags][:MAX_IN_GROUP]
+
+
+def group_words(group: str) -> str:
+    """Return the name of a group; "": not a group."""
+    return gettext("All") if group == ALL else group.removeprefix(TAG)
+
+
+def _groups_of(request: HttpRequest, app: App | None, chosen: str) -> list[tuple[str, str, bool]]:
+    """Return the groups to choose: (value, name, is chosen): all, and the tags."""
+    if app is None:
+        return []
+    lists = visible_resources(request).filter(app=app).values_list("tags", flat=True)
+    tags = sorted({tag for tags in lists[:MAX_TAGGED] for tag in tags})
+    values = [ALL, *(f"{TAG}{tag}" for tag in tags)]
+    return [(value, group_words(value), value == chosen) for value in values]
 
 
 def last_used_resources(request: HttpRequest) -> list[uuid.UUID]:
@@ -219,8 +264,17 @@ def _projects_of(app: App | None) -> list[Project]:
 # --- Data -----------------------------------------------------------------------------------------
 @json_view("GET", "HEAD")
 def read_events(request: HttpRequest) -> dict[str, Any]:
-    """?start&end (days, the end exclusive) &resources=id,id&zone (none: each resource's own)"""
-    resources = get_visible_resources_or_404(request, read_ids(request.GET.get("resources", "")))
+    """?start&end (days, the end exclusive) &resources=id,id&zone (none: each resource's own), or
+    &app=id&group=all in place of resources.
+    """
+    if "group" in request.GET:
+        resources = resources_of_group(request)
+        if not resources:
+            raise NotFound("Resource")
+        require(request, resources[0].app_id, SEE)
+    else:
+        ids = read_ids(request.GET.get("resources", ""))
+        resources = get_visible_resources_or_404(request, ids)
     app = resources[0].app
     zone = request.GET.get("zone") or None
     shown = CalendarRange(

@@ -18,7 +18,9 @@ addEventListener("DOMContentLoaded", () => {
   const device = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const isNarrow = matchMedia("(max-width: 48rem)");
   const GONE = /^(cancelled|declined|unpaid)/;
-  const VIEWS = { day: "resourceTimeGridDay", week: "resourceTimeGridWeek", month: "dayGridMonth" };
+  const TIMELINE = "resourceTimelineDay";
+  const VIEWS = page.timelineOnly ? { timeline: TIMELINE }
+    : { day: "resourceTimeGridDay", week: "resourceTimeGridWeek", month: "dayGridMonth", timeline: TIMELINE };
   const DAY = 24 * 3600 * 1000;
   const { lang } = document.documentElement;
   // Western digits in every language, as on the server.
@@ -42,7 +44,7 @@ addEventListener("DOMContentLoaded", () => {
   const zoneShown = () => zoneSent() || page.resources[0].zone;
 
   // --- The grid ---------------------------------------------------------------------------------
-  const wanted = VIEWS[page.view] || (isNarrow.matches || page.resources.length > 1 ? VIEWS.day : VIEWS.week);
+  const wanted = VIEWS[page.view] || VIEWS[page.timelineOnly ? "timeline" : ""] || (isNarrow.matches || page.resources.length > 1 ? VIEWS.day : VIEWS.week);
   const calendar = EventCalendar.create(grid, {
     view: wanted,
     date: page.date || (wanted === VIEWS.month ? "" : page.nextWeek) || today(),
@@ -51,13 +53,14 @@ addEventListener("DOMContentLoaded", () => {
     timeZone: offsetNow(),
     ...SCREEN,
     headerToolbar: { start: "prev,next today", center: "title", end: Object.values(VIEWS).join() },
-    buttonText: { today: texts.today, resourceTimeGridDay: texts.day, resourceTimeGridWeek: texts.week, dayGridMonth: texts.month, close: texts.close },
+    buttonText: { today: texts.today, resourceTimeGridDay: texts.day, resourceTimeGridWeek: texts.week, dayGridMonth: texts.month, [TIMELINE]: texts.timeline, close: texts.close },
     allDayContent: texts.all_day,
     columnWidth: width(wanted),
     datesAboveResources: true,
     views: {
       resourceTimeGridWeek: { titleFormat: { day: "numeric", month: "short", year: "numeric" } },
       resourceTimeGridDay: { titleFormat: { weekday: "short", day: "numeric", month: "short", year: "numeric" } },
+      [TIMELINE]: { titleFormat: { weekday: "short", day: "numeric", month: "short", year: "numeric" }, slotWidth: 48 },
       dayGridMonth: {
         titleFormat: { month: "long", year: "numeric" },
         dayHeaderFormat: { weekday: "short" },
@@ -67,13 +70,13 @@ addEventListener("DOMContentLoaded", () => {
     dayHeaderFormat: { weekday: "short", day: "numeric", month: "short" },
     slotLabelFormat: CLOCK,
     eventTimeFormat: CLOCK,
-    scrollTime: "07:00:00",
+    scrollTime: firstHour(),
     slotDuration: "00:30:00",
     snapDuration: "00:15:00",
     slotEventOverlap: false,
     nowIndicator: true,
     lazyFetching: false,
-    resources: page.resources.map((one) => ({ id: one.id, title: one.name })),
+    resources: rows(),
     eventSources: [{ events: fetchSheet }],
     eventContent: drawEvent,
     eventDidMount: nameEvent,
@@ -87,7 +90,8 @@ addEventListener("DOMContentLoaded", () => {
     selectable: page.mayMake,
     select: ({ startStr, endStr, allDay, resource }) => {
       calendar.unselect();
-      if (!allDay) openBook(resource?.id ?? page.resources[0].id, startStr, endStr);
+      const row = resource?.id ?? page.resources[0].id;
+      if (!allDay && byId[row]) openBook(row, startStr, endStr);
     },
     dateClick: ({ dateStr, view }) => {
       if (view.type === VIEWS.month) calendar.setOption("date", dateStr.slice(0, 10)).setOption("view", VIEWS.day);
@@ -118,7 +122,26 @@ addEventListener("DOMContentLoaded", () => {
   });
   document.getElementById("cal-new")?.addEventListener("click", () => openBook(page.resources[0].id, "", ""));
 
+  // The timeline has a heading above the resources of each tag.
+  function rows() {
+    const all = page.resources.map((one) => ({ id: one.id, title: one.name }));
+    const tags = [...new Set(page.resources.map((one) => one.tag))].sort();
+    if (!page.timelineOnly || tags.length < 2) return all;
+    return tags.flatMap((tag) => {
+      const children = all.filter((one) => byId[one.id].tag === tag);
+      return tag ? [{ id: `tag:${tag}`, title: tag, children }] : children;
+    });
+  }
+
+  // An hour ago, if the page opens on today.
+  function firstHour() {
+    if (page.date && page.date !== today()) return "07:00:00";
+    const hour = Number(new Intl.DateTimeFormat("en-GB", { timeZone: zoneShown(), hour: "2-digit" }).format(new Date()));
+    return { hours: Math.max(0, hour - 1) };
+  }
+
   function width(view) {
+    if (view === TIMELINE) return undefined;
     const most = view === VIEWS.day ? 4 : 1;
     return page.resources.length > most || (isNarrow.matches && view === VIEWS.week) ? "7.5rem" : undefined;
   }
@@ -209,7 +232,7 @@ addEventListener("DOMContentLoaded", () => {
     const query = new URLSearchParams({
       start: startStr.slice(0, 10),
       end: endStr.slice(0, 10),
-      resources: page.resources.map((one) => one.id).join(","),
+      ...page.rows,
     });
     if (zoneSent()) query.set("zone", zoneSent());
     try {
@@ -345,13 +368,14 @@ addEventListener("DOMContentLoaded", () => {
   async function move(change, withEnd) {
     const { event, newResource, delta, endDelta, revert } = change;
     const { start, end } = event.extendedProps;
-    if (event.allDay) {
+    const row = newResource?.id ?? event.resourceIds[0];
+    if (event.allDay || !byId[row]) {
       revert();
       return;
     }
     const body = { start: withEnd ? start : moved(start, delta), zone: zoneSent() };
     if (withEnd) body.end = moved(end, endDelta);
-    body.resource_id = newResource?.id ?? event.resourceIds[0];
+    body.resource_id = row;
     await place(event, body, revert);
   }
 
