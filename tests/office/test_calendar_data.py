@@ -316,7 +316,7 @@ def test_query_count_is_constant(tenant: Tenant, ada: Any, editor: Client, count
 
 
 QUERIES = 12
-PAGE_QUERIES = 10
+PAGE_QUERIES = 11
 
 
 @pytest.mark.parametrize(
