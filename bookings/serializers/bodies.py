@@ -495,6 +495,13 @@ MAX_BULK = 100
 
 
 class BulkBodySerializer(ObjectSerializer):
+    message = TextField(
+        8000,
+        allow_blank=True,
+        help_text="For the log and the e-mails of all bookings: the `message` of each new booking,"
+        " and of each action without one of its own.",
+        **CLEARABLE,
+    )
     stop_on_first_error = StrictBooleanField(
         help_text="Do not attempt the bookings after the first failure.", **CLEARABLE
     )

@@ -33,7 +33,8 @@ class BookingDraft:
     notifications: fields of EventNotification; None: the project's or the app's list.
     suppress_mail_to: recipients that get no mail about the creation. untrusted_texts: the texts of
     the event that a public caller wrote; None: no public caller makes the booking. max_seats,
-    policies: for a group's owner. bulk: shared by the related bookings of a bulk request.
+    policies: for a group's owner. bulk: shared by the related bookings of a bulk request. message:
+    for the log and the e-mails about the creation.
     """
 
     graph: Graph
@@ -46,6 +47,7 @@ class BookingDraft:
     max_seats: int | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
     bulk: Bulk | None = None
+    message: str = ""
 
     @property
     def state(self) -> str:
@@ -145,7 +147,7 @@ def write_bookings(
     transitions = [
         Transition(
             booking,
-            new_change(booking, new.action, INITIALIZED, actor, now),
+            new_change(booking, new.action, INITIALIZED, actor, now, new.message),
             suppress_mail_to=new.suppress_mail_to,
             customers=[
                 Customer(app_id=booking.app_id, booking=booking, position=position, **customer)

@@ -79,7 +79,8 @@ class BulkViewSet(BookingScopedViewSet):
         given = read_body_as(NewBulkSerializer, request)
         wanted = given.get("relate_bookings") is True
         with create_bulk(self.app, wanted=wanted, now=self.now) as bulk:
-            changes = [self._deferred_creation(body, bulk) for body in given["bookings"]]
+            message = given.get("message") or ""
+            changes = [self._deferred_creation(body, bulk, message) for body in given["bookings"]]
             outcomes = self._change_all(changes, given)
         return self._answer(outcomes, includes, 201)
 
@@ -87,8 +88,9 @@ class BulkViewSet(BookingScopedViewSet):
         operation_id="updateBookings",
         summary="Change many bookings",
         description="1 to 100 changes, in order. Each has the `id` of a booking, and `meta` or an"
-        " `action` with its input under the action's name. An action applies to related"
-        " bookings only with `apply_to_bulked_bookings`. Otherwise as in POST.",
+        " `action` with its input under the action's name. `message` is that of every action"
+        " without one of its own. An action applies to related bookings only with"
+        " `apply_to_bulked_bookings`. Otherwise as in POST.",
         request=BulkChangesSerializer,
         responses={200: BulkOutcomeSerializer(many=True)},
         parameters=parameters(query=INCLUDE_QUERY),
@@ -104,34 +106,43 @@ class BulkViewSet(BookingScopedViewSet):
                             "cancel": {"message": "We are ill, sorry."},
                         },
                     ],
-                }
+                },
+                "two cancellations with one message": {
+                    "message": "We are ill, sorry. Please choose another time.",
+                    "bookings": [
+                        {"id": f"0193a4c2-0000-7000-8000-0000000000{number}", "action": "cancel"}
+                        for number in (30, 31)
+                    ],
+                },
             }
         ),
     )
     def update(self, request: Request) -> Response:
         includes = self.includes()
         given = read_body_as(BulkChangesSerializer, request)
-        changes = [self._deferred_change(body) for body in given["bookings"]]
+        message = given.get("message") or ""
+        changes = [self._deferred_change(body, message) for body in given["bookings"]]
         return self._answer(self._change_all(changes, given), includes, 200)
 
-    def _deferred_creation(self, body: Any, bulk: Bulk | None) -> Callable[[], Booking]:
+    def _deferred_creation(
+        self, body: Any, bulk: Bulk | None, message: str
+    ) -> Callable[[], Booking]:
         def make() -> Booking:
             new, target = parse_new_booking(
                 body, app=self.app, caller=self.caller, zone=self.input_zone, now=self.now
             )
-            return make_booking(
-                replace(new, bulk=bulk), target=target, actor=self.actor, now=self.now
-            )
+            new = replace(new, bulk=bulk, message=message)
+            return make_booking(new, target=target, actor=self.actor, now=self.now)
 
         return make
 
-    def _deferred_change(self, body: Any) -> Callable[[], Booking]:
+    def _deferred_change(self, body: Any, message: str) -> Callable[[], Booking]:
         def change() -> Booking:
             item = array_as_object(body)
             given = read_values_as(BulkChangeSerializer, item)
             self.check_is_visible(given["id"])
             if given.get("action"):
-                return self._act(given, item)
+                return self._act(given, item, message)
             changes = {"meta": given["meta"]}
             return change_booking(
                 app=self.app,
@@ -143,7 +154,7 @@ class BulkViewSet(BookingScopedViewSet):
 
         return change
 
-    def _act(self, given: Mapping[str, Any], item: Mapping[str, Any]) -> Booking:
+    def _act(self, given: Mapping[str, Any], item: Mapping[str, Any], message: str) -> Booking:
         action = given["action"]
         if action not in ACTIONS:
             raise Invalid.at("action", f"Must be one of {', '.join(sorted(ACTIONS))}.")
@@ -153,7 +164,7 @@ class BulkViewSet(BookingScopedViewSet):
             action=action,
             actor=self.actor,
             now=self.now,
-            message=read_message(item, action),
+            message=read_message(item, action) or message,
             scope=given.get("scope") or THIS,
             with_bulk=given.get("apply_to_bulked_bookings") is True,
             only_resource=self.caller.resource_id,

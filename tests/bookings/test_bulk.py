@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection
 
-from bookings.models import Booking, Bulk
+from bookings.models import Booking, Bulk, StateChange
+from notifications.models import Delivery
 from tests.bookings.booking_drafts import (
     ACTIONS_OF,
     MARTY,
@@ -383,6 +384,64 @@ def test_items_are_updated_independently(tenant: Tenant, make_tenant: MakeTenant
     assert tenant.get(f"/bookings/{first['id']}").data["meta"] == {"invoice": "4711"}
     logs = tenant.get(f"/bookings/{second['id']}?include=logs").data["logs"]
     assert [log["message"] for log in logs] == ["", "Ill."]
+
+
+def messages_of(*items: Any) -> list[tuple[str, list[str]]]:
+    """The message of each booking's last log entry, and those of the e-mails about it."""
+    found = []
+    for item in items:
+        logs = StateChange.objects.filter(booking=item["id"]).order_by("id")
+        last = logs.values("id", "message").last()
+        mails = Delivery.objects.filter(change=last["id"], type="email").order_by("id")
+        texts = [content["message"] for content in mails.values_list("content", flat=True)]
+        found.append((last["message"], texts))
+    return found
+
+
+def test_message_of_all_changes_yields_to_an_actions_own(tenant: Tenant, ada: Any) -> None:
+    first, second, third = make_three(tenant, ada)
+
+    answer = change(
+        tenant,
+        {"id": first["id"], "action": "cancel"},
+        {"id": second["id"], "action": "cancel", "cancel": {"message": "Your form is missing."}},
+        {"id": third["id"], "meta": {"invoice": "4711"}},
+        message="Ada is ill.",
+    )
+
+    own = "Your form is missing."
+    assert [item["status"] for item in answer.data] == [200, 200, 200]
+    assert messages_of(first, second) == [
+        ("Ada is ill.", ["Ada is ill.", "Ada is ill."]),
+        (own, [own, own]),
+    ]
+    assert "Ada is ill." not in StateChange.objects.filter(booking=third["id"]).values_list(
+        "message", flat=True
+    )
+
+
+def test_message_of_all_new_bookings(tenant: Tenant, ada: Any) -> None:
+    answer = make(tenant, body(ada, 9), body(ada, 10), message="Bring your card.")
+
+    first, second = (item["booking"] for item in answer.data)
+    # The e-mails about the first booking carry the second.
+    mails = ["Bring your card.", "Bring your card."]
+    assert messages_of(first, second) == [("Bring your card.", mails), ("Bring your card.", [])]
+
+
+@pytest.mark.parametrize("message", [5, "x" * 8001], ids=["no text", "too long"])
+def test_wrong_message_changes_nothing(tenant: Tenant, ada: Any, message: Any) -> None:
+    booking = tenant.book(resource_id=ada["id"], **NINE).data
+
+    answers = [
+        make(tenant, body(ada, 10), message=message),
+        change(tenant, {"id": booking["id"], "action": "cancel"}, message=message),
+    ]
+
+    assert [(answer.status, list(answer.error["errors"])) for answer in answers] == [
+        (422, ["message"])
+    ] * 2
+    assert states() == ["confirmed"]
 
 
 BAD_CHANGES = {
