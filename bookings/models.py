@@ -10,6 +10,7 @@ from django.db.models import Value
 from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
 from common.db.ids import TenantIdField
+from common.db.message_field import MessageField
 from common.email_address import MAX_LENGTH
 from common.email_columns import CanonicalAddressField, LimitKeyField
 
@@ -380,3 +381,66 @@ class UnverifiedBooking(models.Model):
             return None
         meta = first.get("meta")
         return first.get("language") or (meta.get("language") if isinstance(meta, dict) else None)
+
+
+class PostponedTask(models.Model):
+    """What staff decided about several bookings, carried out some seconds later: until then it can
+    be undone, which deletes the row.
+    """
+
+    id = TenantIdField(primary_key=True)
+    # No constraint in the database: to add two would lock two tables that every booking writes.
+    app = models.ForeignKey(App, models.CASCADE, related_name="+", db_constraint=False)
+    actor = models.CharField(max_length=254)
+    message = models.TextField(
+        max_length=8000, blank=True, help_text="for everybody; emptied at the end"
+    )
+    event_ids = models.JSONField(
+        default=list, blank=True, help_text="the events that closed the time at once"
+    )
+    created_at = models.DateTimeField()
+    run_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True, blank=True, help_text="from then on: no undo")
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-id"]
+        indexes = [
+            models.Index(
+                fields=["run_at"], condition=models.Q(finished_at=None), name="postponed_open"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return str(self.id)
+
+
+class PostponedStep(models.Model):
+    """One booking of a task: what becomes of it, and what became of it."""
+
+    CANCEL, DECLINE, MOVE, OFFER = "cancel", "decline", "move", "offer_new_times"
+    ACTIONS = (CANCEL, DECLINE, MOVE, OFFER)
+    # Skipped: the booking has changed since. Refused: for the staff to look at.
+    PENDING, DONE, SKIPPED, REFUSED = STATES = ("pending", "done", "skipped", "refused")
+
+    task = models.ForeignKey(PostponedTask, models.CASCADE, related_name="steps")
+    booking = models.ForeignKey(Booking, models.CASCADE, related_name="postponed_steps")
+    action = models.CharField(max_length=16, choices=[(word, word) for word in ACTIONS])
+    version = models.PositiveSmallIntegerField(help_text="the booking's moves at the decision")
+    # Of a move; no foreign key, as for `PostponedTask.app`.
+    start = models.DateTimeField(null=True, blank=True)
+    end = models.DateTimeField(null=True, blank=True)
+    resource_id = models.UUIDField(null=True, blank=True)
+    state = models.CharField(
+        max_length=8, choices=[(state, state) for state in STATES], default=PENDING
+    )
+    reason = MessageField(blank=True)
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(fields=["task", "booking"], name="postponed_booking_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.action}: {self.state}"

@@ -5,6 +5,7 @@ from celery import Task, shared_task
 from kombu.exceptions import OperationalError
 
 from bookings import services
+from bookings.services.postponed import purge_postponed
 from bookings.services.verification import purge_unverified
 from common.db.batching import finish_within
 from common.db.sql import database_now
@@ -19,6 +20,15 @@ def purge_unverified_bookings() -> None:
     """
     if not finish_within(PURGE_SECONDS, purge_unverified(now=database_now())):
         purge_unverified_bookings.apply_async(expires=3600, retry=False)
+
+
+@shared_task
+def purge_postponed_tasks() -> None:
+    """Delete the tasks of the back office that ended a month ago; a follow-up task continues if
+    time runs out.
+    """
+    if not finish_within(PURGE_SECONDS, purge_postponed(now=database_now())):
+        purge_postponed_tasks.apply_async(expires=3600, retry=False)
 
 
 @shared_task

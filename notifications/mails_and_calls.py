@@ -4,7 +4,7 @@ import copy
 import logging
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import date, datetime
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
@@ -17,12 +17,14 @@ from apps_config.models import App, Invitation
 from availability.models import Resource
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
-from bookings.pages.formatting import languages_of
+from bookings.pages.formatting import first_known_zone, languages_of
+from bookings.replacements import names_of_others_free
 from bookings.serializers.responses import with_includes
 from bookings.services import code_of
 from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
 from common.messages import Message
+from common.time.instants import local_date
 from notifications.links.invitations import INVITATION_MAIL, invitation_url
 from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
 from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
@@ -61,6 +63,8 @@ logger = logging.getLogger(__name__)
 Read = TypeVar("Read")
 
 # Kinds of mail that share the template of another kind.
+CANCELLED = "cancelled_customer"
+MAX_SEARCHED_DAYS = 5  # per batch, for the names of who is free
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
 
 
@@ -119,6 +123,7 @@ class MailsAndCalls:
         self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
+        self.free_by_day: dict[tuple[UUID, UUID, date], Sequence[str]] = {}
 
     def _read_bodies_of_changes(self, rows: Sequence[Delivery]) -> None:
         """Give the calls of changes their common bodies. An erased one is rendered again."""
@@ -326,7 +331,20 @@ class MailsAndCalls:
             facts={**mailed.facts, "sequence": self.sequences[entry, mailed.change_id]},
             template=self.templates.get((booking.app_id, slug)),
             is_entered=self._is_entered(booking, row.recipient, customer),
+            also_free=self._also_free(booking) if slug == CANCELLED else (),
         )
+
+    def _also_free(self, booking: Booking) -> Sequence[str]:
+        """Return who else of the project is free on the day; of a few days and projects."""
+        project, start = booking.project, booking.event.start
+        if project is None or not project.is_published:
+            return ()
+        zone = first_known_zone(booking.resource.timezone)
+        day = project.id, booking.resource_id, local_date(start, zone)
+        if day not in self.free_by_day and len(self.free_by_day) < MAX_SEARCHED_DAYS:
+            names = names_of_others_free(booking, start, now=self.now)
+            self.free_by_day[day] = names
+        return self.free_by_day.get(day, ())
 
     def _current_letters(
         self, row: Delivery, own: "MailedBooking", to: Sequence[str]

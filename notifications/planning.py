@@ -20,7 +20,7 @@ from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.pages.formatting import first_known_zone
 from bookings.pages.trusted_texts import trusted_text
-from bookings.services import Transition, on_transition, on_unverified_booking
+from bookings.services import Transition, on_new_times_offered, on_transition, on_unverified_booking
 from common.db.sql import id_param, insert_rows, to_uuid
 from common.db.updated_at import transaction_start
 from common.hooks import Hook
@@ -37,6 +37,8 @@ from notifications.webhooks.bodies import bodies_of_changes
 RESCHEDULED, UPDATED = "rescheduled", "updated"
 # Kinds of mails: a move that only changes the resources; what it tells the former resource.
 REASSIGNED, UNASSIGNED = "reassigned", "unassigned"
+# What asks the customers to move a booking, which has not changed.
+NEW_TIMES = "new_times"
 VERIFICATION_CODE = "verification_code"
 # The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
@@ -114,6 +116,21 @@ def plan_verification_mail(row: UnverifiedBooking, now: datetime) -> None:
         expires_at=row.expires_at,
         now=now,
     )
+
+
+@on_new_times_offered.register
+def plan_new_times_mails(offer: Transition) -> None:
+    """Write an e-mail to each customer."""
+    content = _facts(offer, [offer], NEW_TIMES) | _facts_for_customers(offer)
+    rows = [
+        _new_mail(offer, NEW_TIMES, CUSTOMER, customer=customer, content=content)
+        for customer in offer.customers
+    ]
+    for number, row in enumerate(rows):
+        row.number = number
+    if rows:
+        insert_rows(rows)
+        wake_dispatchers_after_commit(rows)
 
 
 def event_of(transition: Transition) -> str:

@@ -7,11 +7,13 @@ from celery import shared_task
 from django.conf import settings
 
 from bookings import privacy
+from bookings.services import postponed
 from common.db.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
 from notifications.delivery_check import find_delivery_faults
 from notifications.outbox import beat_heartbeat, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
+from notifications.outbox.poller import Poll, polls
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
 
@@ -81,3 +83,11 @@ def check_deliveries() -> None:
     if faults:
         shown = "; ".join(faults[:MAX_LOGGED])
         logger.error("%s deliveries are missing or duplicate: %s", len(faults), shown)
+
+
+def carry_out_postponed_tasks() -> None:
+    """Carry out what staff decided some seconds ago (`bookings/services/postponed.py`)."""
+    postponed.carry_out_due(now=database_now(), stopping=is_stopping)
+
+
+polls.register(Poll("celery", carry_out_postponed_tasks))

@@ -22,7 +22,7 @@ from availability.core.constraints import (
 )
 from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
 from availability.core.fairness import Turn
-from availability.core.intervals import complement, find_overlaps
+from availability.core.intervals import Intervals, complement, find_overlaps
 from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
 from availability.core.slots import (
     MAX_SLOTS,
@@ -560,15 +560,20 @@ def search_unavailable(query: AvailabilityQuery) -> list[tuple[int, int, SearchR
     return sorted(spans, key=lambda row: row[:2])
 
 
+def free_intervals_of_resources(query: AvailabilityQuery) -> list[tuple[SearchResource, Intervals]]:
+    """Return each resource with its free time in the range."""
+    if not query.resources:
+        return []
+    timelines, slot_request = prepare_search(query)
+    return [(timeline.key, free_intervals(timeline, slot_request)) for timeline in timelines]
+
+
 def free_seconds(query: AvailabilityQuery) -> int:
     """Return the free time of all resources together; each unit of a capacity counts."""
-    if not query.resources:
-        return 0
-    timelines, slot_request = prepare_search(query)
     return sum(
-        (end - start) * timeline.key.capacity
-        for timeline in timelines
-        for start, end in free_intervals(timeline, slot_request)
+        (end - start) * resource.capacity
+        for resource, intervals in free_intervals_of_resources(query)
+        for start, end in intervals
     )
 
 

@@ -15,6 +15,7 @@ from bookings.services.edit_fields import change_booking, end_links
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.hold import NewHold, extend_public_hold, hold_time
 from bookings.services.locks import SCOPES, THIS
+from bookings.services.offer_new_times import offer_new_times, on_new_times_offered
 from bookings.services.reschedule import (
     check_may_move,
     customer_may_move,
@@ -88,6 +89,8 @@ __all__ = [
     "make_verified",
     "movable_bookings",
     "needs_verification",
+    "offer_new_times",
+    "on_new_times_offered",
     "on_transition",
     "on_unverified_booking",
     "reschedule_booking",

@@ -33,6 +33,8 @@ from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alt
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
 from bookings.services.transition_log import (
+    OFFER_NEW_TIMES,
+    RESCHEDULE,
     Actor,
     Reassignment,
     Transition,
@@ -165,13 +167,14 @@ def customer_may_move(booking: Booking) -> bool:
 
 
 def movable_bookings(bookings: Sequence[Booking]) -> list[Booking]:
-    """Return the bookings that `customer_may_move` allows, with at most one query."""
-    movable = [booking for booking in bookings if _has_move_link(booking)]
+    """Return the bookings that `customer_may_move` allows, with at most two queries."""
+    movable = [booking for booking in bookings if has_move_link(booking)]
     used_up = _without_moves_left(movable)
     return [booking for booking in movable if booking not in used_up]
 
 
-def _has_move_link(booking: Booking) -> bool:
+def has_move_link(booking: Booking) -> bool:
+    """Return whether customers can move the booking at all, however often they have."""
     graph, project = GRAPHS[booking.graph], booking.project
     return (
         project is not None
@@ -195,9 +198,27 @@ def _check_may_move(bookings: Sequence[Booking], actor: Actor, now: datetime) ->
             if booking.max_seats is not None:
                 # A group's id is no secret: pages list groups.
                 raise Forbidden(Message("Only the owner can move a group."))
-            check_notice(booking, "min_reschedule_time", now)
+            _check_notice_of_move(booking, now)
     if actor.source in CUSTOMER_SOURCES and (used_up := _without_moves_left(bookings)):
         raise PolicyViolated("max_reschedules", _most_reschedules(used_up[0]))
+
+
+def _check_notice_of_move(booking: Booking, now: datetime) -> None:
+    """Raise PolicyViolated, unless the customer is asked to move the booking."""
+    try:
+        check_notice(booking, "min_reschedule_time", now)
+    except PolicyViolated:
+        if not _with_open_offer([booking]):
+            raise
+
+
+def _with_open_offer(bookings: Sequence[Booking]) -> set[uuid.UUID]:
+    """Return the ids of bookings whose customers were offered new times since the last move."""
+    actions = StateChange.objects.filter(
+        booking__in=bookings, action__in=(OFFER_NEW_TIMES, RESCHEDULE)
+    )
+    latest = dict(actions.order_by("id").values_list("booking", "action"))
+    return {booking_id for booking_id, action in latest.items() if action == OFFER_NEW_TIMES}
 
 
 def _without_moves_left(bookings: Sequence[Booking]) -> list[Booking]:
@@ -209,12 +230,14 @@ def _without_moves_left(bookings: Sequence[Booking]) -> list[Booking]:
     if not exhausted:
         return []
     moves = StateChange.objects.filter(
-        booking__in=exhausted, action="reschedule", source__in=CUSTOMER_SOURCES
+        booking__in=exhausted, action=RESCHEDULE, source__in=CUSTOMER_SOURCES
     )
     counts = dict(moves.order_by().values_list("booking").annotate(Count("id")))
-    return [
+    used_up = [
         booking for booking in exhausted if counts.get(booking.id, 0) >= _most_reschedules(booking)
     ]
+    offered = _with_open_offer(used_up) if used_up else set()
+    return [booking for booking in used_up if booking.id not in offered]
 
 
 def _most_reschedules(booking: Booking) -> int:
@@ -480,7 +503,7 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         if booking.event.start > now:
             booking.outcome = None  # the outcome referred to the old time
         booking.updated_at = transaction_start()
-        change = new_change(booking, "reschedule", booking.state, actor, now, message)
+        change = new_change(booking, RESCHEDULE, booking.state, actor, now, message)
         notified_elsewhere = [OWNER] if booking.owner_booking_id else []
         transitions.append(
             Transition(

@@ -17,6 +17,8 @@ from common.hooks import Hook
 from common.time.durations import elapsed_seconds
 
 COMPLETES_AFTER = timedelta(hours=1)
+# Actions in the log of a booking that keeps its state.
+RESCHEDULE, OFFER_NEW_TIMES = "reschedule", "offer_new_times"
 
 
 class Actor(NamedTuple):

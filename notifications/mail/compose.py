@@ -105,6 +105,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "reassigned_customer": _CUSTOMERS_CHOICE,
     "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
+    "new_times_customer": (RESCHEDULE, "cancel_by_customer"),
 }
 # Styles of buttons; the others are outlined. To cancel is the quietest choice.
 BUTTON_STYLES = {"confirm": "first", PAY: "first", "cancel_by_customer": "link"}
@@ -127,6 +128,8 @@ WHAT, WHERE, WITH = _("What"), _("Where"), _("With")
 WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
 RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
 INSTEAD_OF = _("Instead of")
+# Other resources, in the mail about a cancellation.
+ALSO_FREE = _("Free that day")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
 REPEATS, DETAILS = _("Repeats"), _("Details")
 # Mails to customers whose booking does not take place.
@@ -166,7 +169,8 @@ class Letter:
     reminder); of a series that is told as one, `times`, `until` (the last start)
     and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
-    provider, so that the mail carries no entry for it.
+    provider, so that the mail carries no entry for it. also_free: names of other resources with
+    free time on the day of a booking that does not take place.
     """
 
     slug: str
@@ -179,6 +183,7 @@ class Letter:
     facts: Mapping[str, Any]
     template: EmailTemplate | None
     is_entered: bool = False
+    also_free: Sequence[str] = ()
 
     @property
     def starts_at(self) -> datetime:
@@ -424,6 +429,7 @@ class PlaceholderValues:
             (WHERE, to_one_line(letter.fact("where"))),
             (RESOURCE if letter.recipient == OWNER else WITH, letter.resource_names),
             (INSTEAD_OF, letter.old_resource_names),
+            (ALSO_FREE, to_one_line(", ".join(letter.also_free))),
         ]
         if letter.recipient == OWNER:
             rows += [

@@ -210,6 +210,13 @@ DEFAULTS: Mapping[str, DefaultMail] = {
         _("A booking was updated"),
         _("The booking of {{ customer }} has new details. The time is unchanged."),
     ),
+    "new_times_customer": DefaultMail(
+        WAITING,
+        _("New time needed"),
+        _("Please choose another time: {{ what }}, {{ when }}"),
+        _("Please choose another time"),
+        _("Sorry, your booking can't take place at this time."),
+    ),
     "reminder_customer": DefaultMail(
         NEUTRAL,
         _REMINDER,
