@@ -18,6 +18,7 @@ from availability.search.engine import (
 )
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
+from bookings.pages.formatting import first_known_zone
 from common.errors import Invalid
 from common.time.instants import format_instant, local_date, local_midnight, to_datetime
 
@@ -41,11 +42,12 @@ class Replacement(NamedTuple):
 
 def names_of_others_free(booking: Booking, start: datetime, *, now: datetime) -> list[str]:
     """Return the names of the project's other resources that customers can still book on the local
-    day of `start`; a few, in the project's order. [] for a project whose page shows no choice of
-    one resource.
+    day of `start`; a few, in the project's order. [] for a project without a booking page.
     """
-    project, zone = booking.project, booking.resource.timezone
+    project, zone = booking.project, first_known_zone(booking.resource.timezone)
     if project is None or start <= now or not _has_interchangeable_resources(booking, project):
+        return []
+    if not project.is_published:
         return []
     day = local_date(start, zone)
     begin, end = local_midnight(day, zone), local_midnight(day + timedelta(days=1), zone)

@@ -123,7 +123,7 @@ class MailsAndCalls:
         self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
         self.secrets: dict[UUID, Sequence[str]] = {}
-        self.free_by_day: dict[tuple[UUID, UUID, date], Sequence[str]] = {}
+        self.free_by_day: dict[tuple[UUID | None, UUID, date], Sequence[str]] = {}
 
     def _read_bodies_of_changes(self, rows: Sequence[Delivery]) -> None:
         """Give the calls of changes their common bodies. An erased one is rendered again."""
@@ -336,11 +336,8 @@ class MailsAndCalls:
 
     def _also_free(self, booking: Booking) -> Sequence[str]:
         """Return who else of the project is free on the day; of a few days and projects."""
-        project, start = booking.project, booking.event.start
-        if project is None or not project.is_published:
-            return ()
-        zone = first_known_zone(booking.resource.timezone)
-        day = project.id, booking.resource_id, local_date(start, zone)
+        start, zone = booking.event.start, first_known_zone(booking.resource.timezone)
+        day = booking.project_id, booking.resource_id, local_date(start, zone)
         if day not in self.free_by_day and len(self.free_by_day) < MAX_SEARCHED_DAYS:
             names = names_of_others_free(booking, start, now=self.now)
             self.free_by_day[day] = names

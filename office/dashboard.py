@@ -37,6 +37,7 @@ from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
 from office.base.permissions import MOVE, has_permission
 from office.base.scope import Scope, scope_of
+from office.bookings.postponed import refused_steps
 from office.bookings.tabs import CALLED_OFF
 from office.calendars.sync_status import (
     NEEDS_ATTENTION,
@@ -51,6 +52,7 @@ from office.desk.columns import action_buttons
 from office.desk.views import desk_context
 from office.navigation import (
     APPS,
+    AWAY,
     BLOCK_TIME,
     BOOKINGS,
     CALENDARS,
@@ -103,7 +105,13 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         context |= part
     figures = [figure for part in parts for figure in part.get("figures", ())]
     may_block = may_open(request, BLOCK_TIME)
-    return context | {"figures": figures, "is_empty": not parts, "may_block": may_block}
+    may_be_away = may_open(request, AWAY)
+    return context | {
+        "figures": figures,
+        "is_empty": not parts,
+        "may_block": may_block,
+        "may_be_away": may_be_away,
+    }
 
 
 def _bookings_part(today: Today) -> Part:
@@ -111,6 +119,7 @@ def _bookings_part(today: Today) -> Part:
     return {
         "figures": [_bookings_today_figure(rows, today), _waiting(rows)],
         "requests": _pending_request_lines(today.request, rows),
+        "refused_steps": refused_steps(today.scope.rows("app")),
         **desk_context(today.request, today.day, today.zone, today.now),
     }
 

@@ -9,7 +9,7 @@ from django.contrib.admin import site
 from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from office.base.lazy_text import LazyText
@@ -23,7 +23,7 @@ from office.urls import PAGES
 INDEX, SENT_MAILS = "index", "sent_mails"
 BOOKINGS, DELIVERIES = "bookings_booking_changelist", "notifications_delivery_changelist"
 CALENDARS, WEBHOOKS = "availability_calendar_changelist", "notifications_webhook_changelist"
-BLOCK_TIME = "calendar_block"
+BLOCK_TIME, AWAY = "calendar_block", "calendar_away"
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
 SET_UP = _("Set-up")
 # (heading, ((text, icon, page name, query), ...))
@@ -34,6 +34,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (_("Today"), "today", INDEX),
             (_("Calendar"), "calendar_view_week", "calendar"),
             (_("Block time"), "event_busy", BLOCK_TIME),
+            (pgettext_lazy("person", "Away"), "sick", AWAY),
             (_("Bookings"), "event_available", BOOKINGS, "?tab=upcoming"),
             (_("Customers"), "group", "bookings_appcustomer_changelist"),
             (_("Availability check"), "help", "why"),
@@ -80,6 +81,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
 PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "calendar": _("appointments week day month new booking"),
     BLOCK_TIME: _("lunch break closed away ill absence holiday meeting"),
+    AWAY: _("ill sick absence leave vacation cancel all move"),
     BOOKINGS: _("appointments requests cancel reschedule"),
     "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),
     "why": _("free times slots not available missing closed"),

@@ -14,9 +14,11 @@ from office.base.permissions import (
     PagePermission,
     View,
     is_superuser,
+    may_enter_absences,
     with_permission,
 )
-from office.calendar import block_time
+from office.bookings import postponed
+from office.calendar import away, block_time
 from office.calendar import views as calendar_views
 from office.desk import views as desk_views
 from office.explain import rules_preview
@@ -51,6 +53,8 @@ PAGES = (
         MOVE.is_held,
     ),
     OfficePage("calendar/block", block_time.block_time, "calendar_block", BLOCK.is_held),
+    OfficePage("calendar/away", away.away, "calendar_away", may_enter_absences),
+    OfficePage("postponed/<uuid:task_id>/", postponed.show_postponed, "postponed", MOVE.is_held),
     OfficePage("day-sheet/", desk_views.show_day_sheet, "day_sheet", SEE.is_held),
     OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
     OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),

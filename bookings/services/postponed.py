@@ -30,12 +30,13 @@ from bookings.services.transitions import apply_action
 from common.db.batching import iterate_batches
 from common.db.calls_outside_transaction import NeedsAnswer, with_calls_outside_transaction
 from common.db.sql import database_now
-from common.errors import Invalid, NotFound, Refusal, is_outage, refusal_of
+from common.errors import Invalid, NotFound, is_outage, refusal_of
 from common.messages import Message
 
 logger = logging.getLogger(__name__)
 
 UNDO_FOR = timedelta(seconds=10)
+MAX_MESSAGE = 8000
 BATCH = 20  # tasks that one run reads
 RUN_SECONDS = 15.0  # of one run; the next one continues
 KEPT_FOR = timedelta(days=30)
@@ -44,13 +45,17 @@ SOURCE = "admin"
 
 
 class PlannedStep(NamedTuple):
-    """What is to become of a booking. start, end, resource_id: of a move."""
+    """What is to become of a booking.
+
+    start, end, resource_id: of a move. refusal: why it is not possible; then it only is on record.
+    """
 
     booking: Booking
     action: str
     start: datetime | None = None
     end: datetime | None = None
     resource_id: uuid.UUID | None = None
+    refusal: str = ""
 
 
 class ClosedTime(NamedTuple):
@@ -92,6 +97,8 @@ def postpone(
                 start=step.start,
                 end=step.end,
                 resource_id=step.resource_id,
+                state=PostponedStep.REFUSED if step.refusal else PostponedStep.PENDING,
+                reason=step.refusal,
             )
             for step in steps
         )
@@ -165,12 +172,14 @@ def _try(task: PostponedTask, step: PostponedStep, now: datetime) -> tuple[str, 
     """Return the state of the step and the reason for it; a refusal rolls back its change."""
     try:
         with transaction.atomic():
-            _check_is_as_decided(step)
+            _check_is_not_moved(step)
             _apply(task, step, now)
     except NeedsAnswer:
         raise
-    except (NotFound, ActionNotAllowed, _Changed) as change:
-        return PostponedStep.SKIPPED, change.message
+    except _Moved:
+        return PostponedStep.SKIPPED, Message("The booking was moved.")
+    except (NotFound, ActionNotAllowed):
+        return PostponedStep.SKIPPED, Message("The booking has changed meanwhile.")
     except Exception as error:
         if is_outage(error):
             raise  # the next run repeats the step
@@ -181,17 +190,15 @@ def _try(task: PostponedTask, step: PostponedStep, now: datetime) -> tuple[str, 
     return PostponedStep.DONE, ""
 
 
-class _Changed(Refusal):
+class _Moved(Exception):
     """The booking was moved since the decision."""
 
-    code = "outdated"
 
-
-def _check_is_as_decided(step: PostponedStep) -> None:
-    """Raise _Changed after a move; other changes are for the graph to refuse."""
+def _check_is_not_moved(step: PostponedStep) -> None:
+    """Raise _Moved; other changes are for the graph to refuse."""
     rows = Booking.objects.filter(pk=step.booking_id).select_for_update(no_key=True)
     if rows.values_list("reschedules", flat=True).first() != step.version:
-        raise _Changed(Message("The booking was moved."))
+        raise _Moved
 
 
 def _apply(task: PostponedTask, step: PostponedStep, now: datetime) -> None:
@@ -202,7 +209,7 @@ def _apply(task: PostponedTask, step: PostponedStep, now: datetime) -> None:
         "now": now,
         "message": task.message,
     }
-    if step.action == PostponedStep.MOVE:
+    if step.action == PostponedStep.MOVE and step.start and step.end:
         reschedule_booking(
             **change, start=step.start, end=step.end, calendar=_calendar_of_move(task.app, step)
         )

@@ -1,7 +1,8 @@
 """Template overrides: change, read, preview."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from apps_config.models import App
 from availability.models import Event, Resource
 from bookings.models import Booking, Customer
 from bookings.pages.action_links import unsigned_action_url
-from bookings.pages.formatting import activate_language_of, first_known_zone
+from bookings.pages.formatting import activate_language_of, first_known_zone, languages_of
 from common.time.instants import format_stamp, local_date, wall_to_utc_or_gap_end
 from notifications.mail import Letter, MailWords, default_mail_words, merge_override, render_mail
 from notifications.models import EmailTemplate
@@ -72,6 +73,19 @@ def preview_mail(
         return render_mail(letter, language=language, link=_preview_link)
 
 
+def preview_change(
+    booking: Booking, slug: str, facts: Mapping[str, Any], *, also_free: Sequence[str] = ()
+) -> MailWords:
+    """Return the mail to the first customer about a change that is not made yet, in the customer's
+    language, without valid links. facts, also_free: as in Letter.
+    """
+    own = EmailTemplate.objects.filter(app=booking.app, slug=slug).first()
+    letter = _letter(booking, slug, list(booking.customers.all()), own, facts)
+    letter = replace(letter, also_free=also_free)
+    with activate_language_of(booking.app, *languages_of(booking, letter.customer)) as language:
+        return render_mail(letter, language=language, link=_preview_link)
+
+
 def _preview_link(booking: Booking, action: str, event_end: datetime) -> str:
     return f"{unsigned_action_url(booking, action)}?signature=preview"
 
@@ -129,8 +143,8 @@ def _letter(
     booking: Booking,
     slug: str,
     customers: list[Customer],
-    template: EmailTemplate,
-    facts: dict[str, Any],
+    template: EmailTemplate | None,
+    facts: Mapping[str, Any],
 ) -> Letter:
     recipient = slug.rpartition("_")[2]
     return Letter(

@@ -442,12 +442,15 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
         lines: Sequence[str] = (),
         repeated: Sequence[str] = (),
         goes_back_to_form: bool = False,
+        back_words: str = "",
+        form: forms.Form | None = None,
     ) -> TemplateResponse:
         """Render a confirmation page; its button POSTs to the same URL.
 
         `row`: None if it is about several rows. `back`: the URL of No; default: the row's page.
-        `lines`: what will happen. `repeated`: the fields of this request's form to send again with
-        CONFIRMED. `goes_back_to_form`: No sends these fields with BACK instead.
+        `back_words`: its text. `form`: fields to send as well. `lines`: what will happen.
+        `repeated`: the fields of this request's form to send again with CONFIRMED.
+        `goes_back_to_form`: No sends these fields with BACK instead.
         """
         fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
         return self.show_page(
@@ -462,6 +465,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
             button_style=button_style,
             back=back or (self.url_of(row) if row else self.list_url()),
             back_name=BACK if goes_back_to_form else "",
+            back_words=back_words or gettext("No, go back"),
+            form=form,
         )
 
     def show_secret(

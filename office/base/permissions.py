@@ -52,6 +52,11 @@ MAKE = RequiredPermission(Membership.EDITOR, "bookings.add_booking")
 BLOCK = RequiredPermission(Membership.EDITOR, "availability.add_event")
 
 
+def may_enter_absences(request: HttpRequest) -> bool:
+    """Return whether the account may close time and change the bookings in it, in any app."""
+    return BLOCK.is_held(request) and MOVE.is_held(request)
+
+
 def is_superuser(request: HttpRequest) -> bool:
     return bool(request.user.is_superuser)
 

@@ -19,7 +19,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
-from bookings.models import OUTCOMES, Booking, Customer
+from bookings.models import OUTCOMES, Booking, Customer, further_events
 from bookings.services import apply_action
 from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
@@ -28,8 +28,9 @@ from office.base.dates import days_span_in_zone, moment_words, office_zone, pars
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
-from office.base.permissions import MAKE, actor_of
+from office.base.permissions import BLOCK, MAKE, actor_of
 from office.bookings.action_email_list import MAX_NAMED, mail_lines
+from office.bookings.bulk_actions import BulkActionForm, postpone_actions
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
 from office.bookings.export import export_rows, show_export
@@ -53,22 +54,16 @@ DONE_SENTENCES = {
     "confirm": ngettext_lazy(
         "%(count)s booking confirmed.", "%(count)s bookings confirmed.", "count"
     ),
-    "decline": ngettext_lazy(
-        "%(count)s booking declined.", "%(count)s bookings declined.", "count"
-    ),
-    "cancel": ngettext_lazy(
-        "%(count)s booking cancelled.", "%(count)s bookings cancelled.", "count"
-    ),
 }
-# Actions on several bookings that need confirmation: title and button.
+# Actions on several bookings that need confirmation, and can be undone: title and button.
 BULK_QUESTIONS = {
     "decline": (
         ngettext_lazy("Decline %(count)s booking?", "Decline %(count)s bookings?", "count"),
-        pgettext_lazy("bookings", "Decline"),
+        ngettext_lazy("Decline %(count)s booking", "Decline %(count)s bookings", "count"),
     ),
     "cancel": (
         ngettext_lazy("Cancel %(count)s booking?", "Cancel %(count)s bookings?", "count"),
-        pgettext_lazy("bookings", "Cancel"),
+        ngettext_lazy("Cancel %(count)s booking", "Cancel %(count)s bookings", "count"),
     ),
 }
 
@@ -83,6 +78,8 @@ def offer_action(name: str) -> Callable[..., HttpResponse | None]:
     ) -> HttpResponse | None:
         if name in QUESTIONS and not is_confirmed(request):
             return self.confirm_bulk_action(request, bookings, name)
+        if name in QUESTIONS:
+            return self.postpone_bulk_action(request, bookings, name)
         actor, done = actor_of(request), 0
         with bulk_request():
             for booking in bookings.select_related("app", "event"):
@@ -299,12 +296,35 @@ class BookingAdmin(BookingDetail):
             request,
             None,
             title=_counted(title, count),
-            sentence=gettext("Each booking is processed separately. These e-mails will be sent:"),
-            button=str(button),
+            sentence=gettext(
+                "Each booking is processed separately. You can undo it for ten seconds, then these"
+                " e-mails will be sent:"
+            ),
+            button=_counted(button, count),
             back=request.get_full_path(),
+            back_words=ngettext("Keep the booking", "Keep the bookings", count),
+            form=BulkActionForm(may_close=BLOCK.is_held(request)),
             lines=lines,
             repeated=ACTION_FIELDS,
         )
+
+    def postpone_bulk_action(
+        self, request: HttpRequest, bookings: QuerySet[Booking], name: str
+    ) -> HttpResponse | None:
+        """Postpone the action for each booking that the account may change."""
+        form = BulkActionForm(request.POST, may_close=BLOCK.is_held(request))
+        if not form.is_valid():
+            messages.error(request, _("The message is too long."))
+            return None
+        allowed = []
+        rows = bookings.select_related("app", "event", "resource")
+        for booking in rows.prefetch_related(further_events()):
+            if self.has_act_permission(request, booking):
+                allowed.append(booking)
+            else:
+                words = _("%(booking)s: you can only view it.")
+                messages.error(request, words % {"booking": booking_words(booking)})
+        return postpone_actions(request, allowed, name, form.cleaned_data)
 
     # --- Pages ------------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:

@@ -50,6 +50,7 @@ from office.bookings.custom_values import custom_values
 from office.bookings.customers import customer_links
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
+from office.bookings.postponed import pending_task_of
 from office.bookings.timeline import booking_timeline
 
 MAX_MESSAGE = 8000
@@ -108,6 +109,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             colour=STATE_COLOURS.get(booking.state, "info"),
             when=when,
             copies=mirror_status_of(booking),
+            pending_task=pending_task_of(booking),
             customers=[
                 (
                     customer,

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, ngettext, pgettext_lazy
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
@@ -32,17 +32,16 @@ from office.base.model_admin_pages import find_row
 from office.base.permissions import BLOCK, require, show_page, visible_resources
 from office.base.scope import scope_of
 from office.bookings.tabs import CALLED_OFF
+from office.calendar.time_span import INPUT, TimeSpanForm
 from office.calendar.views import app_choice
 
 MAX_RESOURCES = 500
 MAX_LISTED = 10  # bookings in the blocked time
 MAX_WHAT = 200
 FIELDS = (("first_day", "start"), ("last_day", "end"), ("what",))
-INPUT = {"class": "office-input"}
-DATE, TIME = INPUT | {"type": "date"}, INPUT | {"type": "time"}
 
 
-class BlockTimeForm(forms.Form):
+class BlockTimeForm(TimeSpanForm):
     """For whom, from when to when; times are those of each resource's own clock."""
 
     everybody = forms.BooleanField(label=_("All resources"), required=False)
@@ -51,23 +50,6 @@ class BlockTimeForm(forms.Form):
     )
     resources = forms.ModelMultipleChoiceField(
         Resource.objects.none(), widget=forms.CheckboxSelectMultiple, required=False
-    )
-    first_day = forms.DateField(label=_("First day"), widget=forms.DateInput(DATE))
-    start = forms.TimeField(
-        label=pgettext_lazy("of a time span", "Start"),
-        required=False,
-        widget=forms.TimeInput(TIME),
-    )
-    end = forms.TimeField(
-        label=pgettext_lazy("of a time span", "End"),
-        required=False,
-        widget=forms.TimeInput(TIME),
-    )
-    last_day = forms.DateField(
-        label=_("Last day"),
-        required=False,
-        widget=forms.DateInput(DATE),
-        help_text=_("Empty: the same day."),
     )
     what = forms.CharField(
         label=_("Note"),
@@ -90,13 +72,6 @@ class BlockTimeForm(forms.Form):
         given = super().clean() or {}
         if not self.errors and not self.chosen_resources(given):
             self.add_error("resources", _("Select at least one resource."))
-        start, end = given.get("start"), given.get("end")
-        if (start is None) != (end is None) and not {"start", "end"} & self.errors.keys():
-            missing = "end" if end is None else "start"
-            self.add_error(missing, _("Enter both times, or none for the whole day."))
-        first, last = given.get("first_day"), given.get("last_day")
-        if first and last and last < first:
-            self.add_error("last_day", _("Must not be before the first day."))
         return given
 
     def chosen_resources(self, given: dict[str, Any]) -> list[Resource]:

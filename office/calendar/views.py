@@ -105,6 +105,7 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         graphs=BOOKABLE_GRAPHS.items(),
         may_make=_may(request, app, MAKE),
         may_block=_may(request, app, BLOCK),
+        may_be_away=_may(request, app, BLOCK) and _may(request, app, MOVE),
         page=_page_values(request, app, chosen, group),
         is_fullwidth=True,
     )

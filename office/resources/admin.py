@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.utils.dates import WEEKDAYS
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext, pgettext
+from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
@@ -78,7 +78,7 @@ from office.base.model_admin import (
 )
 from office.base.model_admin_pages import ExtraPage, Row
 from office.base.opening_hours_text import hours_of_rules, hours_words
-from office.base.permissions import visible_resources
+from office.base.permissions import may_enter_absences, visible_resources
 from office.base.rule_rows import rule_text
 from office.base.scope import is_allowed, read_once, scope_of
 from office.base.setting_fields import names_of_part, show_fields
@@ -308,7 +308,7 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     )
     actions = ("change_selected",)
     actions_list = ("open_bulk_edit",)
-    actions_detail = ("open_why", "open_calendar", "connect_calendar")
+    actions_detail = ("open_why", "open_calendar", "open_away", "connect_calendar")
 
     @action(description=_("Availability check"), url_path="why", permissions=["view"])
     def open_why(self, request: HttpRequest, object_id: str) -> HttpResponse:
@@ -317,6 +317,16 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     @action(description=_("Calendar"), url_path="calendar", permissions=["view"])
     def open_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:
         return redirect(f"{reverse('admin:calendar')}?resources={object_id}")
+
+    @action(description=pgettext_lazy("person", "Away"), url_path="away", permissions=["be_away"])
+    def open_away(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        resource = self.find(request, object_id)
+        return redirect(
+            f"{reverse('admin:calendar_away')}?app={resource.app_id}&resource={resource.pk}"
+        )
+
+    def has_be_away_permission(self, request: HttpRequest, object_id: str | None = None) -> bool:
+        return may_enter_absences(request)
 
     @action(description=_("Connect a calendar…"), url_path="connect", permissions=["connect"])
     def connect_calendar(self, request: HttpRequest, object_id: str) -> HttpResponse:

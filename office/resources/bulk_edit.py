@@ -1,4 +1,4 @@
-"""Weekly hours, time zone and tags of several resources at once, with a preview of the changes."""
+"""Weekly hours, dates, time zone and tags of several resources at once, with a preview."""
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,6 +18,8 @@ from availability.core.constraints import DAY_NAMES, ConstraintRules, render_con
 from availability.models import Resource
 from availability.serializers.resources import ResourceSerializer
 from availability.services import change_resource
+from common.api.query import SearchTerm
+from common.api.search_conditions import RESOURCE_SEARCH
 from common.api.validated_input import read_values_as
 from common.errors import Refusal
 from common.time.zone_names import current_zone_name
@@ -27,11 +29,12 @@ from office.base.model_admin_pages import BACK, is_confirmed
 from office.base.opening_hours_text import (
     hours_of_rules,
     hours_words,
+    merge_hours_and_dates,
     rules_of_hours,
     weekly_rules,
-    with_always_open_rule,
 )
 from office.base.permissions import visible_resources
+from office.base.rule_rows import WEEKLY_KINDS, RowsError, read_rows, rule_text
 from office.explain.rules_preview import MAX_LOOKED_AT, find_bookings_outside
 from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules
@@ -39,7 +42,15 @@ from office.resources.resource_form import checked, stored_rules
 MAX_RESOURCES = 100
 MAX_CHOSEN = 10  # so many resources are all chosen at the start
 CHANGE = "availability.change_resource"
-FIELDS = ("resources", "zone", "added_tags", "removed_tags")
+MAX_TAGGED, MAX_TAGS = 500, 50  # resources whose tags are offered, and these
+DATES = ("closed_on", "closed_until", "extra_day", "extra_hours")
+FIELDS = ("resources", "zone", "added_tags", "removed_tags", *DATES)
+# Column of a row of rules -> field of the form, by kind.
+DATE_COLUMNS = {
+    "closed_on": {"date": "closed_on", "last_date": "closed_until"},
+    "extra_hours": {"date": "extra_day", "hours": "extra_hours"},
+}
+DATE = {"class": "office-input", "type": "date"}
 HOURS = tuple(f"hours_{day}" for day in range(len(DAY_NAMES)))
 
 
@@ -55,6 +66,19 @@ class BulkEditForm(forms.Form):
             "For example 9:00-12:00, 13:00-17:00, or closed. An empty day keeps its hours;"
             " of a resource without hours it is closed."
         ),
+    )
+    closed_on = forms.DateField(label=_("Closed on…"), required=False, widget=forms.DateInput(DATE))
+    closed_until = forms.DateField(
+        label=_("Last day (optional)"), required=False, widget=forms.DateInput(DATE)
+    )
+    extra_day = forms.DateField(
+        label=_("Extra hours on…"), required=False, widget=forms.DateInput(DATE)
+    )
+    extra_hours = forms.CharField(
+        label=_("Hours"),
+        required=False,
+        max_length=200,
+        widget=forms.TextInput({"class": "office-input", "placeholder": "10:00-14:00"}),
     )
     # Not `timezone`, which the script fills with the browser's zone on the form of a new resource.
     zone = ZoneField(
@@ -72,13 +96,28 @@ class BulkEditForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         given = super().clean() or {}
-        wants = ("hours", "zone", "added_tags", "removed_tags")
+        wants = ("hours", "zone", "added_tags", "removed_tags", *DATES)
         if not self.errors and not any(map(given.get, wants)):
-            self.add_error(None, gettext("Enter hours, a time zone or tags."))
+            self.add_error(None, gettext("Enter hours, dates, a time zone or tags."))
+        given["date_rules"] = self._read_dates(given)
         zone = ResourceSerializer(data={"timezone": given.get("zone") or "UTC"}, partial=True)
         if not zone.is_valid():
             self.add_error("zone", [str(fault) for fault in zone.errors["timezone"]])
         return given
+
+    def _read_dates(self, given: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the rules of the dates; adds the errors of dates that are none."""
+        rules: list[dict[str, Any]] = []
+        for kind, columns in DATE_COLUMNS.items():
+            if not any(given.get(field) for field in columns.values()):
+                continue
+            row = {column: str(given.get(field) or "") for column, field in columns.items()}
+            try:
+                rules += [render_constraint(rule) for rule in read_rows([{"kind": kind} | row])]
+            except RowsError as error:
+                for column, sentences in error.errors[0].items():
+                    self.add_error(columns.get(column, kind), sentences)
+        return rules
 
 
 def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
@@ -96,12 +135,12 @@ def changes_of(resource: Resource, given: Mapping[str, Any]) -> dict[str, Any]:
     # The first hours of a resource that is always open are all its hours.
     kept = stored if weekly or resource.schedule else [""] * len(DAY_NAMES)
     days = [given["hours"].get(day, text) for day, text in enumerate(kept)]
-    if given["hours"] and days != stored:
-        dates = [render_constraint(rule) for rule in rules if rule not in weekly]
-        body["availability_constraints"] = [
-            *with_always_open_rule(rules_of_hours(days), dates),
-            *dates,
-        ]
+    dates = [render_constraint(rule) for rule in rules if rule not in weekly]
+    new_dates = [rule for rule in given["date_rules"] if rule not in dates]
+    hours = rules_of_hours(days) if given["hours"] and days != stored else None
+    if hours is not None or new_dates:
+        merged = merge_hours_and_dates(rules, hours, [*dates, *new_dates])
+        body["availability_constraints"] = merged
     return body
 
 
@@ -117,9 +156,13 @@ def save_changes(resource: Resource, body: Mapping[str, Any]) -> None:
 def change_lines(resource: Resource, body: Mapping[str, Any]) -> Iterator[str]:
     """Yield each change in words: `Time zone: Europe/Berlin → Asia/Tokyo`. Raises Invalid."""
     if "availability_constraints" in body:
-        old = hours_words(hours_of_rules(stored_rules(resource)))
-        new = hours_words(hours_of_rules(checked(body["availability_constraints"])))
-        yield gettext("Hours: %(old)s → %(new)s") % {"old": old, "new": new}
+        stored, rules = stored_rules(resource), checked(body["availability_constraints"])
+        old, new = hours_words(hours_of_rules(stored)), hours_words(hours_of_rules(rules))
+        if old != new:
+            yield gettext("Hours: %(old)s → %(new)s") % {"old": old, "new": new}
+        for rule in rules:
+            if rule not in stored and rule.kind not in WEEKLY_KINDS:
+                yield rule_text(render_constraint(rule))
     if "timezone" in body:
         old = current_zone_name(resource.timezone)
         new = current_zone_name(body["timezone"])
@@ -134,6 +177,12 @@ def show_bulk_edit(page: OfficeAdmin[Resource], request: HttpRequest) -> HttpRes
     """Show the form; a POST shows the changes, and with CONFIRMED saves them."""
     offered = visible_resources(request, least=Membership.EDITOR).order_by("name", "id")
     offered = offered.select_related("app", "schedule")
+    tags = _known_tags(offered)
+    chosen_tag = request.GET.get("tag", "")
+    if chosen_tag:
+        offered = offered.filter(
+            RESOURCE_SEARCH["tags"](SearchTerm("tags", chosen_tag, False, False))
+        )
     form = _form(request, offered)
     if request.method == "POST" and BACK not in request.POST and form.is_valid():
         rows = list(form.cleaned_data["resources"])[:MAX_RESOURCES]
@@ -148,7 +197,17 @@ def show_bulk_edit(page: OfficeAdmin[Resource], request: HttpRequest) -> HttpRes
         form=form,
         chosen={str(pk) for pk in form["resources"].value() or ()},
         resources=list(offered[:MAX_RESOURCES]),
+        tags=tags,
+        chosen_tag=chosen_tag,
+        fields=[form[name] for name in ("hours", "zone", "added_tags", "removed_tags")],
+        date_rows=[[form[name] for name in names] for names in (DATES[:2], DATES[2:])],
     )
+
+
+def _known_tags(offered: QuerySet[Resource]) -> list[str]:
+    """Return tags of the resources, by name."""
+    rows = offered.exclude(tags=[]).values_list("tags", flat=True)
+    return sorted({tag for tags in rows[:MAX_TAGGED] for tag in tags})[:MAX_TAGS]
 
 
 def _form(request: HttpRequest, offered: QuerySet[Resource]) -> BulkEditForm:
@@ -158,6 +217,8 @@ def _form(request: HttpRequest, offered: QuerySet[Resource]) -> BulkEditForm:
     if not ids:
         first = list(offered.values_list("pk", flat=True)[: MAX_CHOSEN + 1])
         ids = first if len(first) <= MAX_CHOSEN else []
+    if not ids and "tag" in request.GET:
+        ids = list(offered.values_list("pk", flat=True)[:MAX_RESOURCES])
     return BulkEditForm(initial={"resources": ids}, offered=offered)
 
 
