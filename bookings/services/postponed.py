@@ -33,6 +33,10 @@ from common.db.sql import database_now
 from common.errors import Invalid, NotFound, is_outage, refusal_of
 from common.messages import Message
 
+# Why a step is not possible, as the back office finds when it is decided.
+NOBODY_FREE = Message("Nobody else is free.")
+NO_ACTION = Message("This booking can't be cancelled.")
+
 logger = logging.getLogger(__name__)
 
 UNDO_FOR = timedelta(seconds=10)

@@ -11,7 +11,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext, ngettext, pgettext
+from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods
 
@@ -23,10 +23,9 @@ from bookings.models import Booking, PostponedStep, PostponedTask
 from bookings.pages.formatting import first_known_zone
 from bookings.replacements import Replacement, find_replacements, names_of_others_free
 from bookings.services.offer_new_times import NO_MOVE_LINK
-from bookings.services.postponed import MAX_MESSAGE, PlannedStep, postpone
+from bookings.services.postponed import MAX_MESSAGE, NO_ACTION, NOBODY_FREE, PlannedStep, postpone
 from bookings.services.reschedule import has_move_link
 from common.errors import Invalid, Refusal
-from common.messages import Message
 from common.time.instants import format_instant, parse_instant
 from notifications.mail.template_editing import preview_change
 from office.base.labels import sends_emails
@@ -44,10 +43,8 @@ MAX_BOOKINGS = 500  # of one absence
 MAX_LISTED = 50
 MAX_REASON = 200
 KEEP = "keep"  # a choice besides the actions of steps
-NOBODY_FREE = Message("Nobody else is free.")
-NO_ACTION = Message("This booking can't be cancelled.")
 DEFAULTS = {
-    PostponedStep.CANCEL: _("Cancel"),
+    PostponedStep.CANCEL: pgettext_lazy("step", "Cancel"),
     PostponedStep.MOVE: _("Move to somebody else who is free"),
     PostponedStep.OFFER: _("Offer new times by e-mail"),
     KEEP: _("Leave as they are"),
@@ -230,7 +227,7 @@ class AwayPlan:
         if has_move_link(booking):
             yield PostponedStep.OFFER, gettext("Offer new times by e-mail")
         if _end_action(booking):
-            yield PostponedStep.CANCEL, gettext("Cancel")
+            yield PostponedStep.CANCEL, pgettext("step", "Cancel")
         yield KEEP, gettext("Leave as it is")
 
     def steps(self) -> list[PlannedStep]:

@@ -95,6 +95,46 @@ def test_empty_day_keeps_its_hours(tenant: Tenant, pair: list[Any], enter: Enter
     ]
 
 
+def test_dates_are_added_to_those_of_each_resource(
+    tenant: Tenant, pair: list[Any], enter: Enter
+) -> None:
+    client = enter(tenant)
+    dates = {"closed_on": "2030-12-24", "closed_until": "2030-12-26"}
+    given = form(*pair, **dates, extra_day="2030-12-28", extra_hours="10-14")
+
+    question = client.post(PAGE, given)
+    client.post(PAGE, given | {"confirmed": "yes"})
+    again = client.post(PAGE, given)
+
+    lines = "Closed on: 24 Dec 2030, until 26 Dec 2030\nExtra hours on: 28 Dec 2030, 10:00-14:00"
+    added = [
+        {"block_period": {"start": "2030-12-24 00:00:00", "end": "2030-12-27 00:00:00"}},
+        {"open_period": {"start": "2030-12-28 10:00:00", "end": "2030-12-28 14:00:00"}},
+    ]
+    ada, bob = Resource.objects.order_by("name")
+    assert question.context["lines"] == [f"Ada\n{lines}", f"Bob\n{lines}"]
+    assert ada.availability_constraints == [*WORKDAYS, OFF, *added]
+    # Extra hours do not close the rest of a week that was always open.
+    always = {"allow_hours": {"start": 0, "end": 24}}
+    assert bob.availability_constraints == [always, *added]
+    assert again.context["title"] == "Change 0 resources?"
+
+
+def test_forty_resources_are_chosen_by_their_tag(tenant: Tenant, enter: Enter) -> None:
+    for number in range(40):
+        tags = ["room"] if number % 2 else ["dentist", "late"]
+        tenant.make_resource(f"R{number:02}", tags=tags)
+    client = enter(tenant)
+
+    whole = client.get(PAGE)
+    rooms = client.get(PAGE, {"tag": "room"})
+
+    names = [f"R{number:02}" for number in range(1, 40, 2)]
+    assert (whole.context["tags"], whole.context["chosen"]) == (["dentist", "late", "room"], set())
+    assert [row.name for row in rooms.context["resources"]] == names
+    assert rooms.context["chosen"] == {str(row.pk) for row in rooms.context["resources"]}
+
+
 def test_unchanged_hours_are_no_change(tenant: Tenant, pair: list[Any], enter: Enter) -> None:
     question = enter(tenant).post(PAGE, form(pair[0], hours_0="9-17", hours_6="closed"))
 
@@ -160,7 +200,7 @@ def test_back_button_restores_the_form(tenant: Tenant, pair: list[Any], enter: E
 @pytest.mark.parametrize(
     ("given", "field", "errors"),
     [
-        ({}, "__all__", ["Enter hours, a time zone or tags."]),
+        ({}, "__all__", ["Enter hours, dates, a time zone or tags."]),
         (HOURS | {"hours_1": "9 to five"}, "hours", ["Check the hours of Tuesday."]),
         (
             {"zone": "Atlantis"},
@@ -168,6 +208,8 @@ def test_back_button_restores_the_form(tenant: Tenant, pair: list[Any], enter: E
             ["Must be a time zone such as Europe/Berlin."],
         ),
         ({"added_tags": "a", "resources": []}, "resources", ["Select at least one resource."]),
+        ({"closed_until": "2030-12-26"}, "closed_on", ["Choose a date."]),
+        ({"extra_day": "2030-12-28"}, "extra_hours", ["Enter hours such as 10:00-14:00."]),
     ],
 )
 def test_wrong_values_are_refused(
