@@ -12,10 +12,23 @@ from django.utils.translation import gettext as _
 
 from availability.core.zones import day_start, offset_segments
 from availability.search.queries import TimeSpan
-from bookings.pages.formatting import first_known_zone, is_ambiguous, offset_words, time_words
+from bookings.pages.formatting import (
+    first_known_zone,
+    is_ambiguous,
+    offset_words,
+    short_date_words,
+    time_words,
+)
 from common.errors import Invalid
 from common.messages import find_message
-from common.time.instants import InstantError, find_zone, local_date, parse_date, parse_instant
+from common.time.instants import (
+    InstantError,
+    find_zone,
+    local_date,
+    local_midnight,
+    parse_date,
+    parse_instant,
+)
 from office.base.labels import reading_words
 
 
@@ -76,6 +89,20 @@ def span_text(start: datetime, end: datetime, zone_name: str) -> str:
     same_day = local_date(start, zone_name) == local_date(end, zone_name)
     last = time_text(end, zone_name) if same_day else reading_words(end, zone_name)
     return _("%(start)s to %(end)s") % {"start": reading_words(start, zone_name), "end": last}
+
+
+def days_or_span_text(start: datetime, end: datetime, zone_name: str) -> str:
+    """Return `Tue 24 Nov 2026` or `Tue 24 Nov 2026 to Thu 26 Nov 2026` of whole local days, else
+    as `span_text`.
+    """
+    first, after = local_date(start, zone_name), local_date(end, zone_name)
+    if (start, end) != (local_midnight(first, zone_name), local_midnight(after, zone_name)):
+        return span_text(start, end, zone_name)
+    last = after - timedelta(days=1)
+    if first == last:
+        return short_date_words(first)
+    words = {"start": short_date_words(first), "end": short_date_words(last)}
+    return _("%(start)s to %(end)s") % words
 
 
 def parse_moment(

@@ -19,7 +19,7 @@ from bookings.pages.formatting import first_known_zone
 from bookings.services.postponed import undo
 from office.base.labels import booking_words
 from office.base.lazy_text import LazyText
-from office.base.local_time import span_text
+from office.base.local_time import days_or_span_text, span_text
 from office.base.message_translations import translate_message
 from office.base.permissions import MOVE, require, show_page
 from office.base.scope import scope_of
@@ -96,11 +96,11 @@ def _undo(request: HttpRequest, task: PostponedTask) -> HttpResponse:
 
 
 def _closed_times(task: PostponedTask) -> list[str]:
-    """Return `Dr. Who: Mon 23 Nov 2026, 00:00 to Tue 24 Nov 2026, 00:00` of each closed time."""
+    """Return `Dr. Who: Mon 23 Nov 2026` of each closed time."""
     events = Event.objects.filter(app=task.app_id, id__in=task.event_ids[:MAX_CLOSED])
     return [
         f"{event.resource.name}: "
-        + span_text(event.start, event.end, first_known_zone(event.resource.timezone))
+        + days_or_span_text(event.start, event.end, first_known_zone(event.resource.timezone))
         for event in events.select_related("resource").order_by("start", "id")
     ]
 

@@ -29,7 +29,7 @@ from common.errors import Invalid, Refusal
 from common.time.instants import format_instant, parse_instant
 from notifications.mail.template_editing import preview_change
 from office.base.labels import sends_emails
-from office.base.local_time import span_text, today_in
+from office.base.local_time import days_or_span_text, span_text, today_in
 from office.base.model_admin import refusal_words
 from office.base.model_admin_pages import find_row
 from office.base.permissions import BLOCK, MOVE, require, show_page, visible_resources
@@ -58,7 +58,7 @@ class AwayForm(TimeSpanForm):
         Resource.objects.none(),
         label=_("Who"),
         empty_label="",
-        widget=forms.Select(INPUT | {"autofocus": True}),
+        widget=forms.Select(INPUT),
     )
     reason = forms.CharField(
         label=_("Reason"),
@@ -72,6 +72,8 @@ class AwayForm(TimeSpanForm):
         super().__init__(*args, **kwargs)
         field = cast(forms.ModelChoiceField, self.fields["resource"])
         field.queryset = offered
+        if not self.is_bound:
+            field.widget.attrs["autofocus"] = True
 
 
 class ConcernedBooking(NamedTuple):
@@ -171,7 +173,7 @@ class AwayPlan:
 
     @property
     def when(self) -> str:
-        return span_text(self.start, self.end, self.zone)
+        return days_or_span_text(self.start, self.end, self.zone)
 
     @property
     def is_too_long(self) -> bool:

@@ -11,6 +11,8 @@ from django.utils import timezone
 from apps_config.models import Account
 from availability.models import Event, Project, Resource
 from bookings.models import Booking
+from bookings.services.postponed import carry_out_due
+from notifications.models import Delivery
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
 from tests.office.conftest import Visit, member_of
@@ -125,6 +127,94 @@ def test_block_lunch_of_everybody(
     assert person.page.evaluate("location.pathname") == "/admin/calendar/"
     blocked = Event.objects.values_list("resource__name", flat=True)
     assert sorted(blocked) == ["Ada", "Bob"]
+
+
+def book_tomorrow(office: Tenant, resource: Any, count: int) -> str:
+    """Bookings of the resource, in UTC, and the day."""
+    day = (timezone.now() + timedelta(days=1)).date().isoformat()
+    for hour in range(9, 9 + count):
+        times = {"start": f"{day} {hour:02}:00:00", "end": f"{day} {hour:02}:30:00"}
+        assert office.book(resource_id=resource["id"], **times).status == 201
+    return day
+
+
+@pytest.mark.parametrize("way", ["mouse", "keyboard"])
+def test_ill_tomorrow_takes_five_clicks_and_one_text(
+    at_today: Any, by_keyboard: Any, office: Tenant, editor: Account, way: str
+) -> None:
+    """The customers are told, the day is closed."""
+    who = office.make_resource("Dr. Who", availability_constraints=OPEN)
+    office.make_resource("Eve", availability_constraints=OPEN)
+    day = book_tomorrow(office, who, 3)
+    person = (by_keyboard if way == "keyboard" else at_today)(editor, width=1280)
+
+    person.go("form a[href$='/admin/calendar/away']")
+    if way == "keyboard":
+        person.choose_next("[name=resource]")
+    else:
+        person.choose("[name=resource]", who["id"])
+    send_value(person, "first_day", day)
+    person.go("#away button[type=submit]")
+    person.fill("#message", "Dr. Who is ill, sorry.")
+    person.go("#away-do [name=save]")
+    lines = person.page.texts(".office-steps li")
+    faults = find_faults(person.page, load_axe())
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
+
+    assert person.actions == 5 + 1
+    assert len(lines) == 3
+    assert faults == []
+    assert list(Booking.objects.values_list("state", flat=True)) == ["cancelled"] * 3
+    mails = Delivery.objects.filter(kind="cancelled", recipient="customer")
+    assert set(mails.values_list("content__message", flat=True)) == {"Dr. Who is ill, sorry."}
+    event = Event.objects.get(what="Away")
+    assert (event.start.date().isoformat(), event.busy) == (day, True)
+
+
+def test_undo_of_an_absence_takes_one_key(
+    by_keyboard: Any, visit: Callable[..., Visit], office: Tenant, editor: Account
+) -> None:
+    who = office.make_resource("Dr. Who", availability_constraints=OPEN)
+    day = book_tomorrow(office, who, 2)
+    page = visit(editor, f"/admin/calendar/away?resource={who['id']}&first_day={day}").page
+    person = KeyboardPerson(Visit(page, ""))
+
+    person.go("#away-do [name=save]")
+    focused = page.evaluate("document.activeElement.textContent")
+    page.evaluate("window.isOld = true")
+    page.press("Enter")
+    page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
+
+    assert (person.actions, focused) == (1, "Undo")
+    assert page.evaluate("location.pathname") == "/admin/"
+    assert list(Booking.objects.values_list("state", flat=True)) == ["confirmed"] * 2
+    assert Event.objects.filter(what="Away").count() == 0
+
+
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_of_an_absence_are_accessible(
+    visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
+) -> None:
+    who = office.make_resource("Dr. Who", availability_constraints=OPEN)
+    eve = office.make_resource("Eve", availability_constraints=OPEN)
+    terms = {"length": "30 mins", "to": "3 days"}
+    project = office.make_project(who["id"], eve["id"], availability=terms)
+    day = book_tomorrow(office, who, 2)
+    Booking.objects.update(project=project["id"])
+    path = f"/admin/calendar/away?resource={who['id']}&first_day={day}"
+    page = visit(editor, path, width=width, height=1600, scheme=scheme).page
+    person = Person(Visit(page, ""))
+
+    person.go("#away-do [name=preview]")
+    page.save_screenshot(f"away-{width}-{scheme}")
+    faults = find_faults(page, load_axe())
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    person.go("#away-do [name=save]")
+    page.save_screenshot(f"postponed-{width}-{scheme}")
+    faults += find_faults(page, load_axe())
+
+    assert (faults, wide <= width) == ([], True)
 
 
 def send_value(person: Person, name: str, value: str) -> None:
