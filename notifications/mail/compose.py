@@ -107,6 +107,8 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "reminder_customer": _CUSTOMERS_CHOICE,
     "new_times_customer": (RESCHEDULE, "cancel_by_customer"),
 }
+# Mails about a booking that will take place: with its place and links for calendars.
+TAKES_PLACE = CHOICES.keys() - {"new_times_customer"}
 # Styles of buttons; the others are outlined. To cancel is the quietest choice.
 BUTTON_STYLES = {"confirm": "first", PAY: "first", "cancel_by_customer": "link"}
 URL_NAMES = {
@@ -561,7 +563,7 @@ def other_links(letter: Letter, place: str) -> list[tuple[str, list[tuple[str, s
         return []
     places = []
     where = to_one_line(place)
-    if letter.slug in CHOICES and where and not is_web_address(where):
+    if letter.slug in TAKES_PLACE and where and not is_web_address(where):
         places.append((gettext("Show on a map"), map_url(where)))
     again = project_page_path(letter.booking) if letter.slug in ENDS else ""
     if again:
@@ -588,7 +590,7 @@ def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
     recipient's calendar gets the booking anyway.
     """
     booking = letter.booking
-    takes_place = letter.slug in CHOICES and GRAPHS[booking.graph].is_live(booking.state)
+    takes_place = letter.slug in TAKES_PLACE and GRAPHS[booking.graph].is_live(booking.state)
     if not takes_place or letter.is_entered or "until" in letter.facts:
         return []
     if letter.ends_at <= timezone.now():

@@ -33,6 +33,7 @@ def links_of(letter: Letter) -> dict[str, str]:
         ("cancelled_by_customer_customer", {"project": "Check-up"}, [AGAIN, OWN]),
         ("declined_customer", {"project": "Check-up"}, [AGAIN, OWN]),
         ("unpaid_customer", {"project": "Check-up"}, [AGAIN, OWN]),
+        ("new_times_customer", {"project": "Check-up"}, [OWN]),
         ("declined_customer", {}, []),
         ("confirmed_owner", {"project": "Check-up"}, []),
         (

@@ -265,6 +265,17 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             OWNERS,
         ],
     ),
+    "new_times_customer": (
+        {},
+        f"Please choose another time: Check-up, {BERLIN}",
+        [
+            "Please choose another time",
+            HELLO,
+            "Sorry, your booking can't take place at this time.",
+            CUSTOMERS,
+            CANCEL,
+        ],
+    ),
     "reminder_customer": (
         {},
         f"Reminder: Check-up, {BERLIN}",
