@@ -51,10 +51,13 @@ def names_of_others_free(booking: Booking, start: datetime, *, now: datetime) ->
         return []
     day = local_date(start, zone)
     begin, end = local_midnight(day, zone), local_midnight(day + timedelta(days=1), zone)
-    query = public_policy_query(project, _others(booking, project, now), now=now)
-    query = _within(query, max(begin, now), end)
-    free = {resource.id for resource in search_dates(query, zone).get(day, ())}
-    return [resource.name for resource in query.resources if resource.id in free][:MAX_NAMED]
+    others = _others(booking, project, now)
+    try:
+        query = _within(public_policy_query(project, others, now=now), max(begin, now), end)
+        free = {resource.id for resource in search_dates(query, zone).get(day, ())}
+    except Invalid:  # no range that can be searched: an e-mail does without the names
+        return []
+    return [resource.name for resource in others if resource.id in free][:MAX_NAMED]
 
 
 def find_replacements(

@@ -82,7 +82,7 @@ def show_postponed(request: HttpRequest, task_id: uuid.UUID) -> HttpResponse:
         lines=list(step_lines(steps[:MAX_LISTED])),
         further=max(task.steps.count() - MAX_LISTED, 0),
         seconds_left=0 if task.started_at else max(int((task.run_at - now).total_seconds()), 0),
-        may_undo=task.started_at is None and task.run_at > now,
+        may_undo=task.started_at is None,
         refresh=REFRESH_SECONDS,
     )
 
