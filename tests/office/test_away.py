@@ -1,6 +1,6 @@
 """Away: the time is closed, and what becomes of the bookings in it waits for ten seconds."""
 
-from datetime import timedelta
+from datetime import date, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
@@ -12,7 +12,9 @@ from django.utils import timezone
 from apps_config.models import Account, Membership
 from availability.models import Calendar, Event
 from bookings.models import Booking, PostponedStep, PostponedTask
+from bookings.pages.formatting import short_date_words
 from bookings.services.postponed import carry_out_due
+from common.time.instants import find_zone, local_midnight
 from notifications.models import Delivery
 from tests.office.conftest import Enter
 from tests.office.staff import messages_of
@@ -20,8 +22,17 @@ from tests.queries import Queries
 from tests.world import Tenant
 
 PAGE = reverse("admin:calendar_away")
-DAY = "2030-11-29"  # a Friday
 BERLIN = {"timezone": "Europe/Berlin"}
+
+
+def next_friday() -> date:
+    today = timezone.now().date()
+    return today + timedelta(days=(4 - today.weekday()) % 7 + 14)
+
+
+FRIDAY = next_friday()
+DAY = FRIDAY.isoformat()
+WORDS = short_date_words(FRIDAY)
 
 
 @pytest.fixture
@@ -34,7 +45,7 @@ def project(tenant: Tenant, people: list[Any]) -> Any:
     ids = [person["id"] for person in people]
     return tenant.make_project(
         *ids,
-        availability={"mode": "roundrobin_prioritized", "to": "2040-01-01", "length": "30 mins"},
+        availability={"mode": "roundrobin_prioritized", "to": "8 weeks", "length": "30 mins"},
     )
 
 
@@ -89,14 +100,14 @@ def test_bookings_in_the_time_are_listed_with_their_choices(
         *("As for all", "Offer new times by e-mail"),
         *("Cancel", "Leave as it is"),
     )
-    assert answer.context["plan"].when == "Fri 29 Nov 2030"
+    assert answer.context["plan"].when == WORDS
     assert choices(answer) == [
         (
             "Ann",
             [
                 as_for_all,
                 "Move to Eve, same time",
-                "Move to Bob, Fri 29 Nov 2030, 10:30 to 11:00",
+                f"Move to Bob, {WORDS}, 10:30 to 11:00",
                 *(offer, cancel, keep),
             ],
         ),
@@ -155,11 +166,11 @@ def test_time_is_closed_at_once_and_bookings_change_later(
 
     event = Event.objects.get(what="Flu")
     assert (event.resource.name, event.busy, event.all_day) == ("Ada", True, False)
-    assert (event.start.isoformat(), event.end.isoformat()) == (
-        "2030-11-28T23:00:00+00:00",
-        "2030-11-29T23:00:00+00:00",
+    assert (event.start, event.end) == (
+        local_midnight(FRIDAY, "Europe/Berlin"),
+        local_midnight(FRIDAY + timedelta(days=1), "Europe/Berlin"),
     )
-    words = ["Cancel", "Move to Eve, Fri 29 Nov 2030, 11:00 to 11:30", "Offer new times"]
+    words = ["Cancel", f"Move to Eve, {WORDS}, 11:00 to 11:30", "Offer new times"]
     assert step_lines(answer) == [(one, "pending", "") for one in words]
     assert (early, mails) == (["confirmed"] * 4, 0)
     assert "This booking is about to be changed." in notice.content.decode()
@@ -223,18 +234,18 @@ def test_moves_of_all_go_to_people_who_are_free(
     carry_out()
 
     assert before == [
-        ("Move to Bob, Fri 29 Nov 2030, 10:00 to 10:30", "pending", ""),
-        ("Move to Bob, Fri 29 Nov 2030, 10:30 to 11:00", "pending", ""),
+        (f"Move to Bob, {WORDS}, 10:00 to 10:30", "pending", ""),
+        (f"Move to Bob, {WORDS}, 10:30 to 11:00", "pending", ""),
         ("Move", "not possible", "Nobody else is free."),
     ]
     rows = Booking.objects.select_related("event", "resource").in_bulk(
         [one["id"] for one in (first, second, third)]
     )
-    assert sorted((row.resource.name, row.event.start.hour) for row in rows.values()) == [
-        ("Bob", 9),
-        ("Bob", 9),
-        ("Room", 11),
+    berlin = find_zone("Europe/Berlin")
+    starts = [
+        (row.resource.name, f"{row.event.start.astimezone(berlin):%H:%M}") for row in rows.values()
     ]
+    assert sorted(starts) == [("Bob", "10:00"), ("Bob", "10:30"), ("Room", "12:00")]
 
 
 def test_move_that_was_taken_meanwhile_is_shown_on_today(
@@ -250,7 +261,7 @@ def test_move_that_was_taken_meanwhile_is_shown_on_today(
 
     done = client.get(answer.request["PATH_INFO"])
     today = client.get(reverse("admin:index"))
-    line = ("Move to Bob, Fri 29 Nov 2030, 10:00 to 10:30", "not possible", "The time is taken.")
+    line = (f"Move to Bob, {WORDS}, 10:00 to 10:30", "not possible", "The time is taken.")
     assert step_lines(done) == [line]
     assert "Bookings that could not be changed" in today.content.decode()
     tenant.put(f"/bookings/{ann['id']}/cancel")
@@ -284,7 +295,10 @@ def test_preview_has_one_mail_of_each_kind(
         ({"resource": ""}, {"resource": ["This field is required."]}),
         ({"first_day": "x"}, {"first_day": ["Enter a valid date."]}),
         ({"end": "10:00"}, {"start": ["Enter both times, or none for the whole day."]}),
-        ({"last_day": "2030-11-28"}, {"last_day": ["Must not be before the first day."]}),
+        (
+            {"last_day": (FRIDAY - timedelta(days=1)).isoformat()},
+            {"last_day": ["Must not be before the first day."]},
+        ),
     ],
     ids=["nobody", "no day", "one time", "ends before it begins"],
 )
@@ -325,7 +339,7 @@ def test_nobody_booked_closes_the_time_only(
     answer = client.post(address(people[0]), {"save": "yes"}, follow=True)
 
     assert shown.context["plan"].button == "Close the time"
-    assert answer.context["closed"] == ["Ada: Fri 29 Nov 2030"]
+    assert answer.context["closed"] == [f"Ada: {WORDS}"]
     assert step_lines(answer) == []
 
 
@@ -396,7 +410,7 @@ def test_bulk_cancel_tells_everybody_and_closes_the_day(
         "Cancel 3 bookings",
         "Keep the bookings",
     )
-    day = "Fri 29 Nov 2030"
+    day = WORDS
     assert sorted(answer.context["closed"]) == [f"Ada: {day}", f"Bob: {day}"]
     assert early == ["confirmed"] * 3
     assert list(Booking.objects.values_list("state", flat=True)) == ["cancelled"] * 3
