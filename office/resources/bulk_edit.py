@@ -14,7 +14,12 @@ from django.utils.translation import gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import Membership
-from availability.core.constraints import DAY_NAMES, ConstraintRules, render_constraint
+from availability.core.constraints import (
+    DAY_NAMES,
+    WEEKLY_KINDS,
+    ConstraintRules,
+    render_constraint,
+)
 from availability.models import Resource
 from availability.serializers.resources import ResourceSerializer
 from availability.services import change_resource
@@ -34,7 +39,7 @@ from office.base.opening_hours_text import (
     weekly_rules,
 )
 from office.base.permissions import visible_resources
-from office.base.rule_rows import WEEKLY_KINDS, RowsError, read_rows, rule_text
+from office.base.rule_rows import RowsError, read_rows, rule_text
 from office.explain.rules_preview import MAX_LOOKED_AT, find_bookings_outside
 from office.resources.hours_field import ChangedDaysField
 from office.resources.resource_form import checked, stored_rules
