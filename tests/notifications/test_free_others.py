@@ -36,7 +36,7 @@ def cancelled_mail(tenant: Tenant, mails: MailSink, person: Any, **project: Any)
     booking = tenant.book(resource_id=person["id"], **times, **project).data
     tenant.put(f"/bookings/{booking['id']}/cancel")
     run_dispatcher("email")
-    (mail,) = [each for each in mails.mails if each.message["Subject"].startswith("Cancelled")]
+    (mail,) = [each for each in mails.mails if each.subject.startswith("Cancelled")]
     text = mail.message.get_body(("plain",)).get_content()
     return [line.removeprefix(LABEL).strip() for line in text.splitlines() if LABEL in line]
 
