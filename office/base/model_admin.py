@@ -27,7 +27,7 @@ from bookings.models import Booking
 from common.db.replica import read_on_replica
 from common.errors import Refusal
 from common.shipped_languages import SOURCE_LANGUAGE
-from office.base.change_list import CappedPaginator, OfficeChangeList
+from office.base.change_list import CappedPaginator, OfficeChangeList, Shortcut
 from office.base.history import find_changes, history_steps, read_changes_of_page, row_at_step
 from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
@@ -129,6 +129,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
 
     fixed_fields    read-only once the row exists
     index_sorted    the columns by which an index sorts all rows of the list
+    first_order     the columns by which the list first sorts the rows that it shows; none: `ordering`
+    filters_shown_elsewhere     parameters of filters that tabs or shortcuts show
     chosen_fields   foreign keys without add or edit links; "app" is chosen at creation: a single
                     app is preselected
     chosen_by       the role that the account needs in the app that it chooses
@@ -154,6 +156,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     conditional_fields: ClassVar[Mapping[str, str]] = {}  # else sought anew for each field
     fixed_fields: ClassVar[tuple[str, ...]] = ()
     index_sorted: ClassVar[tuple[str, ...]] = ()
+    first_order: ClassVar[tuple[str, ...]] = ()
+    filters_shown_elsewhere: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
     chosen_fields: ClassVar[tuple[str, ...]] = ()
     chosen_by: ClassVar[str] = Membership.EDITOR
@@ -177,6 +181,10 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
 
     def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
         return self.index_sorted
+
+    def list_shortcuts(self, changelist: OfficeChangeList) -> list[Shortcut]:
+        """Return links above the list."""
+        return []
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[OfficeChangeList]:
         return OfficeChangeList

@@ -1,6 +1,18 @@
 // The theme's own menus for keyboards and screen readers: an icon is a word in a special font, which
 // would be read aloud, copied and found, and some of its buttons are neither links nor buttons.
 "use strict";
+
+// Whether the key that is pressed finds a calendar, clock or choice open, which Escape then closes.
+let isPopupOpen = false;
+addEventListener("keydown", () => {
+  const popups = document.querySelectorAll(".select2-container--open, .calendarbox, .clockbox");
+  isPopupOpen = [...popups].some((popup) => popup.checkVisibility());
+}, true);
+
+function officeHasOpenPopup() {
+  return isPopupOpen;
+}
+
 addEventListener("DOMContentLoaded", () => {
   const ICONS = ".material-symbols-outlined, .material-symbols-rounded";
   // Names of buttons that show only an icon, by the icon.
