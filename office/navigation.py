@@ -180,6 +180,7 @@ def account_links(request: HttpRequest) -> list[dict[str, str]]:
     return [
         {"title": gettext("Security"), "link": reverse("mfa_index")},
         {"title": gettext("Sessions"), "link": reverse("account_sessions")},
+        {"title": gettext("Keyboard shortcuts"), "link": "#office-keys"},
     ]
 
 
@@ -201,6 +202,10 @@ def words_script_url(request: HttpRequest) -> str:
 
 def theme_script_url(request: HttpRequest) -> str:
     return static("office/theme.js")
+
+
+def keys_script_url(request: HttpRequest) -> str:
+    return static("office/keys.js")
 
 
 def favicon(request: HttpRequest) -> str:

@@ -587,7 +587,11 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "SCRIPTS": ["office.navigation.words_script_url", "office.navigation.theme_script_url"],
+    "SCRIPTS": [
+        "office.navigation.words_script_url",
+        "office.navigation.theme_script_url",
+        "office.navigation.keys_script_url",
+    ],
     "SHOW_LANGUAGES": "office.base.languages.has_languages",
     "LANGUAGES": {"navigation": "office.base.languages.menu_languages"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},

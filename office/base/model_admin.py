@@ -457,7 +457,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
         `lines`: what will happen. `repeated`: the fields of this request's form to send again with
         CONFIRMED. `goes_back_to_form`: No sends these fields with BACK instead.
         """
-        fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
+        given = request.POST or request.GET
+        fields = [(name, value) for name in repeated for value in given.getlist(name)]
         return self.show_page(
             request,
             "office/confirm.html",

@@ -20,6 +20,7 @@ from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
+from bookings.pages.formatting import plain_date_words
 from bookings.services import apply_action
 from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
@@ -175,7 +176,8 @@ class BookingDayFilter(SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
         chosen = self.value()
-        return [(chosen, chosen)] if chosen else []
+        day = parse_iso_day(chosen)
+        return [(chosen, plain_date_words(day) if day else chosen)] if chosen else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
         day = parse_iso_day(self.value())
