@@ -45,7 +45,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (_("Resources"), "badge", "availability_resource_changelist"),
             (_("Schedules"), "schedule", "availability_schedule_changelist"),
             (_("Projects"), "web", "availability_project_changelist"),
-            (_("Calendars"), "calendar_month", CALENDARS),
+            (_("Connected calendars"), "calendar_month", CALENDARS),
             (_("Events"), "event", "availability_event_changelist"),
         ),
     ),

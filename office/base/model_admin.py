@@ -1,7 +1,8 @@
 """Base classes of the back office's admin pages: tenants and permissions."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -137,6 +138,9 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     parts           of a long form, with links to them: (heading, inline or None), each with the
                     fieldset of this name and the rows of the inline; `change_form_template` is
                     PARTS_FORM
+    first_fields    those of a long form outside of "More", which each part has for the others; none:
+                    all
+    made_fields     fields with a default that is made from others: "More" does not open for them
     preview_part    the part with a preview of the rules (office/static/office/rules.js)
 
     Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
@@ -162,6 +166,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     chosen_fields: ClassVar[tuple[str, ...]] = ()
     chosen_by: ClassVar[str] = Membership.EDITOR
     parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]] = ()
+    first_fields: ClassVar[frozenset[str]] = frozenset()
+    made_fields: ClassVar[frozenset[str]] = frozenset()
     preview_part: ClassVar[LazyText] = ""
 
     # --- Lists ------------------------------------------------------------------------------------
@@ -314,7 +320,9 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     ) -> HttpResponse:
         if row := context.get("original"):
             context |= self._heading_values(row)
-            context["parts"] = list(self._parts(row, context)) if self.parts else []
+            is_split = bool(self.first_fields) and self.has_change_permission(request, row)
+            parts = self._parts(row, context, is_split=is_split) if self.parts else ()
+            context["parts"] = list(parts)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def history_view(
@@ -360,17 +368,26 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
         """Return heading -> a sentence under the part's fields."""
         return {}
 
-    def _parts(self, row: Row, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield each part of the page with its fieldset and its rows."""
+    def _parts(
+        self, row: Row, context: dict[str, Any], *, is_split: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Yield each part of the page with its fieldset and its rows. `is_split`: the fields that
+        are not among the first are apart.
+        """
         fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
         rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
         notes = self.part_notes(row)
         for title, inline in self.parts:
+            fieldset, more = fieldsets.get(title), None
+            if is_split and fieldset:
+                fieldset, more = split_fieldset(fieldset, self.first_fields)
             yield {
                 "title": title,
                 "note": notes.get(str(title), ""),
                 "id": part_id(title),
-                "fieldset": fieldsets.get(title),
+                "fieldset": fieldset,
+                "more": more,
+                "is_more_open": more and has_changed_field(more, self.made_fields),
                 "rows": rows.get(inline) if inline else None,
                 "has_preview": title == self.preview_part,
             }
@@ -645,3 +662,30 @@ class OfficeInline(PageScopedInline[Row], TabularInline):
 
 class StackedOfficeInline(PageScopedInline[Row], StackedInline):
     """Inline rows, each with all its fields."""
+
+
+def split_fieldset(fieldset: Any, first: Collection[str]) -> tuple[Any, Any]:
+    """Return the part's first fields, and the others without a heading; None instead of no others.
+    A part that is closed anyway stays whole.
+    """
+    others = [name for name in fieldset.fields if name not in first]
+    if fieldset.is_collapsible or not others:
+        return fieldset, None
+    shown, more = copy(fieldset), copy(fieldset)
+    shown.fields = [name for name in fieldset.fields if name in first]
+    more.fields, more.name = others, None
+    return shown, more
+
+
+def has_changed_field(fieldset: Any, made_fields: Collection[str]) -> bool:
+    """Return whether a field has an error or another value than its default."""
+    form = fieldset.form
+    names = [name for name in fieldset.fields if name in form.fields]
+    if any(name in form.errors or (form.is_bound and name in form.changed_data) for name in names):
+        return True
+    return any(
+        (form.get_initial_for_field(form.fields[name], name) or None)
+        != (form.fields[name].initial or None)
+        for name in names
+        if name not in made_fields
+    )

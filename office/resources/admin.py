@@ -602,6 +602,13 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     search_fields = ("name", "slug", "id")
     readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ProjectNotificationInline)
+    first_fields = frozenset(
+        {
+            *("name", "graph", "length", "notice", "mode", "questions", "min_cancel_time"),
+            *("page_address", "published"),
+        }
+    )
+    made_fields = frozenset({"slug"})
     preview_part = _("Rules")
     fieldsets = (
         (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),
