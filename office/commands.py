@@ -85,7 +85,8 @@ def read_command(text: str, today: date) -> Command:
     >>> read_command("block Friday 12-13 Dr. Berg", date(2026, 11, 25))
     Command(verb='block', day=date(2026, 11, 27), start=time(12), end=time(13), names=['dr.', 'berg'])
     """
-    words = re.sub(r"(?<=[\dm])\s*[-–]\s*(?=\d)", "-", text.lower()).split()
+    text = _with_dates(text.lower(), today)
+    words = re.sub(r"(?<=[\dm])\s+[-–]\s+(?=\d)", "-", text).split()
     command = Command()
     command.verb, words = _take_verb(words)
     for word in words:
@@ -112,13 +113,21 @@ def _take_verb(words: list[str]) -> tuple[str, list[str]]:
     return LIST, words
 
 
-def _read_day(word: str, today: date) -> date | None:
-    """Return the day of `tomorrow`, `friday`, `fri` (the next one, today included), `2026-11-27`,
-    or a date as the language's forms read it.
+def _with_dates(text: str, today: date) -> str:
+    """Return the text with dates instead of `today` and `tomorrow`, which are several words in some
+    languages.
     """
-    relative = {str(PERIODS["today"]).lower(): 0, str(PERIODS["tomorrow"]).lower(): 1}
-    if word in relative:
-        return today + relative[word] * DAY
+    text = f" {text} ".replace("’", "'")
+    for period, day in (("today", today), ("tomorrow", today + DAY)):
+        words = str(PERIODS[period]).lower().replace("’", "'")
+        text = text.replace(f" {words} ", f" {day.isoformat()} ")
+    return text
+
+
+def _read_day(word: str, today: date) -> date | None:
+    """Return the day of `friday`, `fri` (the next one, today included), `2026-11-27`, or a date as
+    the language's forms read it.
+    """
     weekday = _weekdays(get_language() or SOURCE_LANGUAGE).get(word.rstrip(".,"))
     if weekday is not None:
         return today + (weekday - today.weekday()) % 7 * DAY

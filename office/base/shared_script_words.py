@@ -21,6 +21,7 @@ SCRIPT_WORDS: ScriptWords = {
         "search": _("Search"),
         "visibility": _("Show"),
     },
+    "branding": {"pick": _("Pick the colour")},
     "keys": {"pending": STATE_WORDS["tentative"]},
     "copy": {
         "copied": _("Copied."),

@@ -48,6 +48,7 @@ FRIDAY = date(2026, 11, 27)
             Command(BLOCK_TIME, FRIDAY, time(12), time(13), ["dr.", "berg"]),
         ),
         ("de", "neuer Termin morgen", Command(NEW_BOOKING, date(2026, 11, 26))),
+        ("sv", "ny bokning i morgon Berg", Command(NEW_BOOKING, date(2026, 11, 26), names=["berg"])),
         ("de", "Fr. Berg", Command(LIST, FRIDAY, names=["berg"])),
         ("de", "03.12.2026 Berg", Command(LIST, date(2026, 12, 3), names=["berg"])),
         ("pt-br", "bloquear sexta 12-13", Command(BLOCK_TIME, FRIDAY, time(12), time(13))),
