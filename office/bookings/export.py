@@ -101,7 +101,9 @@ def _chosen_days(request: HttpRequest, query: QueryDict) -> tuple[date | None, d
     period = query.get(PERIOD)
     if period in PERIODS:
         return period_days(period, today_in(office_zone(request), timezone.now()))
-    return parse_iso_day(query.get("event__start_from")), parse_iso_day(query.get("event__start_to"))
+    return parse_iso_day(query.get("event__start_from")), parse_iso_day(
+        query.get("event__start_to")
+    )
 
 
 def file_name(first: date | None, last: date | None) -> str:

@@ -48,7 +48,9 @@ def keys_to(page: Page, selector: str) -> int:
     """
     before = page.presses
     inside = f"!!document.activeElement.closest({selector!r})"
-    leads = f"!!document.querySelector(document.activeElement.hash || 'none')?.matches({selector!r})"
+    leads = (
+        f"!!document.querySelector(document.activeElement.hash || 'none')?.matches({selector!r})"
+    )
     while not page.evaluate(inside):
         page.press("Tab")
         if page.evaluate(leads):
@@ -92,7 +94,9 @@ def test_menu_and_logo_have_names_without_icon_words(
     visit: Callable[..., Visit], owner: Account, booking: Any
 ) -> None:
     page = visit(owner, "/admin/").page
-    page.wait_for("!document.querySelector('nav .material-symbols-outlined:not([aria-hidden])')")
+    page.wait_for(
+        "!document.querySelector('nav .material-symbols-outlined:not([aria-hidden], [role])')"
+    )
 
     menu = page.evaluate("[...document.querySelectorAll('nav')].map(nav => nav.ariaLabel)")
     logo = page.evaluate("document.querySelector('nav a').ariaLabel")
@@ -142,7 +146,9 @@ def test_pages_have_one_heading_and_landmarks(
     shown.expected.append("Blocked aria-hidden on an element")  # select2 on a focused field
     for path in paths:
         shown.go(path)
-        shown.page.wait_for("!document.querySelector('.material-symbols-outlined:not([aria-hidden], [role])')")
+        shown.page.wait_for(
+            "!document.querySelector('.material-symbols-outlined:not([aria-hidden], [role])')"
+        )
         headings = shown.page.evaluate("document.querySelectorAll('h1').length")
         found[path] = (headings, find_faults(shown.page, axe) if width > 600 else [])
         shown.check()
