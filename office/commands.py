@@ -83,7 +83,7 @@ def read_command(text: str, today: date) -> Command:
     """Read the words in any order, but for the command, which is first or last.
 
     >>> read_command("block Friday 12-13 Dr. Berg", date(2026, 11, 25))
-    Command(verb='block', day=date(2026, 11, 27), start=time(12), end=time(13), names=['dr.', 'berg'])
+    Command('block', date(2026, 11, 27), time(12), time(13), ['dr.', 'berg'])
     """
     text = _with_dates(text.lower(), today)
     words = re.sub(r"(?<=[\dm])\s+[-–]\s+(?=\d)", "-", text).split()
@@ -133,7 +133,7 @@ def _read_day(word: str, today: date) -> date | None:
         return today + (weekday - today.weekday()) % 7 * DAY
     for form in get_format("DATE_INPUT_FORMATS"):
         try:
-            return parse_iso_day(datetime.strptime(word, form).date().isoformat())  # noqa: DTZ007
+            return parse_iso_day(datetime.strptime(word, form).date().isoformat())
         except ValueError:
             continue
     return None
@@ -199,7 +199,7 @@ def _new_booking(request: HttpRequest, command: Command) -> Iterator[SearchResul
 
 
 def _cancel(request: HttpRequest, command: Command) -> Iterator[SearchResult]:
-    """Yield the next bookings of the named customers, each with the question before it is cancelled."""
+    """Yield the next bookings of the named customers: the question before each is cancelled."""
     name = " ".join(command.names)
     if len(name) < MIN_LETTERS or not MOVE.is_held(request):
         return

@@ -842,7 +842,7 @@ TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
-#: static files after `collectstatic`
+#: static files after `collectstatic`, which also compresses them
 #: Default: `VAR_DIR/static`
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folder that is missing

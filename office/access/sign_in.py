@@ -181,7 +181,7 @@ class CheckedPasskey(forms.Form):
 
 
 class AddPasskeyForm(AddWebAuthnForm):
-    """The log-in page offers passkeys, so a new one works there unless its owner decides otherwise."""
+    """The log-in page offers passkeys, so a new one works there unless it is switched off."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -130,7 +130,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
 
     fixed_fields    read-only once the row exists
     index_sorted    the columns by which an index sorts all rows of the list
-    first_order     the columns by which the list first sorts the rows that it shows; none: `ordering`
+    first_order     the columns by which the list first sorts the rows that it shows, instead of
+                    `ordering`
     filters_shown_elsewhere     parameters of filters that tabs or shortcuts show
     chosen_fields   foreign keys without add or edit links; "app" is chosen at creation: a single
                     app is preselected
@@ -138,8 +139,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     parts           of a long form, with links to them: (heading, inline or None), each with the
                     fieldset of this name and the rows of the inline; `change_form_template` is
                     PARTS_FORM
-    first_fields    those of a long form outside of "More", which each part has for the others; none:
-                    all
+    first_fields    those of a long form outside of "More", which each part has for the others;
+                    none: all
     made_fields     fields with a default that is made from others: "More" does not open for them
     preview_part    the part with a preview of the rules (office/static/office/rules.js)
 

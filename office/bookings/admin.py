@@ -25,8 +25,8 @@ from bookings.services import apply_action
 from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
 from notifications.mail.recipients import Recipients
-from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.change_list import OfficeChangeList, Shortcut
+from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.local_time import today_in

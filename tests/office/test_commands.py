@@ -84,7 +84,7 @@ def found(client: Client, term: str) -> list[tuple[str, str, dict[str, str]]]:
     return [
         (title, link.path, dict(parse_qsl(link.query)))
         for title, link in links
-        if link.query and "tab=" not in link.query or link.path.endswith("/export/")
+        if (link.query and "tab=" not in link.query) or link.path.endswith("/export/")
     ]
 
 

@@ -16,8 +16,10 @@ addEventListener("DOMContentLoaded", () => {
   function addPicker(text) {
     const picker = Object.assign(document.createElement("input"), { type: "color", className: "office-color" });
     picker.ariaLabel = officeWords("branding").pick;
+    const standard = "#1f4f99"; // of the service: `--button` in page.css
     const follow = () => {
-      if (/^#[0-9a-f]{6}$/i.test(text.value.trim())) picker.value = text.value.trim().toLowerCase();
+      const color = text.value.trim().toLowerCase() || standard;
+      if (/^#[0-9a-f]{6}$/.test(color)) picker.value = color;
     };
     picker.addEventListener("input", () => {
       text.value = picker.value;
