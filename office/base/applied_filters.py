@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 from django.contrib.admin import ListFilter, RelatedFieldListFilter, SimpleListFilter
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.core.exceptions import ValidationError
-from django.db.models import Model
 from django.utils.translation import gettext
 
 from office.base.list_filters import DaysFilter
@@ -25,7 +24,9 @@ def applied_filters(changelist: ChangeList) -> list[AppliedFilter]:
     search = AppliedFilter(gettext("Search"), changelist.query, (SEARCH_VAR,))
     filters = (
         AppliedFilter(
-            str(spec.title), _value_words(spec, changelist), (*spec.expected_parameters(),)
+            str(spec.title),
+            _value_words(spec, changelist),
+            tuple(str(name) for name in spec.expected_parameters()),
         )
         for spec in changelist.filter_specs
     )
@@ -51,8 +52,7 @@ def _row_words(spec: RelatedFieldListFilter, changelist: ChangeList) -> str:
     """Return the row that the list is filtered by; its id if the account may not see the row."""
     given = spec.lookup_val
     value = given[-1] if isinstance(given, list) else given
-    model: type[Model] = spec.field.remote_field.model
-    page = page_of(changelist.model_admin.admin_site, model)
+    page = page_of(changelist.model_admin.admin_site, spec.field.related_model)
     try:
         row = page.get_queryset(spec.request).filter(pk=value).first() if page else None
     except ValidationError:
