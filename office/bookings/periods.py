@@ -5,14 +5,13 @@ from datetime import date, timedelta
 
 from dateutil.relativedelta import relativedelta
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
 from office.base.lazy_text import LazyText
 
 PERIOD = "period"
 PERIODS: Mapping[str, LazyText] = {
     "today": _("Today"),
-    "tomorrow": pgettext_lazy("day", "Tomorrow"),
+    "tomorrow": _("Tomorrow"),
     "this-week": _("This week"),
     "last-month": _("Last month"),
 }

@@ -6,7 +6,7 @@ addEventListener("DOMContentLoaded", () => {
   if (!dialog) return;
   const STORED = "office-keys", OFF = "off";
   const FIELDS = "input:not([type=checkbox], [type=radio], [type=submit]), textarea, select, [contenteditable], [role=combobox]";
-  const ROWS = "#result_list tr.data-row, #content :is(.office-rows, .office-lines) > li";
+  const ROWS = "#result_list tr.data-row, #content :is(.office-rows, .office-lines, .desk-entries) > li";
   const ACCEPT = "button[name=action][value=confirm]";
   const actions = { "?": () => dialog.showModal(), "/": search, "a": accept, "j": () => move(1), "k": () => move(-1) };
   const isOn = document.getElementById("office-keys-on");
