@@ -5,7 +5,13 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
@@ -175,7 +181,10 @@ class BookingDetail(RowPageAdmin[Booking]):
         if is_possible and name in QUESTIONS and not is_confirmed(request):
             return self._confirm_action(request, booking, name, message)
         if request.method != "POST":
-            return self.redirect_to_row(booking)
+            is_outdated = name in QUESTIONS
+            return (
+                self.redirect_to_row(booking) if is_outdated else HttpResponseNotAllowed(["POST"])
+            )
         try:
             done = apply_action(
                 app=booking.app,

@@ -19,7 +19,7 @@ BOOK = "booking_pages/book.js"
 
 @pytest.fixture
 def collected(settings: Any, tmp_path: Path) -> Path:
-    settings.STATIC_ROOT = tmp_path
+    settings.STATIC_ROOT, settings.WHITENOISE_AUTOREFRESH = tmp_path, False
     call_command("collectstatic", verbosity=0, interactive=False)
     return tmp_path
 

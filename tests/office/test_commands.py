@@ -166,7 +166,7 @@ def test_a_link_changes_nothing_without_a_question(tenant: Tenant, berg: Any, en
 
     answer = enter(tenant).get(f"{page}/act/", {"action": "confirm"})
 
-    assert (answer.status_code, answer["Location"]) == (302, f"{page}/change/")
+    assert answer.status_code == 405
     assert tenant.get(f"/bookings/{booking['id']}").data["state"] == "tentative"
 
 
