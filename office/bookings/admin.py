@@ -187,17 +187,15 @@ class BookingDayFilter(SimpleListFilter):
         return queryset.filter(event__start__gte=start, event__start__lt=end)
 
 
-class PeriodFilter(SimpleListFilter):
+class PeriodFilter(ChoiceFilter):
     """The shortcuts above the list; a saved filter with one moves on with the days."""
 
     title = _("days")
     parameter_name = PERIOD
+    options = tuple(PERIODS.items())
 
     def has_output(self) -> bool:
         return bool(self.value())
-
-    def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
-        return [(period, str(words)) for period, words in PERIODS.items()]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
         if self.value() not in PERIODS:
