@@ -14,6 +14,7 @@ from django.contrib.messages.middleware import MessageMiddleware
 from django.contrib.sessions.middleware import SessionMiddleware
 from django.core.exceptions import DisallowedHost
 from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.middleware.gzip import GZipMiddleware
 
 from common.errors import (
     Malformed,
@@ -150,6 +151,13 @@ class PagesOnly:
         if is_api_path(request):
             return self.get_response(request)
         return super().__call__(request)  # type: ignore[misc]  # of the middleware beside it
+
+
+class PageGZipMiddleware(PagesOnly, GZipMiddleware):
+    """Compresses pages. Secrets on them can't be guessed from the length of answers (BREACH):
+    Django's middleware adds random bytes, tokens of forms are masked anew for each answer, and a
+    page with a new key or password answers a POST with such a token.
+    """
 
 
 class PageSessionMiddleware(PagesOnly, SessionMiddleware):

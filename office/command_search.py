@@ -21,6 +21,7 @@ from office.base.registered_pages import page_of
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
 from office.bookings.tabs import next_first
+from office.commands import find_commands
 from office.navigation import only_app_id, sidebar
 
 MIN_LETTERS = 3  # of names: the index of their texts has groups of three letters
@@ -37,6 +38,7 @@ def find_everything(request: HttpRequest, term: str) -> list[SearchResult]:
         return []
     words = term.lower().split()
     groups = (
+        find_commands(request, term),
         _pages(request, words),
         _settings(request, words),
         *_customers_and_bookings(request, term),

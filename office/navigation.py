@@ -46,7 +46,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (_("Resources"), "badge", "availability_resource_changelist"),
             (_("Schedules"), "schedule", "availability_schedule_changelist"),
             (_("Projects"), "web", "availability_project_changelist"),
-            (_("Calendars"), "calendar_month", CALENDARS),
+            (_("Connected calendars"), "calendar_month", CALENDARS),
             (_("Events"), "event", "availability_event_changelist"),
         ),
     ),
@@ -182,6 +182,7 @@ def account_links(request: HttpRequest) -> list[dict[str, str]]:
     return [
         {"title": gettext("Security"), "link": reverse("mfa_index")},
         {"title": gettext("Sessions"), "link": reverse("account_sessions")},
+        {"title": gettext("Keyboard shortcuts"), "link": "#office-keys"},
     ]
 
 
@@ -203,6 +204,10 @@ def words_script_url(request: HttpRequest) -> str:
 
 def theme_script_url(request: HttpRequest) -> str:
     return static("office/theme.js")
+
+
+def keys_script_url(request: HttpRequest) -> str:
+    return static("office/keys.js")
 
 
 def favicon(request: HttpRequest) -> str:

@@ -20,6 +20,7 @@ from office.access.fresh_log_in import View, with_second_factor
 from office.access.log_in import LogInView
 from office.access.own_password import OwnPasswordView
 from office.base.dates import office_zone
+from office.base.permissions import MAKE
 from office.base.row_choices import RowChoices
 from office.base.scope import scope_of
 from office.bookings.tabs import booking_tabs
@@ -47,6 +48,7 @@ class OfficeSite(UnfoldAdminSite):
             **super().each_context(request),
             "office_zone": SimpleLazyObject(lambda: office_zone(request)),
             "office_words": all_script_words,
+            "may_make_bookings": SimpleLazyObject(lambda: MAKE.is_held(request)),
         }
 
     def get_app_list(

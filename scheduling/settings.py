@@ -271,7 +271,8 @@ MIDDLEWARE = [
     "common.middleware.ResponseHeadersMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "common.static_files.StaticFilesMiddleware",
+    "common.middleware.PageGZipMiddleware",
     "common.middleware.TrailingSlashMiddleware",
     "common.middleware.DatabaseErrorMiddleware",
     "common.middleware.UnreadableBodyMiddleware",
@@ -561,6 +562,7 @@ ACCOUNT_RATE_LIMITS = False
 MFA_RATE_LIMITS = False
 MFA_ADAPTER = "office.access.sign_in.SecondFactorAdapter"
 MFA_FORMS = {
+    "add_webauthn": "office.access.sign_in.AddPasskeyForm",
     "authenticate": "office.access.sign_in.CodeForm",
     "reauthenticate": "office.access.sign_in.ConfirmingCodeForm",
     "login_webauthn": "office.access.sign_in.PasskeyLogInForm",
@@ -587,7 +589,11 @@ UNFOLD = {
     "SHOW_BACK_BUTTON": True,
     "BORDER_RADIUS": "8px",
     "STYLES": ["office.navigation.stylesheet"],
-    "SCRIPTS": ["office.navigation.words_script_url", "office.navigation.theme_script_url"],
+    "SCRIPTS": [
+        "office.navigation.words_script_url",
+        "office.navigation.theme_script_url",
+        "office.navigation.keys_script_url",
+    ],
     "SHOW_LANGUAGES": "office.base.languages.has_languages",
     "LANGUAGES": {"navigation": "office.base.languages.menu_languages"},
     "LOGIN": {"form": "office.access.log_in.LogInForm"},
@@ -837,10 +843,14 @@ TIME_ZONE = "UTC"
 FORMAT_MODULE_PATH = "office.formats"
 USE_TZ = True
 STATIC_URL = "/static/"
-#: static files after `collectstatic`
+#: static files after `collectstatic`, which also compresses them
 #: Default: `VAR_DIR/static`
 STATIC_ROOT = Path(os.environ.get("STATIC_ROOT") or VAR_DIR / "static").resolve()
 STATIC_ROOT.mkdir(parents=True, exist_ok=True)  # WhiteNoise warns about a folder that is missing
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "common.static_files.CompressedFiles"},
+}
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 #: the documentation's site, as `scripts/docs` builds it; web has it at `/docs/guide/`

@@ -7,12 +7,19 @@ from typing import Any
 from tests.browser import Page
 from tests.node_tools import install_tools
 
-RUN = """
-axe.run(%s, {preload: false, iframes: false, resultTypes: ["violations"]}).then(found => {
+# How people move through a page; axe calls breaches moderate.
+STRUCTURE = [
+    *("bypass", "landmark-banner-is-top-level", "landmark-main-is-top-level"),
+    *("landmark-no-duplicate-banner", "landmark-no-duplicate-main", "landmark-one-main"),
+    *("landmark-unique", "page-has-heading-one", "region", "skip-link"),
+]
+RUN = f"""
+axe.run(%s, {{preload: false, iframes: false, resultTypes: ["violations"]}}).then(found => {{
   window.axeFound = JSON.stringify(found.violations
-    .filter(one => ["serious", "critical"].includes(one.impact))
+    .filter(one => ["serious", "critical"].includes(one.impact)
+      || {json.dumps(STRUCTURE)}.includes(one.id))
     .map(one => [one.id, one.nodes.map(node => node.html.slice(0, 300))]));
-})
+}})
 """
 # Otherwise axe asks for the ::before and ::after of all ancestors of each text, which is three
 # quarters of its time, and leaves the contrast of a text undecided where it finds one.
@@ -27,8 +34,8 @@ def load_axe() -> str:
 
 
 def find_faults(page: Page, axe: str, part: str = "document") -> Any:
-    """What is serious or critical: [[rule, [elements]], ...]. `part`: an expression of what to look
-    at."""
+    """What is serious or critical, and breaches of STRUCTURE: [[rule, [elements]], ...]. `part`: an
+    expression of what to look at."""
     if not page.evaluate("!!window.axe"):
         page.evaluate(axe)
         page.evaluate(LOOK_BEHIND_PSEUDO_ELEMENTS)

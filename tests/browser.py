@@ -51,6 +51,9 @@ KEYS = {
     "ArrowRight": ("ArrowRight", 39, ""),
     "ArrowUp": ("ArrowUp", 38, ""),
     "ArrowDown": ("ArrowDown", 40, ""),
+    "/": ("Slash", 191, "/"),
+    "?": ("Slash", 191, "?"),
+    **{letter: (f"Key{letter.upper()}", ord(letter.upper()), letter) for letter in "ajknt"},
 }
 # A promise of "" once the expression is true: evaluated at each change of the document, and every
 # 50 ms for what changes nothing there (a value, a scroll). Of what is wrong when the time is over.

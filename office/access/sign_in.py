@@ -14,6 +14,7 @@ from allauth.mfa.base.forms import AuthenticateForm, ReauthenticateForm
 from allauth.mfa.models import Authenticator
 from allauth.mfa.stages import AuthenticateStage
 from allauth.mfa.webauthn.forms import (
+    AddWebAuthnForm,
     AuthenticateWebAuthnForm,
     LoginWebAuthnForm,
     ReauthenticateWebAuthnForm,
@@ -177,6 +178,14 @@ class CheckedPasskey(forms.Form):
         if not passkey.user.is_active:
             raise forms.ValidationError(self.refusal)
         return passkey
+
+
+class AddPasskeyForm(AddWebAuthnForm):
+    """The log-in page offers passkeys, so a new one works there unless it is switched off."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["passwordless"].initial = True
 
 
 class PasskeyLogInForm(CheckedPasskey, LoginWebAuthnForm):

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import AutocompleteSelectFilter, DropdownFilter, RangeDateFilter
 from unfold.contrib.filters.forms import AutocompleteDropdownForm
 
+from bookings.pages.formatting import plain_date_words
 from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.lazy_text import LazyText
 from office.base.row_choices import CurrentRowSelect, VisibleRowField, VisibleRowSelect
@@ -87,6 +88,14 @@ class DaysFilter(RangeDateFilter):
             _, end = days_span_in_zone(last, last, office_zone(request))
             queryset = queryset.filter(**{f"{self.parameter_name}__lt": end})
         return queryset
+
+    def days_words(self) -> str:
+        """Return the range; an open end is a dash."""
+        first, last = self._day("from"), self._day("to")
+        if not (first or last):
+            return ""
+        words = [plain_date_words(day) if day else "" for day in (first, last)]
+        return words[0] if first == last else " – ".join(words).strip()
 
     def _day(self, bound: str) -> date | None:
         """Return the chosen day; None if it is not a date."""

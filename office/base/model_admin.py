@@ -1,7 +1,8 @@
 """Base classes of the back office's admin pages: tenants and permissions."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
@@ -27,7 +28,7 @@ from bookings.models import Booking
 from common.db.replica import read_on_replica
 from common.errors import Refusal
 from common.shipped_languages import SOURCE_LANGUAGE
-from office.base.change_list import CappedPaginator, OfficeChangeList
+from office.base.change_list import CappedPaginator, OfficeChangeList, Shortcut
 from office.base.history import find_changes, history_steps, read_changes_of_page, row_at_step
 from office.base.labels import booking_words, json_words
 from office.base.lazy_text import LazyText
@@ -129,12 +130,18 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
 
     fixed_fields    read-only once the row exists
     index_sorted    the columns by which an index sorts all rows of the list
+    first_order     the columns by which the list first sorts the rows that it shows, instead of
+                    `ordering`
+    filters_shown_elsewhere     parameters of filters that tabs or shortcuts show
     chosen_fields   foreign keys without add or edit links; "app" is chosen at creation: a single
                     app is preselected
     chosen_by       the role that the account needs in the app that it chooses
     parts           of a long form, with links to them: (heading, inline or None), each with the
                     fieldset of this name and the rows of the inline; `change_form_template` is
                     PARTS_FORM
+    first_fields    those of a long form outside of "More", which each part has for the others;
+                    none: all
+    made_fields     fields with a default that is made from others: "More" does not open for them
     preview_part    the part with a preview of the rules (office/static/office/rules.js)
 
     Accounts that may not change a row see data, bookings and values of `words` (column -> value ->
@@ -154,10 +161,14 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     conditional_fields: ClassVar[Mapping[str, str]] = {}  # else sought anew for each field
     fixed_fields: ClassVar[tuple[str, ...]] = ()
     index_sorted: ClassVar[tuple[str, ...]] = ()
+    first_order: ClassVar[tuple[str, ...]] = ()
+    filters_shown_elsewhere: ClassVar[tuple[str, ...]] = ()
     words: ClassVar[Mapping[str, Mapping[str, LazyText]]] = {}
     chosen_fields: ClassVar[tuple[str, ...]] = ()
     chosen_by: ClassVar[str] = Membership.EDITOR
     parts: ClassVar[tuple[tuple[LazyText, "type[PageScopedInline] | None"], ...]] = ()
+    first_fields: ClassVar[frozenset[str]] = frozenset()
+    made_fields: ClassVar[frozenset[str]] = frozenset()
     preview_part: ClassVar[LazyText] = ""
 
     # --- Lists ------------------------------------------------------------------------------------
@@ -177,6 +188,10 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
 
     def get_index_sorted(self, request: HttpRequest) -> tuple[str, ...]:
         return self.index_sorted
+
+    def list_shortcuts(self, changelist: OfficeChangeList) -> list[Shortcut]:
+        """Return links above the list."""
+        return []
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[OfficeChangeList]:
         return OfficeChangeList
@@ -306,7 +321,9 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
     ) -> HttpResponse:
         if row := context.get("original"):
             context |= self._heading_values(row)
-            context["parts"] = list(self._parts(row, context)) if self.parts else []
+            is_split = bool(self.first_fields) and self.has_change_permission(request, row)
+            parts = self._parts(row, context, is_split=is_split) if self.parts else ()
+            context["parts"] = list(parts)
         return super().render_change_form(request, context, *args, **kwargs)
 
     def history_view(
@@ -352,17 +369,26 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
         """Return heading -> a sentence under the part's fields."""
         return {}
 
-    def _parts(self, row: Row, context: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Yield each part of the page with its fieldset and its rows."""
+    def _parts(
+        self, row: Row, context: dict[str, Any], *, is_split: bool
+    ) -> Iterator[dict[str, Any]]:
+        """Yield each part of the page with its fieldset and its rows. `is_split`: the fields that
+        are not among the first are apart.
+        """
         fieldsets = {fieldset.name: fieldset for fieldset in context["adminform"]}
         rows = {type(formset.opts): formset for formset in context["inline_admin_formsets"]}
         notes = self.part_notes(row)
         for title, inline in self.parts:
+            fieldset, more = fieldsets.get(title), None
+            if is_split and fieldset:
+                fieldset, more = split_fieldset(fieldset, self.first_fields)
             yield {
                 "title": title,
                 "note": notes.get(str(title), ""),
                 "id": part_id(title),
-                "fieldset": fieldsets.get(title),
+                "fieldset": fieldset,
+                "more": more,
+                "is_more_open": more and has_changed_field(more, self.made_fields),
                 "rows": rows.get(inline) if inline else None,
                 "has_preview": title == self.preview_part,
             }
@@ -452,7 +478,8 @@ class OfficeAdmin(TenantScopedAdmin[Row], ModelAdmin):
         `repeated`: the fields of this request's form to send again with CONFIRMED.
         `goes_back_to_form`: No sends these fields with BACK instead.
         """
-        fields = [(name, value) for name in repeated for value in request.POST.getlist(name)]
+        given = request.POST or request.GET
+        fields = [(name, value) for name in repeated for value in given.getlist(name)]
         return self.show_page(
             request,
             "office/confirm.html",
@@ -641,3 +668,30 @@ class OfficeInline(PageScopedInline[Row], TabularInline):
 
 class StackedOfficeInline(PageScopedInline[Row], StackedInline):
     """Inline rows, each with all its fields."""
+
+
+def split_fieldset(fieldset: Any, first: Collection[str]) -> tuple[Any, Any]:
+    """Return the part's first fields, and the others without a heading; None instead of no others.
+    A part that is closed anyway stays whole.
+    """
+    others = [name for name in fieldset.fields if name not in first]
+    if fieldset.is_collapsible or not others:
+        return fieldset, None
+    shown, more = copy(fieldset), copy(fieldset)
+    shown.fields = [name for name in fieldset.fields if name in first]
+    more.fields, more.name = others, None
+    return shown, more
+
+
+def has_changed_field(fieldset: Any, made_fields: Collection[str]) -> bool:
+    """Return whether a field has an error or another value than its default."""
+    form = fieldset.form
+    names = [name for name in fieldset.fields if name in form.fields]
+    if any(name in form.errors or (form.is_bound and name in form.changed_data) for name in names):
+        return True
+    return any(
+        (form.get_initial_for_field(form.fields[name], name) or None)
+        != (form.fields[name].initial or None)
+        for name in names
+        if name not in made_fields
+    )

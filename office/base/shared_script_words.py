@@ -2,6 +2,7 @@
 
 from django.utils.translation import gettext_lazy as _
 
+from office.base.labels import STATE_WORDS
 from office.base.script_words import ScriptWords
 
 SCRIPT_WORDS: ScriptWords = {
@@ -20,6 +21,8 @@ SCRIPT_WORDS: ScriptWords = {
         "search": _("Search"),
         "visibility": _("Show"),
     },
+    "branding": {"pick": _("Pick the colour")},
+    "keys": {"pending": STATE_WORDS["tentative"]},
     "copy": {
         "copied": _("Copied."),
         "refused": _("The browser did not allow copying. The text is selected: copy it manually."),

@@ -20,13 +20,16 @@ from unfold.decorators import action, display
 
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer, further_events
+from bookings.pages.formatting import plain_date_words
 from bookings.services import apply_action
 from bookings.services.bulk_request import bulk_request
 from common.errors import Refusal
 from notifications.mail.recipients import Recipients
+from office.base.change_list import OfficeChangeList, Shortcut
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
 from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
 from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
+from office.base.local_time import today_in
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import BLOCK, MAKE, actor_of
 from office.bookings.action_email_list import MAX_NAMED, mail_lines
@@ -34,6 +37,7 @@ from office.bookings.bulk_actions import BulkActionForm, postpone_actions
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
 from office.bookings.export import export_rows, show_export
+from office.bookings.periods import PERIOD, PERIODS, period_days
 from office.bookings.saved_filters import change_filter, filter_state, save_filter
 from office.bookings.tabs import CALLED_OFF, PAST, PENDING, TABS, UPCOMING
 
@@ -43,6 +47,8 @@ ORDERS = {
     PAST: ("-event__start", "-id"),
     PENDING: ("-created_at", "-id"),
 }
+# Parameters of the list's days: a period takes the place of all.
+OTHER_DAYS = (PERIOD, "tab", "day", "event__start_from", "event__start_to")
 FIRST_NAME = Customer.objects.filter(booking=OuterRef("pk")).values("name")[:1]
 # Each booking is changed separately: a refusal does not affect the others.
 ACTION_NAMES = {
@@ -167,13 +173,33 @@ class BookingDayFilter(SimpleListFilter):
 
     def lookups(self, request: HttpRequest, model_admin: BaseModelAdmin) -> list[tuple[str, str]]:
         chosen = self.value()
-        return [(chosen, chosen)] if chosen else []
+        day = parse_iso_day(chosen)
+        return [(chosen, plain_date_words(day) if day else chosen)] if chosen else []
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
         day = parse_iso_day(self.value())
         if day is None:
             return queryset
         start, end = days_span_in_zone(day, day, office_zone(request))
+        return queryset.filter(event__start__gte=start, event__start__lt=end)
+
+
+class PeriodFilter(ChoiceFilter):
+    """The shortcuts above the list; a saved filter with one moves on with the days."""
+
+    title = _("days")
+    parameter_name = PERIOD
+    options = tuple(PERIODS.items())
+
+    def has_output(self) -> bool:
+        return bool(self.value())
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[Booking]) -> QuerySet[Booking]:
+        if self.value() not in PERIODS:
+            return queryset
+        zone = office_zone(request)
+        days = period_days(self.value(), today_in(zone, timezone.now()))
+        start, end = days_span_in_zone(*days, zone)
         return queryset.filter(event__start__gte=start, event__start__lt=end)
 
 
@@ -184,6 +210,7 @@ class BookingAdmin(BookingDetail):
     list_display_links = ("starts", "customer")
     list_filter = (
         TabFilter,
+        PeriodFilter,
         BookingDayFilter,
         BookingStateFilter,
         OutcomeFilter,
@@ -203,6 +230,7 @@ class BookingAdmin(BookingDetail):
     actions_list = ("new_booking", "export")
     list_disable_select_all = False
     list_before_template = "office/saved_filters.html"
+    filters_shown_elsewhere = (TabFilter.parameter_name, PERIOD)
 
     # --- List -------------------------------------------------------------------------------------
     def get_queryset(self, request: HttpRequest) -> QuerySet[Booking]:
@@ -231,7 +259,23 @@ class BookingAdmin(BookingDetail):
             search_bookings_by_term(search_term)
         ) if is_narrowed else queryset, False
 
+    def list_shortcuts(self, changelist: OfficeChangeList) -> list[Shortcut]:
+        """Return the periods: each takes the place of the tab and of other days."""
+        chosen = changelist.params.get(PERIOD)
+        return [
+            Shortcut(
+                str(words),
+                changelist.get_query_string(
+                    {} if period == chosen else {PERIOD: period}, remove=OTHER_DAYS
+                ),
+                period == chosen,
+            )
+            for period, words in PERIODS.items()
+        ]
+
     def get_ordering(self, request: HttpRequest) -> tuple[str, ...]:
+        if request.GET.get(PERIOD) in PERIODS:
+            return ORDERS[UPCOMING]
         return ORDERS.get(request.GET.get(TabFilter.parameter_name, ""), self.ordering)
 
     # Translators: column with the time at which a booking starts.

@@ -5,14 +5,20 @@ from typing import Any
 
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import (
+    Http404,
+    HttpRequest,
+    HttpResponse,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_http_methods, require_POST
 
 from availability.models import Calendar
 from bookings.graphs import GRAPHS
@@ -165,15 +171,22 @@ class BookingDetail(RowPageAdmin[Booking]):
             raise PermissionDenied
         return booking
 
-    @method_decorator(require_POST)
+    @method_decorator(require_http_methods(["GET", "HEAD", "POST"]))
     def act(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Apply the graph's `action`, with a `message`; cancelling actions ask first."""
+        """Apply the graph's `action`, with a `message`; cancelling actions ask first. A link with
+        `?action=` only asks.
+        """
         booking = self.find_to_change(request, object_id)
-        name = request.POST.get("action", "")[:32]
+        name = (request.POST or request.GET).get("action", "")[:32]
         message = _message(request)
         is_possible = GRAPHS[booking.graph].next_state(booking.state, name) is not None
         if is_possible and name in QUESTIONS and not is_confirmed(request):
             return self._confirm_action(request, booking, name, message)
+        if request.method != "POST":
+            is_outdated = name in QUESTIONS
+            return (
+                self.redirect_to_row(booking) if is_outdated else HttpResponseNotAllowed(["POST"])
+            )
         try:
             done = apply_action(
                 app=booking.app,

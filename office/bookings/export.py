@@ -7,11 +7,13 @@ import io
 import uuid
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from datetime import date
 
 from dateutil.relativedelta import relativedelta
-from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR, ChangeList
+from django.contrib.admin.views.main import ORDER_VAR, PAGE_VAR
 from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import SecurityEvent
@@ -19,8 +21,11 @@ from apps_config.security_events import record_export
 from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone
 from common.time.instants import format_instant
-from office.base.dates import parse_iso_day
+from office.base.applied_filters import applied_filters
+from office.base.dates import office_zone, parse_iso_day
+from office.base.local_time import today_in
 from office.base.model_admin import OfficeAdmin
+from office.bookings.periods import PERIOD, PERIODS, period_days
 
 BATCH = 1000
 CURSOR = "after"
@@ -57,8 +62,8 @@ def show_export(page: OfficeAdmin[Booking], request: HttpRequest) -> HttpRespons
         "office/export.html",
         title=_("Export as CSV"),
         total=changelist.queryset.order_by().count(),
-        filters=filter_words(changelist),
-        file_name=file_name(query),
+        filters=[(each.title, each.value) for each in applied_filters(changelist)],
+        file_name=file_name(*_chosen_days(request, query)),
         rows_url=f"{rows}?{query.urlencode()}",
         back_url=f"{page.list_url()}?{query.urlencode()}",
     )
@@ -91,26 +96,18 @@ def export_rows(page: OfficeAdmin[Booking], request: HttpRequest) -> HttpRespons
     return JsonResponse({"csv": out.getvalue(), "count": len(batch), "next": following})
 
 
-def filter_words(changelist: ChangeList) -> list[tuple[str, str]]:
-    """Return title and chosen value of each filter of the list, and of its search."""
-    found = [(str(_("Search")), changelist.query)] if changelist.query else []
-    for spec in changelist.filter_specs:
-        names = {str(key): str(name) for key, name in getattr(spec, "lookup_choices", ())}
-        chosen = [
-            names.get(str(value), str(value))
-            for given in spec.used_parameters.values()
-            for value in (given if isinstance(given, list) else [given])
-            if value not in (None, "")
-        ]
-        if chosen:
-            found.append((str(spec.title), " – ".join(chosen)))
-    return found
+def _chosen_days(request: HttpRequest, query: QueryDict) -> tuple[date | None, date | None]:
+    """Return the first and the last day that the list is filtered by."""
+    period = query.get(PERIOD)
+    if period in PERIODS:
+        return period_days(period, today_in(office_zone(request), timezone.now()))
+    return parse_iso_day(query.get("event__start_from")), parse_iso_day(
+        query.get("event__start_to")
+    )
 
 
-def file_name(query: QueryDict) -> str:
-    """Return `bookings-2026-10.csv` if the list is filtered by the days of one month."""
-    first = parse_iso_day(query.get("event__start_from"))
-    last = parse_iso_day(query.get("event__start_to"))
+def file_name(first: date | None, last: date | None) -> str:
+    """Return `bookings-2026-10.csv` for the days of one month."""
     if first is None or last is None:
         return "bookings.csv"
     if first.day == 1 and last == first + relativedelta(months=1, days=-1):

@@ -25,7 +25,17 @@ MAX_FILTERS = 20  # of an account in an app
 APP = "app__id__exact"
 # What a list's address may say, in this order.
 PARAMETERS = (
-    *("tab", "q", "state", "outcome", "graph", "day", "event__start_from", "event__start_to"),
+    *(
+        "tab",
+        "period",
+        "q",
+        "state",
+        "outcome",
+        "graph",
+        "day",
+        "event__start_from",
+        "event__start_to",
+    ),
     *("resource__id__exact", "project__id__exact", APP, "o"),
 )
 

@@ -87,7 +87,8 @@ class BlockTimeForm(TimeSpanForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def block_time(request: HttpRequest) -> HttpResponse:
-    """?app=id&resources=id&start=2026-11-23T12:00&end=2026-11-23T13:00: of a dragged time."""
+    """?app=id&resources=id&start=2026-11-23T12:00&end=2026-11-23T13:00: of a dragged time or a
+    command; ?start=2026-11-23: the whole day."""
     app = _chosen_app(request)
     offered = _offered_resources(request, app)
     form = _form(request, offered)
@@ -143,7 +144,7 @@ def _day_and_time(text: str) -> tuple[date | None, str]:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None, ""
-    return moment.date(), moment.strftime("%H:%M")
+    return moment.date(), moment.strftime("%H:%M") if "T" in text else ""
 
 
 def _save(request: HttpRequest, form: BlockTimeForm) -> HttpResponse:

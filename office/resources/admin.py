@@ -262,10 +262,11 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     preview_part = _("Dates")
     list_display = (
         *("name", "app", "opening_hours", "shown_timezone"),
-        *("shown_tags", "email", "creation_time", "deletion_time"),
+        *("shown_tags", "email", "deletion_time"),
     )
+    first_order = ("name", "id")
     list_filter = (DeletedFilter, ("app", AppFilter))
-    sortable_by = ("name", "creation_time")
+    sortable_by = ("name",)
     list_select_related = ("app", "schedule")
     search_fields = ("name", "email", "id")
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
@@ -611,6 +612,13 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     search_fields = ("name", "slug", "id")
     readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ProjectNotificationInline)
+    first_fields = frozenset(
+        {
+            *("name", "graph", "length", "notice", "mode", "questions", "min_cancel_time"),
+            *("page_address", "published"),
+        }
+    )
+    made_fields = frozenset({"slug"})
     preview_part = _("Rules")
     fieldsets = (
         (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),

@@ -21,6 +21,7 @@ class HoursWidget(TemplateWidget):
 
     template_name = "office/widgets/hours.html"
     empty_day: LazyText = _("Closed")
+    legend: LazyText | None = None
     errors: dict[int, str] = {}
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
@@ -30,7 +31,11 @@ class HoursWidget(TemplateWidget):
             | {"error": self.errors.get(day, "")}
             for day in WEEK
         ]
-        return super().get_context(name, value, attrs) | {"days": days, "empty_day": self.empty_day}
+        return super().get_context(name, value, attrs) | {
+            "days": days,
+            "empty_day": self.empty_day,
+            "legend": self.legend,
+        }
 
     def value_from_datadict(self, data: Any, files: Any, name: str) -> str:
         return "\n".join(" ".join(str(data.get(f"{name}_{day}") or "").split()) for day in WEEK)
@@ -39,7 +44,8 @@ class HoursWidget(TemplateWidget):
         return f"{name}_0" not in data
 
     def id_for_label(self, id_: str, index: str | None = None) -> str:
-        return f"{id_}_0"
+        """Return no field: each day has its own label."""
+        return ""
 
 
 class HoursField(forms.CharField):
@@ -49,6 +55,7 @@ class HoursField(forms.CharField):
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(required=False, strip=False, widget=HoursWidget(), **kwargs)
+        self.widget.legend = self.label
 
     def clean(self, value: Any) -> Any:
         try:

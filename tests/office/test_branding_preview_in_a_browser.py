@@ -138,3 +138,22 @@ def test_no_preview_without_a_published_project(
 
     assert seen.page.evaluate("document.querySelectorAll('#branding-preview, iframe').length") == 0
     assert seen.page.evaluate("!!document.querySelector('#id_accent_color')")
+
+
+def test_colour_is_picked_beside_the_text(
+    office: Tenant, ada: Any, owner: Account, visit: Callable[..., Visit]
+) -> None:
+    publish(office, ada)
+    seen = open_form(visit, office, owner)
+    page = seen.page
+    set_value(page, "#id_accent_color", "#FF7700")
+    followed = page.evaluate("document.querySelector('.office-color').value")
+
+    page.evaluate(
+        "(() => { const picker = document.querySelector('.office-color'); picker.value = '#1f4f99';"
+        " picker.dispatchEvent(new Event('input', {bubbles: true})); })()"
+    )
+    page.wait_for(f"!!{FRAME}.querySelector('link[href$=\"1f4f99.css\"]')")
+
+    assert followed == "#ff7700"
+    assert page.evaluate("document.querySelector('#id_accent_color').value") == "#1f4f99"

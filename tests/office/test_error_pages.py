@@ -52,6 +52,13 @@ def test_unknown_row_is_404(tenant: Tenant, enter: Enter, page: str, row: str) -
     assert {answer.status_code for answer in answers} <= {403, 404}
 
 
+def test_forbidden_page_sends_no_owner_to_an_owner(tenant: Tenant, enter: Enter) -> None:
+    answer = enter(tenant, Membership.OWNER).get("/admin/apps_config/account/")
+
+    sentences = ("This can't be done here", "Ask an owner")
+    assert texts(answer, *sentences) == (403, [True, False])
+
+
 def test_forbidden_page_names_the_account(tenant: Tenant, enter: Enter) -> None:
     answer = enter(tenant, Membership.VIEWER).get("/admin/apps_config/account/")
 

@@ -72,7 +72,6 @@ def add_passkey(page: Page) -> None:
     page.type_into("#id_password", PASSWORD)
     page.press("Enter")
     page.type_into("#id_name", "Laptop")
-    page.evaluate("document.querySelector('#id_passwordless').checked = true")
     page.click("#mfa_webauthn_add")
     page.wait_for("!location.pathname.endsWith('/add/') && document.readyState === 'complete'")
 

@@ -680,3 +680,47 @@ def test_the_list_links_to_published_booking_pages(
     tenant.put(f"/projects/{project['id']}", {"settings": {"published": False}})
 
     assert (before, shown()) == (f"/book/{project['slug']}", "not published")
+
+
+def more_of(answer: Any) -> dict[str, bool]:
+    """Part of the project's page -> whether its rarer fields are shown."""
+    parts = answer.context["parts"]
+    return {str(part["title"]): part["is_more_open"] for part in parts if part["more"]}
+
+
+FIRST = ["name", "graph", "length", "notice", "mode", "questions", "min_cancel_time", "published"]
+CLOSED = dict.fromkeys(
+    ["Service", "Times", "Who", "Rules", "Questions", "Policies", "Booking page", "Reminders"],
+    False,
+)
+
+
+def test_a_projects_form_begins_with_eight_fields(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    page = page_of(tenant.make_project(ada["id"]), "project")
+
+    answer = enter(tenant).get(page)
+
+    shown = [
+        name
+        for part in answer.context["parts"]
+        if part["fieldset"] and not part["fieldset"].is_collapsible
+        for name in part["fieldset"].fields
+    ]
+    assert [name for name in shown if name != "page_address"] == FIRST
+    assert more_of(answer) == CLOSED
+
+
+def test_parts_with_changed_values_or_errors_are_open(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    client, page = enter(tenant), page_of(project, "project")
+
+    changed = more_of(client.get(page))
+    refused = more_of(save(client, page, max_reschedules="-1"))
+
+    assert changed == CLOSED | {"Service": True, "Times": True}
+    assert refused == CLOSED | {"Service": True, "Times": True, "Policies": True}
+
+
+def test_viewers_see_all_fields_of_a_project(tenant: Tenant, project: Any, enter: Enter) -> None:
+    assert more_of(enter(tenant, Membership.VIEWER).get(page_of(project, "project"))) == {}

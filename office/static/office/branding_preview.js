@@ -1,15 +1,34 @@
-// The preview of an app's branding: shows what is typed on the booking page in the frame, before it is
+// The colour picker of an app's branding, and its preview: shows what is typed on the booking page in the frame, before it is
 // saved. The texts go in as text; the colour comes from the service's stylesheet, which makes it
 // readable.
 
 addEventListener("DOMContentLoaded", () => {
   const preview = document.getElementById("branding-preview");
   const field = (name) => document.getElementById(`id_${name}`);
+  if (field("accent_color")) addPicker(field("accent_color"));
   if (!preview || !field("accent_color")) return;
   field("accent_color").closest("fieldset")?.append(preview);
   const frame = preview.querySelector("iframe");
   let logo = ""; // a data: URL of the file that was chosen
   const valueOf = (name) => field(name).value.trim();
+
+  /** Puts a colour picker beside the text: each shows the colour of the other. */
+  function addPicker(text) {
+    const picker = Object.assign(document.createElement("input"), { type: "color", className: "office-color" });
+    picker.ariaLabel = officeWords("branding").pick;
+    const standard = "#1f4f99"; // of the service: `--button` in page.css
+    const follow = () => {
+      const color = text.value.trim().toLowerCase() || standard;
+      if (/^#[0-9a-f]{6}$/.test(color)) picker.value = color;
+    };
+    picker.addEventListener("input", () => {
+      text.value = picker.value;
+      text.dispatchEvent(new Event("input", { bubbles: true }));
+    });
+    text.addEventListener("input", follow);
+    text.after(picker);
+    follow();
+  }
 
   /** The element with the text in it: made where it is missing, removed where there is no text. */
   function showText(page, selector, text, make) {

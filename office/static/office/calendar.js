@@ -454,7 +454,7 @@ addEventListener("DOMContentLoaded", () => {
     const [kind, name] = through.value.split(/:(.*)/);
     const [first, last] = [start.value, end.value];
     const length = first && last ? (Date.parse(`${last}Z`) - Date.parse(`${first}Z`)) / 1000 : 0;
-    const query = new URLSearchParams({ resource_id: whose.value, start: first || firstDay || today() });
+    const query = new URLSearchParams({ resource_id: whose.value, start: first || firstDay || page.date || today() });
     if (length > 0) query.set("length", length);
     if (kind === "project") query.set("project_id", name);
     if (anyway.checked) query.set("closed", "1");
@@ -468,8 +468,9 @@ addEventListener("DOMContentLoaded", () => {
     if (first && (withLength || length <= 0)) end.value = moved(first, { seconds }).slice(0, 16);
   }
 
-  if (new URLSearchParams(location.search).has("new") && page.resources.length) {
-    openBook(page.resources[0].id, "", "");
+  const asked = new URLSearchParams(location.search);
+  if (asked.has("new") && page.resources.length) {
+    openBook(page.resources[0].id, asked.get("start") ?? "", "");
   }
 
   // Offers the projects of the chosen resource; without a valid choice, selects the first of them.

@@ -1,6 +1,18 @@
 // The theme's own menus for keyboards and screen readers: an icon is a word in a special font, which
-// would be read aloud, and some of its buttons are neither links nor buttons.
+// would be read aloud, copied and found, and some of its buttons are neither links nor buttons.
 "use strict";
+
+// Whether the key that is pressed finds a calendar, clock or choice open, which Escape then closes.
+let isPopupOpen = false;
+addEventListener("keydown", () => {
+  const popups = document.querySelectorAll(".select2-container--open, .calendarbox, .clockbox");
+  isPopupOpen = [...popups].some((popup) => popup.checkVisibility());
+}, true);
+
+function officeHasOpenPopup() {
+  return isPopupOpen;
+}
+
 addEventListener("DOMContentLoaded", () => {
   const ICONS = ".material-symbols-outlined, .material-symbols-rounded";
   // Names of buttons that show only an icon, by the icon.
@@ -10,21 +22,35 @@ addEventListener("DOMContentLoaded", () => {
 
   function improve() {
     for (const element of document.querySelectorAll("[x-on\\:click]")) {
-      const hasContent = element.textContent.trim() || element.querySelector("img, svg");
+      const hasContent = element.textContent.trim() || element.matches(ICONS) || element.querySelector(`img, svg, ${ICONS}`);
       if (hasContent && !element.matches(BUTTON) && !element.querySelector(BUTTON)) makeButton(element);
     }
     document.querySelectorAll("select.select2-hidden-accessible").forEach(nameChoice);
+    // The theme's scrolling boxes, all with one name, are no landmarks.
+    for (const box of document.querySelectorAll(".simplebar-content-wrapper[role=region]")) {
+      box.setAttribute("role", "group");
+    }
     for (const icon of document.querySelectorAll("a > [title]:only-child")) {
       if (!icon.parentElement.matches(NAMED)) icon.parentElement.setAttribute("aria-label", icon.title);
     }
     for (const icon of document.querySelectorAll(ICONS)) {
+      moveWord(icon);
       const control = icon.closest("a, button, [role=button]");
-      if (control && !control.matches(NAMED) && !wordsOf(control)) {
-        control.setAttribute("aria-label", names[icon.textContent.trim()] ?? names.expand_more);
+      if (control && !control.matches(NAMED) && !control.textContent.trim()) {
+        control.setAttribute("aria-label", names[icon.dataset.icon] ?? names.expand_more);
       }
-      if (icon === control) hideText(icon);
-      else if (!icon.hasAttribute("aria-hidden")) icon.setAttribute("aria-hidden", "true");
+      if (icon !== control && !icon.hasAttribute("aria-hidden")) {
+        icon.setAttribute("aria-hidden", "true");
+      }
     }
+  }
+
+  // The style shows the word of the attribute, which is no text of the page.
+  function moveWord(icon) {
+    const word = icon.textContent.trim();
+    if (!word) return;
+    icon.dataset.icon = word;
+    icon.textContent = "";
   }
 
   // select2 names its field by the chosen value, which an empty field lacks.
@@ -36,21 +62,6 @@ addEventListener("DOMContentLoaded", () => {
       part.removeAttribute("aria-labelledby");
       part.setAttribute("aria-label", label);
     }
-  }
-
-  function hideText(control) {
-    if (control.firstElementChild) return;
-    const text = document.createElement("span");
-    text.setAttribute("aria-hidden", "true");
-    text.append(...control.childNodes);
-    control.append(text);
-  }
-
-  function wordsOf(control) {
-    const copy = control.cloneNode(true);
-    if (copy.matches(ICONS)) return "";
-    for (const icon of copy.querySelectorAll(ICONS)) icon.remove();
-    return copy.textContent.trim();
   }
 
   function makeButton(element) {

@@ -49,6 +49,7 @@ class Command(BaseCommand):
             refuse_older_database()
             clear_queue()
             compile_outdated()
+            call_command("collectstatic", verbosity=0, interactive=False)
             prepare_database(demo=not options["no_demo"])
             url = f"http://{reachable_address(listener)}:{port}"
             become_supervisor(
