@@ -4,11 +4,10 @@ The script uses the public API with the project's own widget key, like any other
 has no cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
 """
 
-from calendar import Calendar
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from django.conf import settings
@@ -32,12 +31,13 @@ from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.picture_paths import picture_paths
 from booking_pages.slots import (
+    SHOWN_DAYS,
     OfferedSlots,
     find_slots_to_offer,
-    month_after,
     parse_day_parameter,
     slot_words,
     slots_by_day,
+    week_of,
 )
 from booking_pages.texts import (
     NO_PAGE,
@@ -61,8 +61,10 @@ from bookings.pages.formatting import (
     date_words,
     first_known_zone,
     language_of,
+    has_two_clocks,
     length_words,
-    month_words,
+    month_range_words,
+    short_month_words,
     to_one_line,
     weekday_words,
 )
@@ -140,13 +142,13 @@ class BookPageView(RateLimitedPageView):
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
         contact = contact_address(project.app)
-        offer, wanted_day = OfferedSlots([], 0, 0), None
+        offer = OfferedSlots([], 0, 0)
+        wanted = read_wanted(request.GET, today=local_date(self.now, zone_name))
         if is_bookable:
-            wanted_day = read_day_parameter(request.GET)
             offer = (
                 find_group_sessions(project, now=self.now)
                 if graph.is_seat
-                else find_offer(rules, zone_name, wanted_day)
+                else find_offer(rules, zone_name, wanted)
             )
         return {
             "heading": to_one_line(project.name),
@@ -161,12 +163,13 @@ class BookPageView(RateLimitedPageView):
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": to_one_line(project_words(project, "submit_button")) or submit_text(graph),
-            "step": "times" if "date" in request.GET else "days",
+            "step": "times" if wanted.day else "days",
+            "has_clock": has_two_clocks(),
             "contact": contact,
             "own_bookings": own_bookings_path(project.app),
             "hint": hint_without_times(is_bookable=is_bookable, contact=contact),
-            **month_values(
-                offer, zone_name, wanted_day, request.GET, with_end=rules.terms.length is None
+            **week_values(
+                offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
             ),
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
@@ -465,50 +468,71 @@ def submit_text(graph: Graph) -> str:
     return pgettext("button", "Request") if needs_approval(graph) else gettext("Book")
 
 
-def read_day_parameter(parameters: Mapping[str, str]) -> date | None:
-    """Return the day in the address: `date` (or `day`), else the first of `month` (`2026-12`)."""
-    days = (
-        parameters.get("date", ""),
-        parameters.get("day", ""),
-        parameters.get("month", "") + "-01",
+class Wanted(NamedTuple):
+    """What the address asks for: a day, or weeks that begin with one."""
+
+    day: date | None = None
+    week: date | None = None
+
+
+def read_wanted(parameters: Mapping[str, str], *, today: date) -> Wanted:
+    """Return the day in the address: `date` (or `day`); or the weeks: `week`, or those from the
+    first day of `month` (`2026-12`). Ignores what is over.
+    """
+
+    def read(*texts: str) -> date | None:
+        days = (parse_day_parameter(text) for text in texts)
+        return next((day for day in days if day and day >= today), None)
+
+    return Wanted(
+        read(parameters.get("date", ""), parameters.get("day", "")),
+        read(parameters.get("week", ""), parameters.get("month", "") + "-01"),
     )
-    return next((day for text in days if (day := parse_day_parameter(text))), None)
 
 
-def find_offer(rules: AvailabilityQuery, zone_name: str, wanted_day: date | None) -> OfferedSlots:
-    """Return the free slots from the month of `wanted_day`; from now if there are none."""
+def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: Wanted) -> OfferedSlots:
+    """Return the free slots from the weeks of `wanted`; from now if there are none, or if the first
+    weeks have the wanted day.
+    """
     since = rules.now
-    if wanted_day:
-        # In the visitor's zone the month may begin a day earlier.
-        first = local_midnight(wanted_day.replace(day=1), zone_name) - timedelta(days=1)
-        since = max(since, first)
+    now_shown = week_of(local_date(rules.now, zone_name)) + timedelta(days=SHOWN_DAYS)
+    first = wanted.week if wanted.day is None or wanted.day < now_shown else wanted.day
+    if first:
+        # The visitor's week may begin on Saturday, and in the visitor's zone a day earlier.
+        monday = local_midnight(week_of(first), zone_name)
+        since = max(since, monday - timedelta(days=3))
     offer = find_slots_to_offer(rules, zone_name=zone_name, since=since)
     if offer.slots or since == rules.now:
         return offer
     return find_slots_to_offer(rules, zone_name=zone_name, since=rules.now)
 
 
-def month_values(
+def week_values(
     offer: OfferedSlots,
     zone_name: str,
-    wanted_day: date | None,
+    wanted: Wanted,
     parameters: Mapping[str, str],
     *,
     with_end: bool,
 ) -> dict[str, Any]:
-    """Return the template's values: the month of the chosen day, and that day's times. The chosen
-    day is the first free one from `wanted_day`, else the first. Links keep the CHOICES in the
-    address.
+    """Return the template's values: the five weeks of the chosen day, and that day's times. The
+    chosen day is the first free one of what is wanted, else the first. Links keep the CHOICES in
+    the address.
     """
     parameters = {name: parameters[name] for name in CHOICES if name in parameters}
     slots = slots_by_day(offer.slots, zone_name)
     days = list(slots)
     if not days:
         return {"weeks": []}
-    chosen = next((day for day in days if wanted_day and day >= wanted_day), days[0])
+    since = wanted.day or (week_of(wanted.week) if wanted.week else None)
+    chosen = next((day for day in days if since and day >= since), days[0])
+    monday = first_shown_day(chosen, days[0], offer, wanted)
     return {
-        "month": month_words(chosen),
-        "weeks": month_weeks(chosen, slots, parameters),
+        "month": month_range_words(
+            max(monday, local_date(to_datetime(offer.earliest), zone_name)),
+            monday + timedelta(days=SHOWN_DAYS - 1),
+        ),
+        "weeks": shown_weeks(monday, chosen, slots, parameters),
         "day": date_words(chosen),
         "times": [
             {
@@ -518,8 +542,20 @@ def month_values(
             for slot in slots[chosen]
         ],
         "soonest": first_free_time_link(offer, zone_name, parameters, with_end=with_end),
-        **month_links(chosen, offer, zone_name, parameters),
+        **week_links(monday, offer, zone_name, parameters),
     }
+
+
+def first_shown_day(chosen: date, first_free: date, offer: OfferedSlots, wanted: Wanted) -> date:
+    """Return the Monday from which five weeks are shown: that of the first free day if they have
+    the chosen day, else that of the chosen day.
+    """
+    first = week_of(first_free)
+    is_known = offer.since <= offer.earliest  # no earlier day was left out
+    is_shown = chosen < first + timedelta(days=SHOWN_DAYS)
+    if is_known and is_shown and not wanted.week:
+        return first
+    return week_of(chosen)
 
 
 def first_free_time_link(
@@ -538,37 +574,36 @@ def first_free_time_link(
     }
 
 
-def month_weeks(
-    chosen: date, free: Collection[date], parameters: Mapping[str, str]
-) -> list[list[dict[str, Any] | None]]:
-    """Return the weeks, from Monday, of the month of `chosen`; None for days of other months."""
-    return [
-        [
-            {
-                "date": day,
-                "link": link_with(parameters, date=day),
-                "words": date_words(day),
-                "weekday": weekday_words(day),
-                "is_free": day in free,
-                "is_chosen": day == chosen,
-            }
-            if day.month == chosen.month
-            else None
-            for day in week
-        ]
-        for week in Calendar().monthdatescalendar(chosen.year, chosen.month)
+def shown_weeks(
+    monday: date, chosen: date, free: Collection[date], parameters: Mapping[str, str]
+) -> list[list[dict[str, Any]]]:
+    """Return the five weeks from a Monday."""
+    days = [monday + timedelta(days=count) for count in range(SHOWN_DAYS)]
+    cells = [
+        {
+            "date": day,
+            "link": link_with(parameters, date=day),
+            "words": date_words(day),
+            "weekday": weekday_words(day),
+            "month": short_month_words(day) if day.day == 1 else "",
+            "is_free": day in free,
+            "is_chosen": day == chosen,
+        }
+        for day in days
     ]
+    return [cells[first : first + 7] for first in range(0, SHOWN_DAYS, 7)]
 
 
-def month_links(
-    chosen: date, offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str]
+def week_links(
+    monday: date, offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the links to the months before and after; "" where nothing can be free."""
-    first, following = chosen.replace(day=1), month_after(chosen)
-    is_earliest = local_midnight(first, zone_name).timestamp() <= offer.earliest
-    is_latest = local_midnight(following, zone_name).timestamp() >= offer.horizon
-    before = first - timedelta(days=1)
+    """Return the links to the five weeks before and after; "" where nothing can be free."""
+    earliest = week_of(local_date(to_datetime(offer.earliest), zone_name))
+    if offer.since <= offer.earliest:
+        earliest = week_of(local_date(to_datetime(offer.slots[0][0]), zone_name))
+    before, after = monday - timedelta(days=SHOWN_DAYS), monday + timedelta(days=SHOWN_DAYS)
+    is_latest = local_midnight(after, zone_name).timestamp() >= offer.horizon
     return {
-        "earlier": "" if is_earliest else link_with(parameters, month=f"{before:%Y-%m}"),
-        "later": "" if is_latest else link_with(parameters, month=f"{following:%Y-%m}"),
+        "earlier": link_with(parameters, week=max(before, earliest)) if monday > earliest else "",
+        "later": "" if is_latest else link_with(parameters, week=after),
     }

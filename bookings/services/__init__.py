@@ -46,6 +46,7 @@ from bookings.services.verification import (
     hold_until_verified,
     make_verified,
     needs_verification,
+    send_new_code,
     on_unverified_booking,
 )
 
@@ -92,6 +93,7 @@ __all__ = [
     "on_unverified_booking",
     "reschedule_booking",
     "reschedule_unless_done",
+    "send_new_code",
     "target_of",
 ]
 
