@@ -262,6 +262,11 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     differ. Across a change of the UTC offset, and at ambiguous local times, both ends have the UTC
     offset.
     """
+    return f"{span_words_without_zone(start, end, zone_name)} ({zone_name})"
+
+
+def span_words_without_zone(start: datetime, end: datetime, zone_name: str) -> str:
+    """Format as `span_words`, for a page that names the zone once."""
     target = find_zone(zone_name)
     first, last = start.astimezone(target), end.astimezone(target)
     with_offset = needs_offsets(first, last)
@@ -269,7 +274,7 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     if first.date() != last.date():
         to_words = day_and_time(date_words(last), to_words)
     times = f"{from_words} – {to_words}"
-    return f"{day_and_time(date_words(first), times)} ({zone_name})"
+    return day_and_time(date_words(first), times)
 
 
 def days_words(first: date, end: date, zone_name: str) -> str:

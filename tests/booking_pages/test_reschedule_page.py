@@ -240,10 +240,10 @@ def test_refusals_are_in_the_language_of_the_customer(tenant: Tenant) -> None:
     tenant.put(f"/projects/{desk.project}", {"settings": {"min_reschedule_time": "96 hours"}})
     late = Shown(desk.link)
 
-    assert closed.words("li")[:1] == ["Sie liegt außerhalb der Öffnungszeiten."]
-    assert odd.words("li")[:1] == ["Diese Zeit wird nicht angeboten."]
+    assert closed.words("li")[:1] == ["Er liegt außerhalb der Öffnungszeiten."]
+    assert odd.words("li")[:1] == ["Dieser Termin wird nicht angeboten."]
     assert late.visible_texts == [
-        "Dafür ist es zu spät",
+        "Dafür ist es leider zu spät",
         "Das war bis 96 Stunden vor Beginn möglich. Bitte kontaktieren Sie uns.",
     ]
 

@@ -198,7 +198,7 @@ def test_language_of_a_customers_page(
 
     assert page.status == 200
     assert f'<html lang="{language}" dir="ltr">' in page.html
-    assert ("Was" in page.visible_texts, "What" in page.visible_texts) == (
+    assert ("Termin" in page.visible_texts, "What" in page.visible_texts) == (
         language == "de",
         language == "en",
     )
