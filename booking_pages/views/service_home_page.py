@@ -12,7 +12,6 @@ from bookings.management.commands.seed_demo import APP_SLUG
 from bookings.pages.base import SOURCES, content_security_policy
 from common.documentation_site import has_documentation
 
-
 # The demo's booking page is shown in a frame, by the script for other sites.
 SOURCES_WITH_FRAME = {**SOURCES, "script-src": "'self'", "frame-src": "'self'"}
 

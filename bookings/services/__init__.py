@@ -46,8 +46,8 @@ from bookings.services.verification import (
     hold_until_verified,
     make_verified,
     needs_verification,
-    send_new_code,
     on_unverified_booking,
+    send_new_code,
 )
 
 __all__ = [

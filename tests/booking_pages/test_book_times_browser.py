@@ -273,7 +273,8 @@ def test_keys_turn_the_weeks_and_say_where_they_end(browser: Browser, app: LiveA
         page.press(key)
         page.wait_for(f"document.querySelector('#status').innerText != {before[0]!r}")
         page.wait_for("!!document.activeElement.dataset.date")
-        said.append((page.texts("#status")[0], page.evaluate("document.activeElement.dataset.date")))
+        focused = page.evaluate("document.activeElement.dataset.date")
+        said.append((page.texts("#status")[0], focused))
 
     assert said == [
         ("There are no earlier times.", "2031-03-03"),
