@@ -49,6 +49,7 @@ from office.calendars.sync_status import (
 )
 from office.desk.columns import action_buttons
 from office.desk.views import desk_context
+from office.first_steps import first_steps
 from office.navigation import (
     APPS,
     BLOCK_TIME,
@@ -103,6 +104,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         context |= part
     figures = [figure for part in parts for figure in part.get("figures", ())]
     may_block = may_open(request, BLOCK_TIME)
+    context["first_steps"] = first_steps(request, only_app_id(request))
     return context | {"figures": figures, "is_empty": not parts, "may_block": may_block}
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any, NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -65,6 +65,7 @@ from bookings.pages.formatting import (
     length_words,
     month_range_words,
     short_month_words,
+    shorten_text,
     to_one_line,
     weekday_words,
 )
@@ -82,6 +83,7 @@ MIN_HOLD = 120  # seconds
 MAX_SEATS_AT_ONCE = 10
 CHOICES = ("resource", "length", "timezone")  # of the address: links to other days keep them
 MAX_LISTED = 500  # projects on the page of an app
+MAX_SHARED = 200  # letters of the text that others show of a link
 SOLVER = "booking_pages/solve.js"
 ZONE_SEARCH = "booking_pages/zones.js"
 
@@ -150,8 +152,12 @@ class BookPageView(RateLimitedPageView):
                 if graph.is_seat
                 else find_offer(rules, zone_name, wanted)
             )
+        weeks = week_values(
+            offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
+        )
         return {
             "heading": to_one_line(project.name),
+            "sharing": sharing_values(project, weeks.get("soonest", {})),
             "description": clean_lines(text_value(project.booking, "description")),
             "facts": project_facts(project, rules, has_lengths=bool(lengths)),
             "words": PAGE,
@@ -168,9 +174,7 @@ class BookPageView(RateLimitedPageView):
             "contact": contact,
             "own_bookings": own_bookings_path(project.app),
             "hint": hint_without_times(is_bookable=is_bookable, contact=contact),
-            **week_values(
-                offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
-            ),
+            **weeks,
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
@@ -213,6 +217,17 @@ class BookPageView(RateLimitedPageView):
             response.headers.pop("X-Robots-Tag", None)
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
         return response
+
+
+def sharing_values(project: Project, soonest: Mapping[str, str]) -> dict[str, str]:
+    """Return what others show of a link to the page: the next free time, and the description."""
+    description = to_one_line(text_value(project.booking, "description"))
+    texts = [soonest.get("words", ""), description]
+    return {
+        "service": settings.PUBLIC_URL,
+        "address": f"{settings.PUBLIC_URL}/book/{quote(project.slug)}",
+        "text": shorten_text(" · ".join(filter(None, texts)), MAX_SHARED),
+    }
 
 
 def page_language_if_not_projects(project: Project) -> str | None:
