@@ -484,7 +484,7 @@ def submit_text(graph: Graph) -> str:
 
 
 class Wanted(NamedTuple):
-    """What the address asks for: a day, or weeks that begin with one."""
+    """What the address asks for: a day, or the weeks from that of a day."""
 
     day: date | None = None
     week: date | None = None
@@ -499,10 +499,9 @@ def read_wanted(parameters: Mapping[str, str], *, today: date) -> Wanted:
         days = (parse_day_parameter(text) for text in texts)
         return next((day for day in days if day and day >= today), None)
 
-    return Wanted(
-        read(parameters.get("date", ""), parameters.get("day", "")),
-        read(parameters.get("week", ""), parameters.get("month", "") + "-01"),
-    )
+    if day := read(parameters.get("date", ""), parameters.get("day", "")):
+        return Wanted(day=day)
+    return Wanted(week=read(parameters.get("week", ""), parameters.get("month", "") + "-01"))
 
 
 def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: Wanted) -> OfferedSlots:
@@ -511,8 +510,7 @@ def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: Wanted) -> Offe
     """
     since = rules.now
     now_shown = week_of(local_date(rules.now, zone_name)) + timedelta(days=SHOWN_DAYS)
-    first = wanted.week if wanted.day is None or wanted.day < now_shown else wanted.day
-    if first:
+    if first := wanted.week or (wanted.day if wanted.day and wanted.day >= now_shown else None):
         # The visitor's week may begin on Saturday, and in the visitor's zone a day earlier.
         monday = local_midnight(week_of(first), zone_name)
         since = max(since, monday - timedelta(days=3))
@@ -539,13 +537,16 @@ def week_values(
     days = list(slots)
     if not days:
         return {"weeks": []}
-    since = wanted.day or (week_of(wanted.week) if wanted.week else None)
+    since = wanted.day or wanted.week
     chosen = next((day for day in days if since and day >= since), days[0])
     monday = first_shown_day(chosen, days[0], offer, wanted)
     return {
         "month": month_range_words(
             max(monday, local_date(to_datetime(offer.earliest), zone_name)),
-            monday + timedelta(days=SHOWN_DAYS - 1),
+            min(
+                monday + timedelta(days=SHOWN_DAYS - 1),
+                local_date(to_datetime(offer.horizon - 1), zone_name),
+            ),
         ),
         "weeks": shown_weeks(monday, chosen, slots, parameters),
         "day": date_words(chosen),
@@ -562,15 +563,13 @@ def week_values(
 
 
 def first_shown_day(chosen: date, first_free: date, offer: OfferedSlots, wanted: Wanted) -> date:
-    """Return the Monday from which five weeks are shown: that of the first free day if they have
-    the chosen day, else that of the chosen day.
+    """Return the Monday from which five weeks are shown: of the week that is wanted, else of the
+    first free day, if they have the chosen day; else that of the chosen day.
     """
-    first = week_of(first_free)
-    is_known = offer.since <= offer.earliest  # no earlier day was left out
-    is_shown = chosen < first + timedelta(days=SHOWN_DAYS)
-    if is_known and is_shown and not wanted.week:
-        return first
-    return week_of(chosen)
+    first = week_of(wanted.week or first_free)
+    is_known = wanted.week or offer.since <= offer.earliest  # no earlier day was left out
+    has_chosen = first <= chosen < first + timedelta(days=SHOWN_DAYS)
+    return first if is_known and has_chosen else week_of(chosen)
 
 
 def first_free_time_link(

@@ -493,7 +493,7 @@ def test_refusals_are_in_plain_words(browser: Browser, app: LiveApp) -> None:
     fill_in(page, **MARTY)
 
     for status, body, said in [
-        (429, {}, "Too many requests. Please try again in 7 s."),
+        (429, {}, "Too many requests. Please try again in 7 seconds."),
         (503, {}, "Something went wrong on our side. Your input is kept. Please try again."),
         (401, {}, "This page is out of date. Please reload it."),
         (

@@ -258,7 +258,7 @@ def test_last_days_of_a_month_are_followed_by_the_next_one(browser: Browser, app
     assert (len(shown), first) == (35, "2031-03-27")
     assert (shown[0], shown[8].split("\n")[:2], shown[34]) == ("24", ["Apr", "1"], "27")
     assert day == ["Tuesday, 1 April 2031", *HALF_HOURS]
-    assert page.texts("#month") == ["April – June 2031"]
+    assert page.texts("#month") == ["April – May 2031"]
     assert page.evaluate("location.search") == "?week=2031-04-28"
     check_quiet(page, app)
 
@@ -278,7 +278,7 @@ def test_keys_turn_the_weeks_and_say_where_they_end(browser: Browser, app: LiveA
 
     assert said == [
         ("There are no earlier times.", "2031-03-03"),
-        ("April – May 2031", "2031-04-07"),
+        ("April 2031", "2031-04-07"),
         ("There are no later times.", "2031-04-07"),
     ]
     check_quiet(page, app)
@@ -301,7 +301,7 @@ def test_link_to_the_past_offers_the_next_free_time(
         "This time is in the past. Next free:",
         "Monday, 3 March 2031, 09:00 – 09:30",
     ]
-    assert shown == ["March – April 2031", "Monday, 3 March 2031"]
+    assert shown == ["March 2031", "Monday, 3 March 2031"]
     assert page.texts("#chosen") == ["Monday, 3 March 2031, 09:00 – 09:30"]
     check_quiet(page, app)
 
@@ -505,7 +505,7 @@ def test_dates_begin_headings_with_a_capital_letter(browser: Browser, app: LiveA
     words = page.evaluate("['month', 'day'].map(id => document.getElementById(id).textContent)")
     first = "getComputedStyle(document.getElementById(id), '::first-letter').textTransform"
 
-    assert words == ["marzo – aprile 2031", "lunedì 3 marzo 2031"]
+    assert words == ["marzo 2031", "lunedì 3 marzo 2031"]
     assert page.evaluate(f"['month', 'day'].map(id => {first})") == ["uppercase", "uppercase"]
 
 

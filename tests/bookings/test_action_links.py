@@ -405,7 +405,7 @@ def test_bad_link_leads_the_customer_to_their_bookings(
 ) -> None:
     """With the brand of the app, and without a word about the booking."""
     project = tenant.make_project(tenant.make_resource("Ada")["id"])["id"]
-    desk = Desk(tenant, project_id=project)
+    desk = Desk(tenant, place={"project_id": project})
 
     page = desk.open(desk.link(action)[:-1])
     unknown = desk.open(desk.link(action).replace(desk.booking["id"], str(uuid.uuid4())))
@@ -478,7 +478,11 @@ def test_corrected_email_address_ends_all_links(
     assert (before, fresh) == ([200] * 3, [200] * 3)
     # The file for calendars takes no POST.
     assert [page.status for page in ended] == [403] * 9 + [405]
-    assert [page.visible_texts for page in ended[:9]] == [NO_LINK] * 9
+    branded = [tenant.app.name, *NO_LINK]
+    assert [page.visible_texts for page in ended[:9]] == [
+        *[branded] * 4,
+        *[[*branded, "Your bookings"]] * 5,
+    ]
     assert (desk.row.state, desk.row.event.start) == ("confirmed", at("2026-11-23 09:00"))
 
 
@@ -517,7 +521,7 @@ def test_forged_version_is_refused(desk_with_wrong_address: Desk) -> None:
 
     page = desk.open(forged(link, "signature=", "signature=1."))
 
-    assert (page.status, page.visible_texts) == (403, NO_LINK)
+    assert (page.status, page.visible_texts) == (403, [desk.tenant.app.name, *NO_LINK])
 
 
 def test_queued_mail_has_current_links(tenant: Tenant, desk_with_wrong_address: Desk) -> None:

@@ -9,12 +9,17 @@ from django.urls import reverse
 from apps_config.models import App, Membership
 from apps_config.services import store_logo
 from common.images import SmallImage
-from notifications.mail.smtp_backend import SmtpBackend
+from office.notifications.mail_file_viewer import FILE_BACKEND
 from tests.office.conftest import Enter
 from tests.office.staff import superuser
 from tests.world import Tenant
 
 NINE = {"start": "2030-03-05 09:00:00", "end": "2030-03-05 09:30:00"}
+
+
+@pytest.fixture(autouse=True)
+def _mails_are_files(settings: Any) -> None:
+    settings.EMAIL_BACKEND = FILE_BACKEND
 
 
 def ticks(client: Client) -> list[tuple[str, bool]] | None:
@@ -54,7 +59,7 @@ def test_steps_tick_themselves_and_end_for_good(
     )
     store_logo(tenant.app, SmallImage(b"x", "image/png"))
     nearly = ticks(client)
-    settings.EMAIL_BACKEND = f"{SmtpBackend.__module__}.{SmtpBackend.__qualname__}"
+    settings.EMAIL_BACKEND = "notifications.mail.smtp_backend.SmtpBackend"
     done = ticks(client)
     store_logo(tenant.app, None)
 

@@ -38,7 +38,7 @@ def test_page_offers_link_code_and_texts(
     assert answer.context["address"] == page
     assert answer.context["signature"] == signature
     assert f">{signature}</div>" in answer.text
-    assert f">{signature}</textarea>" in unescape(answer.text.replace("&amp;lt;", "&lt;"))
+    assert signature in unescape(answer.text)
     assert [kind for kind, _, _ in answer.context["snippets"]] == ["inline", "popup", "button"]
     assert "The page is not published." not in answer.text
 
@@ -65,7 +65,7 @@ def test_poster_has_the_language_of_the_project(tenant: Tenant, enter: Enter) ->
     answer = enter(tenant).get(address("project_poster", german))
 
     assert '<html lang="de">' in answer.text
-    assert "<h1 dir=\"auto\">Kontrolle</h1>" in answer.text
+    assert '<h1 dir="auto">Kontrolle</h1>' in answer.text
     assert "Scannen und Termin buchen" in answer.text
 
 

@@ -359,9 +359,10 @@ async function followAddress() {
   const now = Date.now() / 1000;
   const isPast = start ? start < now : date !== null && date < dateOf(now);
   const week = readDate(query.get("week") ?? `${query.get("month")}-01`);
-  day = isOffered(date) ? date : null;
-  shownFrom = day ? weeksWith(day) : weekOf(isOffered(week) ? week : firstDate());
-  showStep(day ? "times" : "days");
+  const hasDay = isOffered(date);
+  day = [date, week].find(isOffered) ?? null;
+  shownFrom = hasDay ? weeksWith(date) : weekOf(day ?? firstDate());
+  showStep(hasDay ? "times" : "days");
   if (!isCovered(shownFrom)) await cover(shownFrom);
   drawWeeks();
   if (isPast) showPast();
@@ -485,12 +486,13 @@ function daysOf() {
 
 const dateWords = (date) => dayWords(noon(date), "UTC");
 
-/** `November – December 2026`, of the dates that are shown and not over. */
+/** `November – December 2026`, of the dates that are shown and on which something can be free. */
 function monthWords() {
   const style = { timeZone: "UTC", month: "long", year: "numeric" };
-  const earliest = dateOf(page.offer.earliest);
-  const first = shownFrom > earliest ? shownFrom : earliest;
-  const dates = [first, lastShown(shownFrom)].map((date) => noon(date) * 1000);
+  const { earliest, horizon } = page.offer;
+  const first = [shownFrom, dateOf(earliest)].sort()[1];
+  const last = [lastShown(shownFrom), dateOf(horizon - 1)].sort()[0];
+  const dates = [first, first > last ? first : last].map((date) => noon(date) * 1000);
   return new Intl.DateTimeFormat(locale, style).formatRange(...dates).replace(/\u2009/g, " ");
 }
 
