@@ -217,6 +217,11 @@ class LinkPageView(PageView):
     def page_facts(self) -> Sequence[tuple[str, str]]:
         return booking_facts(self.booking, self.reader) if self.booking else ()
 
+    def page_links(self) -> Sequence[StepLink]:
+        """Return, below a bad link, the customer's way on."""
+        is_bad = self.booking is None and self.own_bookings
+        return [StepLink(OWN_BOOKINGS, self.own_bookings)] if is_bad else []
+
     @property
     def reader(self) -> str:
         """Return `customer` or `owner`."""
@@ -309,10 +314,10 @@ class ExternalActionView(LinkPageView):
         end, and to all bookings.
         """
         booking = self.booking
-        if not self.own_bookings:
-            return ()
+        if booking is None or not self.own_bookings:
+            return super().page_links()
         own_bookings = StepLink(OWN_BOOKINGS, self.own_bookings)
-        if booking is None or not GRAPHS[booking.graph].is_completed(booking.state):
+        if not GRAPHS[booking.graph].is_completed(booking.state):
             return [own_bookings]
         return [StepLink(BOOK_AGAIN, project_page_path(booking), is_button=True), own_bookings]
 

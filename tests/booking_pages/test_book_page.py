@@ -4,6 +4,7 @@ import html
 import json
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -72,7 +73,15 @@ class Shown:
 
     @property
     def for_script(self) -> Any:
-        return json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
+        """What the script reads, with start and end of each slot."""
+        told = json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
+        packed = told["offer"]["slots"]
+        starts = accumulate(slot[0] for slot in packed)
+        told["offer"]["slots"] = [
+            [start, start + length, *rest]
+            for start, (_, length, *rest) in zip(starts, packed, strict=True)
+        ]
+        return told
 
 
 def make_page(tenant: Tenant, **given: Any) -> str:

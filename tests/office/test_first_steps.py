@@ -15,6 +15,7 @@ from tests.office.staff import superuser
 from tests.world import Tenant
 
 NINE = {"start": "2030-03-05 09:00:00", "end": "2030-03-05 09:30:00"}
+TEN = {"start": "2030-03-05 10:00:00", "end": "2030-03-05 10:30:00"}
 
 
 @pytest.fixture(autouse=True)
@@ -48,14 +49,13 @@ def test_steps_tick_themselves_and_end_for_good(
     without_hours = ticks(client)
     hours = [{"allow_weekdays": {}}]
     tenant.put(f"/resources/{ada['id']}", {"availability_constraints": hours})
-    project = tenant.make_project(ada["id"])
+    window = {"from": "2030-03-01 00:00:00", "to": "2030-04-01 00:00:00", "length": "30 minutes"}
+    project = tenant.make_project(ada["id"], availability=window)
     tenant.book(project_id=project["id"], **NINE)
     set_up = ticks(client)
-    tenant.widget().post(
-        "/bookings",
-        {"project_id": project["id"], "customer": {"name": "Doc", "email": "doc@example.com"}}
-        | NINE
-        | {"start": "2030-03-05 10:00:00", "end": "2030-03-05 11:00:00"},
+    customer = {"name": "Doc", "email": "doc@example.com"}
+    booked = tenant.widget().post(
+        "/bookings", {"project_id": project["id"], "customer": customer, **TEN}
     )
     store_logo(tenant.app, SmallImage(b"x", "image/png"))
     nearly = ticks(client)
@@ -63,6 +63,7 @@ def test_steps_tick_themselves_and_end_for_good(
     done = ticks(client)
     store_logo(tenant.app, None)
 
+    assert booked.status == 201
     assert new == without_hours == all_steps()
     assert set_up == all_steps("Set opening hours", "Add a service")
     assert nearly == [(words, words != "Set a mail server") for words, _ in all_steps()]

@@ -19,7 +19,7 @@ const NARROW = matchMedia("(max-width: 819px)"); // as in book.css: one step at 
 
 let zone = page.zone;
 let clock = null; // h12 or h23
-let slots = page.offer.slots; // [start, end] in epoch seconds, sorted
+let slots = unpackSlots(page.offer.slots); // [start, end] in epoch seconds, sorted
 let shownFrom = null; // `2026-11-23`, the first date of the weeks that are shown
 let day = null; // the local date that is shown
 let chosen = null;
@@ -32,6 +32,15 @@ let needsChallenge = page.needs_challenge;
 let solving = null; // a promise of a solved challenge
 let reservation = page.reservation; // that waits for the code of an e-mail
 let unverified = null; // its slot, where this page has chosen it
+
+/** Each slot is sent as its distance from the start before it, and its length. */
+function unpackSlots(packed) {
+  let start = 0;
+  return packed.map(([step, length, ...rest]) => {
+    start += step;
+    return [start, start + length, ...rest];
+  });
+}
 
 // --- Words and times ---------------------------------------------------------------------------
 const fill = (sentence, values) =>
@@ -380,6 +389,7 @@ const readDate = (text) => (/^\d{4}-\d\d-\d\d$/.test(text) && Date.parse(text) ?
 /** A link to a time of the past: the next free one instead. */
 function showPast() {
   nameHere({});
+  by("soonest").replaceChildren(); // it stands in the notice
   const slot = slots.find(([start]) => start > Date.now() / 1000);
   if (slot) showNotice(words.past, slotList([slot]));
 }
