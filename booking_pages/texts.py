@@ -23,11 +23,6 @@ SCRIPT: Mapping[str, str | Promise] = {
     "past": _("This time is in the past. Next free:"),
     "next_free": _("Next free date: {day}"),
     "soonest": _("Next free time: {day}, {time}"),
-    "seats_left": _("{count} seats left"),
-    "seat_left": _("1 seat left"),
-    "full": _("This session has no free seat any more."),
-    "seats_booked": _("Seats: {count}"),
-    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
     "zone_none": _("No time zone matches."),
     "zone_now": _("now {time}"),
     "chosen": _("{day}, {time}"),
@@ -50,15 +45,6 @@ SCRIPT: Mapping[str, str | Promise] = {
         "Your browser could not complete the check against automated bookings. Please use an up-to-"
         "date browser and a secure address (https)."
     ),
-    "code_sent": _(
-        "We sent a six-digit code to {email}. Enter it within 15 minutes to complete your booking."
-    ),
-    "code_typed": _("Enter the six-digit code from the e-mail to complete your booking."),
-    "code_resent": _("We sent a new code. The earlier one no longer works."),
-    "code_form": _("Please enter the six digits of the code."),
-    "code_wrong": _("This code is wrong. Please check the e-mail."),
-    "code_tries": _("The code was wrong too often. Please choose a time again."),
-    "code_expired": _("The code has expired. Please choose a time again."),
     "offline": _("The service could not be reached. Your input is kept. Please try again."),
     "trouble": _("Something went wrong on our side. Your input is kept. Please try again."),
     "gone": _("This page is out of date. Please reload it."),
@@ -81,6 +67,28 @@ SCRIPT: Mapping[str, str | Promise] = {
     "pay": _("Pay now"),
     "onward": _("Continue"),
     "own_bookings": _("Your bookings"),
+}
+
+# Further texts for the script, of a page that sells seats.
+SEATS: Mapping[str, str | Promise] = {
+    "seats_left": _("{count} seats left"),
+    "seat_left": _("1 seat left"),
+    "full": _("This session has no free seat any more."),
+    "seats_booked": _("Seats: {count}"),
+    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
+}
+
+# Further texts for the script, of a page that asks for the code of an e-mail.
+CODES: Mapping[str, str | Promise] = {
+    "code_sent": _(
+        "We sent a six-digit code to {email}. Enter it within 15 minutes to complete your booking."
+    ),
+    "code_typed": _("Enter the six-digit code from the e-mail to complete your booking."),
+    "code_resent": _("We sent a new code. The earlier one no longer works."),
+    "code_form": _("Please enter the six digits of the code."),
+    "code_wrong": _("This code is wrong. Please check the e-mail."),
+    "code_tries": _("The code was wrong too often. Please choose a time again."),
+    "code_expired": _("The code has expired. Please choose a time again."),
 }
 
 PAGE: Mapping[str, str | Promise] = {

@@ -56,6 +56,7 @@ WITHOUT_BODY = {
     "POST /v2/deliveries/{delivery_id}/redeliver",
     *(f"POST /v2/calendars/{{calendar_id}}/{end}" for end in ("test", "sync", "disconnect")),
     "POST /v2/bookings/{booking_id}/external_action/{action}",
+    "POST /v2/bookings/reserve/{reservation_id}/code",
     "POST /v2/resources/{resource_id}/password",
     "POST /v2/customers/{customer_id}/unsubscribe",
 }

@@ -40,6 +40,7 @@ from booking_pages.slots import (
     week_of,
 )
 from booking_pages.texts import (
+    CODES,
     NO_PAGE,
     NOT_HERE,
     NOT_HERE_WITH_CONTACT,
@@ -47,6 +48,7 @@ from booking_pages.texts import (
     NOTHING_FREE_WITH_CONTACT,
     PAGE,
     SCRIPT,
+    SEATS,
     SUCCESS,
     UNAVAILABLE,
     confirmation_of,
@@ -204,7 +206,7 @@ class BookPageView(RateLimitedPageView):
                 "zones": static(ZONE_SEARCH),
                 "zone_names": current_browser_zones(),
                 "reservation": reservation_of(request) if verifies else None,
-                "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
+                "words": script_words(graph, verifies=verifies),
             },
         }
 
@@ -228,6 +230,12 @@ def sharing_values(project: Project, soonest: Mapping[str, str]) -> dict[str, st
         "address": f"{settings.PUBLIC_URL}/book/{quote(project.slug)}",
         "text": shorten_text(" · ".join(filter(None, texts)), MAX_SHARED),
     }
+
+
+def script_words(graph: Graph, *, verifies: bool) -> dict[str, str]:
+    """Return the script's texts, without those of steps that the page does not have."""
+    words = {**SCRIPT, **(SEATS if graph.is_seat else {}), **(CODES if verifies else {})}
+    return {name: str(sentence) for name, sentence in words.items()}
 
 
 def pack_slots(slots: Sequence[Any]) -> list[list[Any]]:
@@ -489,7 +497,7 @@ def project_facts(
 
 def seat_words(count: int) -> str:
     """Return `3 seats left`."""
-    return str(SCRIPT["seats_left"] if count > 1 else SCRIPT["seat_left"]).format(count=count)
+    return str(SEATS["seats_left"] if count > 1 else SEATS["seat_left"]).format(count=count)
 
 
 def submit_text(graph: Graph) -> str:

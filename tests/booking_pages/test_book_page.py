@@ -1,5 +1,6 @@
 """The hosted page as the service writes it, before any script runs."""
 
+import hashlib
 import html
 import json
 import re
@@ -13,8 +14,9 @@ from django.utils import timezone
 
 from apps_config import authentication
 from apps_config.models import Credential
-from apps_config.services import archive_app
+from apps_config.services import archive_app, store_logo
 from availability.models import Project
+from common.images import SmallImage
 from common.limits.rate_limit import RateWindow
 from common.time.zone_names import current_browser_zones
 from tests.world import Answer, Tenant, at
@@ -253,6 +255,28 @@ def test_data_for_the_script(tenant: Tenant) -> None:
     assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)
     assert (offer["since"], offer["earliest"]) == (1795167000, 1795167000)
     assert words["taken"] == "This time has just been taken."
+
+
+def test_a_shared_link_shows_name_next_free_time_and_logo(tenant: Tenant, settings: Any) -> None:
+    settings.PUBLIC_URL = "https://bookings.example.com"
+    path = make_page(tenant, name="Yoga & <more>", booking={"description": "Bring\na mat."})
+    store_logo(tenant.app, SmallImage(b"x", "image/png"))
+    digest = hashlib.sha256(b"x").hexdigest()
+
+    page = Shown(path)
+
+    found = re.findall(
+        r'<meta (?:property|name)="(og:\w+|description)" content="([^"]*)">', page.html
+    )
+    text = "Next free time: Friday, 20 November 2026, 11:00 · Bring a mat."
+    assert [(name, html.unescape(content)) for name, content in found] == [
+        ("description", text),
+        ("og:type", "website"),
+        ("og:title", f"Yoga & <more> · {tenant.app.name}"),
+        ("og:url", f"https://bookings.example.com{path}"),
+        ("og:description", text),
+        ("og:image", f"https://bookings.example.com/book/logos/{tenant.app.slug}/{digest}"),
+    ]
 
 
 def test_short_holds_are_not_used(tenant: Tenant) -> None:

@@ -1,16 +1,17 @@
 """The checklist of a new app on the first page."""
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from apps_config.models import App, Membership
+from apps_config.models import Account, App, Membership
 from apps_config.services import store_logo
 from common.images import SmallImage
 from office.notifications.mail_file_viewer import FILE_BACKEND
-from tests.office.conftest import Enter
+from tests.office.conftest import Enter, Visit
 from tests.office.staff import superuser
 from tests.world import Tenant
 
@@ -124,3 +125,18 @@ def test_links_lead_to_the_next_thing_to_do(tenant: Tenant, enter: Enter) -> Non
     add = "/admin/availability/project/add/"
     assert new == ["/admin/availability/resource/add/", add, app_page, "", ""]
     assert links == ["/admin/availability/resource/", add, app_page, "", "/book/check-up"]
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_list_is_closed_with_one_click(
+    office: Tenant, editor: Account, visit: Callable[..., Visit], width: int
+) -> None:
+    office.make_project(office.make_resource("Ada")["id"])
+    page = visit(editor, "/admin/", width=width).page
+    page.save_screenshot(f"today-first-steps-{width}", whole=True)
+    heading = page.texts(".office-steps h2")
+
+    page.click(".office-steps button")
+    page.wait_for("!document.querySelector('.office-steps') && document.readyState == 'complete'")
+
+    assert heading == ["First steps: 1 of 5 done"]
