@@ -1,2 +1,0 @@
-"use strict";
-document.getElementById("print").addEventListener("click", () => window.print());
