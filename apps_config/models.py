@@ -92,11 +92,14 @@ class App(models.Model):
     mode = models.CharField(max_length=4, choices=[(LIVE, "live"), (TEST, "test")], default=LIVE)
     settings = models.JSONField(default=dict, blank=True)
     archived_at = models.DateTimeField(null=True, blank=True)
+    first_steps_ended_at = models.DateTimeField(
+        null=True, blank=True, editable=False, help_text="since then, Today lists no first steps"
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = UpdatedAtField()
 
     objects = AppQuerySet.as_manager()
-    history = ChangeHistory()
+    history = ChangeHistory(leave_out=("updated_at", "first_steps_ended_at"))
 
     class Meta:
         ordering = ["-created_at", "-id"]

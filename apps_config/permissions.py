@@ -119,6 +119,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "extend": Access(EDITOR, (WIDGET, RESOURCE)),
         "destroy": Access(EDITOR, (WIDGET, RESOURCE)),
         "verify": Access(EDITOR, (WIDGET, RESOURCE)),
+        "code": Access(EDITOR, (WIDGET, RESOURCE)),
     },
     "groups": all_of(VIEWER, WIDGET, RESOURCE, actions="list retrieve"),
     "challenge": {"retrieve": Access(VIEWER, (WIDGET,))},

@@ -87,6 +87,11 @@ def store_logo(app: App, logo: SmallImage | None) -> App:
     return app
 
 
+def end_first_steps(app: App, *, now: datetime) -> None:
+    """Show the app's list of first steps no more. It is no change of the app's configuration."""
+    App.objects.filter(id=app.id, first_steps_ended_at=None).update(first_steps_ended_at=now)
+
+
 def archive_app(app: App, *, now: datetime) -> None:
     """Disable the app's keys; its data stays."""
     with transaction.atomic():

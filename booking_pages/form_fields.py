@@ -62,6 +62,7 @@ class FormField(NamedTuple):
     id: str
     key: str
     title: str
+    is_own: bool  # whether the title is the project's, not one of ours
     element: str  # input, textarea, select or checkbox
     type: str
     autocomplete: str
@@ -108,10 +109,13 @@ def element_of(key: str, question: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def title_of(key: str, question: Mapping[str, Any]) -> str:
+    usual = TITLES.get(key, key.replace("_", " "))
+    return to_one_line(str(question["title"] if has_own_title(question) else usual))
+
+
+def has_own_title(question: Mapping[str, Any]) -> bool:
     title = question.get("title")
-    if not isinstance(title, str) or not title:
-        title = str(TITLES.get(key, key.replace("_", " ")))
-    return to_one_line(title)
+    return isinstance(title, str) and bool(title)
 
 
 def _fields(key: str, question: Mapping[str, Any]) -> Iterable[FormField]:
@@ -137,6 +141,7 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
         id="",
         key=key,
         title=title_of(key, question),
+        is_own=has_own_title(question),
         element=element,
         type=kind,
         autocomplete=AUTOCOMPLETE.get(key, ""),
@@ -157,8 +162,16 @@ def _prefilled(value: Any, element: str) -> Any:
 def _split_name(field: FormField) -> Iterable[FormField]:
     first, _, last = field.value.partition(" ")
     yield field._replace(
-        title=gettext("First name"), autocomplete="given-name", value=first, length=99
+        title=gettext("First name"),
+        is_own=False,
+        autocomplete="given-name",
+        value=first,
+        length=99,
     )
     yield field._replace(
-        title=gettext("Last name"), autocomplete="family-name", value=last, length=99
+        title=gettext("Last name"),
+        is_own=False,
+        autocomplete="family-name",
+        value=last,
+        length=99,
     )

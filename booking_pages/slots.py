@@ -20,8 +20,8 @@ from common.time.instants import (
     to_datetime,
 )
 
-MAX_DAYS = 28
-MAX_SLOTS = 3500  # a month of quarters of an hour
+SHOWN_DAYS = 35  # five weeks
+MAX_SLOTS = 3500  # five weeks of quarters of an hour
 SOON = 7 * DAY  # of a first free slot: then one search finds the slots of all days
 
 
@@ -44,8 +44,7 @@ class OfferedSlots(NamedTuple):
 def find_slots_to_offer(
     rules: AvailabilityQuery, *, zone_name: str, since: datetime
 ) -> OfferedSlots:
-    """Return the free slots of the MAX_DAYS days from the first free day after `since`, and of the
-    rest of its month.
+    """Return the free slots of the SHOWN_DAYS days from the first free day after `since`.
 
     `rules`: all rules for a booking. Fewer days if there are more than MAX_SLOTS slots. Looks as
     far ahead as a public caller may search at once.
@@ -94,15 +93,14 @@ def _find_first(rules: AvailabilityQuery, since: datetime, end: int, *, count: i
 
 def _end_of_window(start: int, zone_name: str) -> int:
     first = local_date(to_datetime(start), zone_name)
-    # In the visitor's zone the first slot may be a day later, and the month may end a day later.
-    after_month = month_after(first + timedelta(days=1)) + timedelta(days=2)
-    end = max(first + timedelta(days=MAX_DAYS), after_month)
+    # In the visitor's zone the first slot may be a day later, and the last day may end a day later.
+    end = first + timedelta(days=SHOWN_DAYS + 2)
     return int(local_midnight(end, zone_name).timestamp())
 
 
-def month_after(day: date) -> date:
-    """Return the first day of the month after that of `day`."""
-    return (day.replace(day=1) + timedelta(days=32)).replace(day=1)
+def week_of(day: date) -> date:
+    """Return the Monday of the day's week."""
+    return day - timedelta(days=day.weekday())
 
 
 def parse_day_parameter(text: str) -> date | None:

@@ -17,14 +17,12 @@ SCRIPT: Mapping[str, str | Promise] = {
     "times": _("Free times: {count}"),
     "zone": _("Times are shown in {zone}."),
     "loading": _("Looking for free times …"),
-    "none": _("No free times in {month}."),
+    "none": _("No free times in these weeks."),
+    "is_first": _("There are no earlier times."),
+    "is_last": _("There are no later times."),
+    "past": _("This time is in the past. Next free:"),
     "next_free": _("Next free date: {day}"),
     "soonest": _("Next free time: {day}, {time}"),
-    "seats_left": _("{count} seats left"),
-    "seat_left": _("1 seat left"),
-    "full": _("This session has no free seat any more."),
-    "seats_booked": _("Seats: {count}"),
-    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
     "zone_none": _("No time zone matches."),
     "zone_now": _("now {time}"),
     "chosen": _("{day}, {time}"),
@@ -41,21 +39,12 @@ SCRIPT: Mapping[str, str | Promise] = {
     "all_times": _("Show all free times"),
     "policy": _("You have reached the limit of bookings for your e-mail address."),
     "refused": _("This could not be booked. Please choose another time or contact us."),
-    "busy": _("Too many requests. Please try again in {count} s."),
-    "busy_minutes": _("Too many requests. Please try again in {count} min."),
-    "busy_hours": _("Too many requests. Please try again in {count} h."),
+    # Translators: `when` is such as "in 30 seconds".
+    "busy": _("Too many requests. Please try again {when}."),
     "unsolved": _(
         "Your browser could not complete the check against automated bookings. Please use an up-to-"
         "date browser and a secure address (https)."
     ),
-    "code_sent": _(
-        "We sent a six-digit code to {email}. Enter it within 15 minutes to complete your booking."
-    ),
-    "code_typed": _("Enter the six-digit code from the e-mail to complete your booking."),
-    "code_form": _("Please enter the six digits of the code."),
-    "code_wrong": _("This code is wrong. Please check the e-mail."),
-    "code_tries": _("The code was wrong too often. Please choose a time again."),
-    "code_expired": _("The code has expired. Please choose a time again."),
     "offline": _("The service could not be reached. Your input is kept. Please try again."),
     "trouble": _("Something went wrong on our side. Your input is kept. Please try again."),
     "gone": _("This page is out of date. Please reload it."),
@@ -78,6 +67,28 @@ SCRIPT: Mapping[str, str | Promise] = {
     "pay": _("Pay now"),
     "onward": _("Continue"),
     "own_bookings": _("Your bookings"),
+}
+
+# Further texts for the script, of a page that sells seats.
+SEATS: Mapping[str, str | Promise] = {
+    "seats_left": _("{count} seats left"),
+    "seat_left": _("1 seat left"),
+    "full": _("This session has no free seat any more."),
+    "seats_booked": _("Seats: {count}"),
+    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
+}
+
+# Further texts for the script, of a page that asks for the code of an e-mail.
+CODES: Mapping[str, str | Promise] = {
+    "code_sent": _(
+        "We sent a six-digit code to {email}. Enter it within 15 minutes to complete your booking."
+    ),
+    "code_typed": _("Enter the six-digit code from the e-mail to complete your booking."),
+    "code_resent": _("We sent a new code. The earlier one no longer works."),
+    "code_form": _("Please enter the six digits of the code."),
+    "code_wrong": _("This code is wrong. Please check the e-mail."),
+    "code_tries": _("The code was wrong too often. Please choose a time again."),
+    "code_expired": _("The code has expired. Please choose a time again."),
 }
 
 PAGE: Mapping[str, str | Promise] = {
@@ -103,6 +114,8 @@ PAGE: Mapping[str, str | Promise] = {
     "verify": _("Confirm your e-mail address"),
     "code": _("Code"),
     "complete": _("Complete booking"),
+    "resend": _("Send a new code"),
+    "change_email": _("Change e-mail address"),
     "no_script": _("Please enable JavaScript to book on this page."),
 }
 # `%s` is the placeholder for the customer's address, as on other pages of this API family.

@@ -29,11 +29,14 @@ from django.http import (
     UnreadablePostError,
 )
 from django.template.loader import render_to_string
+from django.utils import translation
+from django.utils.translation.trans_real import parse_accept_lang_header
 from django.views import defaults
 from rest_framework import exceptions as drf
 from rest_framework.response import Response
 
 from common.messages import Message, find_message
+from common.shipped_languages import SOURCE_LANGUAGE, closest_shipped
 
 logger = logging.getLogger(__name__)
 
@@ -444,10 +447,19 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 
 
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
-    """Django's handler404."""
+    """Django's handler404. The back office has set the language of its pages."""
     if is_api_path(request):
         return json_error(request, NotFound("Page"))
-    return defaults.page_not_found(request, exception)
+    is_office = request.path_info.startswith("/admin/")
+    with translation.override(translation.get_language() if is_office else _language_of(request)):
+        return defaults.page_not_found(request, exception)
+
+
+def _language_of(request: HttpRequest) -> str:
+    """Return the first shipped language that the browser accepts, else English."""
+    accepted = parse_accept_lang_header(request.headers.get("Accept-Language", ""))
+    found = (closest_shipped(code) for code, quality in accepted if quality)
+    return next(filter(None, found), SOURCE_LANGUAGE)
 
 
 def server_error(request: HttpRequest) -> HttpResponse:

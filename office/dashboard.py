@@ -50,6 +50,7 @@ from office.calendars.sync_status import (
 )
 from office.desk.columns import action_buttons
 from office.desk.views import desk_context
+from office.first_steps import first_steps
 from office.navigation import (
     APPS,
     AWAY,
@@ -106,6 +107,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
     figures = [figure for part in parts for figure in part.get("figures", ())]
     may_block = may_open(request, BLOCK_TIME)
     may_be_away = may_open(request, AWAY)
+    context["first_steps"] = first_steps(request, only_app_id(request))
     return context | {
         "figures": figures,
         "is_empty": not parts,

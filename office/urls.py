@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from django.urls import URLPattern, path
 
+from office import first_steps
 from office.base import json_check_view
 from office.base.permissions import (
     BLOCK,
@@ -24,6 +25,7 @@ from office.desk import views as desk_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
 from office.notifications import mail_file_viewer
+from office.resources import share
 
 
 class OfficePage(NamedTuple):
@@ -63,6 +65,24 @@ PAGES = (
     OfficePage("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail", is_superuser),
     OfficePage(
         "e-mails/<str:name>/html", mail_file_viewer.show_sent_html, "sent_mail_html", is_superuser
+    ),
+    OfficePage(
+        "first-steps/<uuid:app_id>/end",
+        first_steps.end_steps,
+        "first_steps_end",
+        first_steps.CHANGE.is_held,
+    ),
+    OfficePage(
+        "projects/<uuid:project_id>/share/", share.show_share, "project_share", share.SHARE.is_held
+    ),
+    OfficePage(
+        "projects/<uuid:project_id>/qr.svg", share.show_qr, "project_qr", share.SHARE.is_held
+    ),
+    OfficePage(
+        "projects/<uuid:project_id>/poster",
+        share.show_poster,
+        "project_poster",
+        share.SHARE.is_held,
     ),
     OfficePage("rules/picture", rules_preview.preview_rules, "rules_picture", SEE.is_held),
     OfficePage("rules/regions", rules_preview.list_regions, "rules_regions", SEE.is_held),

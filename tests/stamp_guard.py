@@ -30,6 +30,7 @@ OWN_STAMP = "transaction_timestamp()"
 # table -> the columns that its record does not show, or that are no change: when a key was last
 # used, when a calendar was last read.
 UNSTAMPED = {
+    "apps_config_app": {"first_steps_ended_at"},
     "apps_config_credential": {"last_used_at"},
     "availability_calendar": {"synced_at"},
     "availability_event": {"exclusive", "unit"},

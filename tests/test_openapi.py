@@ -56,6 +56,7 @@ WITHOUT_BODY = {
     "POST /v2/deliveries/{delivery_id}/redeliver",
     *(f"POST /v2/calendars/{{calendar_id}}/{end}" for end in ("test", "sync", "disconnect")),
     "POST /v2/bookings/{booking_id}/external_action/{action}",
+    "POST /v2/bookings/reserve/{reservation_id}/code",
     "POST /v2/resources/{resource_id}/password",
     "POST /v2/customers/{customer_id}/unsubscribe",
 }
@@ -224,6 +225,7 @@ def test_names_of_the_operations_of_some_paths():
         "POST /v2/bookings/reserve": "createHold",
         "DELETE /v2/bookings/reserve/{reservation_id}": "releaseHold",
         "PUT /v2/bookings/reserve/extend": "extendHold",
+        "POST /v2/bookings/reserve/{reservation_id}/code": "sendNewCode",
         "POST /v2/bookings/reserve/{reservation_id}/verify": "verifyHold",
         "GET /v2/schedules": "listSchedules",
         "POST /v2/schedules": "createSchedule",
@@ -578,7 +580,7 @@ def prepare(app: LocalApp, operation: Operation, ids: dict[str, str]) -> None:
         app.post("/v2/calendars", {"name": "Second", "resource_id": ids["resource_id"]})
     if operation.path.endswith(("/test", "/sync", "/disconnect")) and "calendars" in operation.path:
         ids["calendar_id"] = app.subscribe(ids["resource_id"], ids["feed_address"])["id"]
-    if operation.path.endswith("/verify"):
+    if operation.path.endswith(("/verify", "/code")):
         app.call("PUT", f"/v2/projects/{ids['project_id']}", {"settings": {"verify_email": True}})
         ids["reservation_id"] = (
             app.widget()

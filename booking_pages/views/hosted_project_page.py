@@ -4,12 +4,11 @@ The script uses the public API with the project's own widget key, like any other
 has no cookie and no session, so other sites may frame it: they gain nothing beyond the public key.
 """
 
-from calendar import Calendar
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any
-from urllib.parse import urlencode
+from typing import Any, NamedTuple
+from urllib.parse import quote, urlencode
 
 from django.conf import settings
 from django.http import HttpResponse
@@ -32,14 +31,16 @@ from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.picture_paths import picture_paths
 from booking_pages.slots import (
+    SHOWN_DAYS,
     OfferedSlots,
     find_slots_to_offer,
-    month_after,
     parse_day_parameter,
     slot_words,
     slots_by_day,
+    week_of,
 )
 from booking_pages.texts import (
+    CODES,
     NO_PAGE,
     NOT_HERE,
     NOT_HERE_WITH_CONTACT,
@@ -47,6 +48,7 @@ from booking_pages.texts import (
     NOTHING_FREE_WITH_CONTACT,
     PAGE,
     SCRIPT,
+    SEATS,
     SUCCESS,
     UNAVAILABLE,
     confirmation_of,
@@ -60,9 +62,12 @@ from bookings.pages.formatting import (
     clean_lines,
     date_words,
     first_known_zone,
+    has_two_clocks,
     language_of,
     length_words,
-    month_words,
+    month_range_words,
+    short_month_words,
+    shorten_text,
     to_one_line,
     weekday_words,
 )
@@ -80,6 +85,7 @@ MIN_HOLD = 120  # seconds
 MAX_SEATS_AT_ONCE = 10
 CHOICES = ("resource", "length", "timezone")  # of the address: links to other days keep them
 MAX_LISTED = 500  # projects on the page of an app
+MAX_SHARED = 200  # letters of the text that others show of a link
 SOLVER = "booking_pages/solve.js"
 ZONE_SEARCH = "booking_pages/zones.js"
 
@@ -140,16 +146,20 @@ class BookPageView(RateLimitedPageView):
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)
         contact = contact_address(project.app)
-        offer, wanted_day = OfferedSlots([], 0, 0), None
+        offer = OfferedSlots([], 0, 0)
+        wanted = read_wanted(request.GET, today=local_date(self.now, zone_name))
         if is_bookable:
-            wanted_day = read_day_parameter(request.GET)
             offer = (
                 find_group_sessions(project, now=self.now)
                 if graph.is_seat
-                else find_offer(rules, zone_name, wanted_day)
+                else find_offer(rules, zone_name, wanted)
             )
+        weeks = week_values(
+            offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
+        )
         return {
             "heading": to_one_line(project.name),
+            "sharing": sharing_values(project, weeks.get("soonest", {})),
             "description": clean_lines(text_value(project.booking, "description")),
             "facts": project_facts(project, rules, has_lengths=bool(lengths)),
             "words": PAGE,
@@ -161,13 +171,12 @@ class BookPageView(RateLimitedPageView):
             "zone": zone_name,
             "fields": form_fields(project.customer_fields),
             "submit": to_one_line(project_words(project, "submit_button")) or submit_text(graph),
-            "step": "times" if "date" in request.GET else "days",
+            "step": "times" if wanted.day else "days",
+            "has_clock": has_two_clocks(),
             "contact": contact,
             "own_bookings": own_bookings_path(project.app),
             "hint": hint_without_times(is_bookable=is_bookable, contact=contact),
-            **month_values(
-                offer, zone_name, wanted_day, request.GET, with_end=rules.terms.length is None
-            ),
+            **weeks,
             "for_script": {
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
@@ -183,7 +192,7 @@ class BookPageView(RateLimitedPageView):
                 "own_bookings": own_bookings_path(project.app),
                 "embed_origins": embed_origins(project) or None,
                 "shows_ends": rules.terms.length is None,
-                "offer": offer._asdict(),
+                "offer": {**offer._asdict(), "slots": pack_slots(offer.slots)},
                 "search_days": public_days(len(resources)),
                 "hold": 0 if graph.is_seat else page_hold_seconds(project),
                 "outcome": [
@@ -197,7 +206,7 @@ class BookPageView(RateLimitedPageView):
                 "zones": static(ZONE_SEARCH),
                 "zone_names": current_browser_zones(),
                 "reservation": reservation_of(request) if verifies else None,
-                "words": {name: str(sentence) for name, sentence in SCRIPT.items()},
+                "words": script_words(graph, verifies=verifies),
             },
         }
 
@@ -210,6 +219,37 @@ class BookPageView(RateLimitedPageView):
             response.headers.pop("X-Robots-Tag", None)
             vars(response)["xframe_options_exempt"] = True  # as Django's decorator sets it
         return response
+
+
+def sharing_values(project: Project, soonest: Mapping[str, str]) -> dict[str, str]:
+    """Return what others show of a link to the page: the next free time, and the description."""
+    description = to_one_line(text_value(project.booking, "description"))
+    texts = [soonest.get("words", ""), description]
+    return {
+        "service": settings.PUBLIC_URL,
+        "address": f"{settings.PUBLIC_URL}/book/{quote(project.slug)}",
+        "text": shorten_text(" · ".join(filter(None, texts)), MAX_SHARED),
+    }
+
+
+def script_words(graph: Graph, *, verifies: bool) -> dict[str, str]:
+    """Return the script's texts, without those of steps that the page does not have."""
+    words = {**SCRIPT, **(SEATS if graph.is_seat else {}), **(CODES if verifies else {})}
+    return {name: str(sentence) for name, sentence in words.items()}
+
+
+def pack_slots(slots: Sequence[Any]) -> list[list[Any]]:
+    """Return the slots as (seconds after the start before, length, ...): as texts, most are alike,
+    and compress to a tenth.
+
+    >>> pack_slots([(900, 2700), (1800, 3600)])
+    [[900, 1800], [900, 1800]]
+    """
+    starts = [0, *(slot[0] for slot in slots)]
+    return [
+        [start - before, end - start, *rest]
+        for before, (start, end, *rest) in zip(starts, slots, strict=False)
+    ]
 
 
 def page_language_if_not_projects(project: Project) -> str | None:
@@ -457,7 +497,7 @@ def project_facts(
 
 def seat_words(count: int) -> str:
     """Return `3 seats left`."""
-    return str(SCRIPT["seats_left"] if count > 1 else SCRIPT["seat_left"]).format(count=count)
+    return str(SEATS["seats_left"] if count > 1 else SEATS["seat_left"]).format(count=count)
 
 
 def submit_text(graph: Graph) -> str:
@@ -465,50 +505,72 @@ def submit_text(graph: Graph) -> str:
     return pgettext("button", "Request") if needs_approval(graph) else gettext("Book")
 
 
-def read_day_parameter(parameters: Mapping[str, str]) -> date | None:
-    """Return the day in the address: `date` (or `day`), else the first of `month` (`2026-12`)."""
-    days = (
-        parameters.get("date", ""),
-        parameters.get("day", ""),
-        parameters.get("month", "") + "-01",
-    )
-    return next((day for text in days if (day := parse_day_parameter(text))), None)
+class Wanted(NamedTuple):
+    """What the address asks for: a day, or the weeks from that of a day."""
+
+    day: date | None = None
+    week: date | None = None
 
 
-def find_offer(rules: AvailabilityQuery, zone_name: str, wanted_day: date | None) -> OfferedSlots:
-    """Return the free slots from the month of `wanted_day`; from now if there are none."""
+def read_wanted(parameters: Mapping[str, str], *, today: date) -> Wanted:
+    """Return the day in the address: `date` (or `day`); or the weeks: `week`, or those from the
+    first day of `month` (`2026-12`). Ignores what is over.
+    """
+
+    def read(*texts: str) -> date | None:
+        days = (parse_day_parameter(text) for text in texts)
+        return next((day for day in days if day and day >= today), None)
+
+    if day := read(parameters.get("date", ""), parameters.get("day", "")):
+        return Wanted(day=day)
+    return Wanted(week=read(parameters.get("week", ""), parameters.get("month", "") + "-01"))
+
+
+def find_offer(rules: AvailabilityQuery, zone_name: str, wanted: Wanted) -> OfferedSlots:
+    """Return the free slots from the weeks of `wanted`; from now if there are none, or if the first
+    weeks have the wanted day.
+    """
     since = rules.now
-    if wanted_day:
-        # In the visitor's zone the month may begin a day earlier.
-        first = local_midnight(wanted_day.replace(day=1), zone_name) - timedelta(days=1)
-        since = max(since, first)
+    now_shown = week_of(local_date(rules.now, zone_name)) + timedelta(days=SHOWN_DAYS)
+    if first := wanted.week or (wanted.day if wanted.day and wanted.day >= now_shown else None):
+        # The visitor's week may begin on Saturday, and in the visitor's zone a day earlier.
+        monday = local_midnight(week_of(first), zone_name)
+        since = max(since, monday - timedelta(days=3))
     offer = find_slots_to_offer(rules, zone_name=zone_name, since=since)
     if offer.slots or since == rules.now:
         return offer
     return find_slots_to_offer(rules, zone_name=zone_name, since=rules.now)
 
 
-def month_values(
+def week_values(
     offer: OfferedSlots,
     zone_name: str,
-    wanted_day: date | None,
+    wanted: Wanted,
     parameters: Mapping[str, str],
     *,
     with_end: bool,
 ) -> dict[str, Any]:
-    """Return the template's values: the month of the chosen day, and that day's times. The chosen
-    day is the first free one from `wanted_day`, else the first. Links keep the CHOICES in the
-    address.
+    """Return the template's values: the five weeks of the chosen day, and that day's times. The
+    chosen day is the first free one of what is wanted, else the first. Links keep the CHOICES in
+    the address.
     """
     parameters = {name: parameters[name] for name in CHOICES if name in parameters}
     slots = slots_by_day(offer.slots, zone_name)
     days = list(slots)
     if not days:
         return {"weeks": []}
-    chosen = next((day for day in days if wanted_day and day >= wanted_day), days[0])
+    since = wanted.day or wanted.week
+    chosen = next((day for day in days if since and day >= since), days[0])
+    monday = first_shown_day(chosen, days[0], offer, wanted)
     return {
-        "month": month_words(chosen),
-        "weeks": month_weeks(chosen, slots, parameters),
+        "month": month_range_words(
+            max(monday, local_date(to_datetime(offer.earliest), zone_name)),
+            min(
+                monday + timedelta(days=SHOWN_DAYS - 1),
+                local_date(to_datetime(offer.horizon - 1), zone_name),
+            ),
+        ),
+        "weeks": shown_weeks(monday, chosen, slots, parameters),
         "day": date_words(chosen),
         "times": [
             {
@@ -518,8 +580,18 @@ def month_values(
             for slot in slots[chosen]
         ],
         "soonest": first_free_time_link(offer, zone_name, parameters, with_end=with_end),
-        **month_links(chosen, offer, zone_name, parameters),
+        **week_links(monday, offer, zone_name, parameters),
     }
+
+
+def first_shown_day(chosen: date, first_free: date, offer: OfferedSlots, wanted: Wanted) -> date:
+    """Return the Monday from which five weeks are shown: of the week that is wanted, else of the
+    first free day, if they have the chosen day; else that of the chosen day.
+    """
+    first = week_of(wanted.week or first_free)
+    is_known = wanted.week or offer.since <= offer.earliest  # no earlier day was left out
+    has_chosen = first <= chosen < first + timedelta(days=SHOWN_DAYS)
+    return first if is_known and has_chosen else week_of(chosen)
 
 
 def first_free_time_link(
@@ -538,37 +610,36 @@ def first_free_time_link(
     }
 
 
-def month_weeks(
-    chosen: date, free: Collection[date], parameters: Mapping[str, str]
-) -> list[list[dict[str, Any] | None]]:
-    """Return the weeks, from Monday, of the month of `chosen`; None for days of other months."""
-    return [
-        [
-            {
-                "date": day,
-                "link": link_with(parameters, date=day),
-                "words": date_words(day),
-                "weekday": weekday_words(day),
-                "is_free": day in free,
-                "is_chosen": day == chosen,
-            }
-            if day.month == chosen.month
-            else None
-            for day in week
-        ]
-        for week in Calendar().monthdatescalendar(chosen.year, chosen.month)
+def shown_weeks(
+    monday: date, chosen: date, free: Collection[date], parameters: Mapping[str, str]
+) -> list[list[dict[str, Any]]]:
+    """Return the five weeks from a Monday."""
+    days = [monday + timedelta(days=count) for count in range(SHOWN_DAYS)]
+    cells = [
+        {
+            "date": day,
+            "link": link_with(parameters, date=day),
+            "words": date_words(day),
+            "weekday": weekday_words(day),
+            "month": short_month_words(day) if day.day == 1 else "",
+            "is_free": day in free,
+            "is_chosen": day == chosen,
+        }
+        for day in days
     ]
+    return [cells[first : first + 7] for first in range(0, SHOWN_DAYS, 7)]
 
 
-def month_links(
-    chosen: date, offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str]
+def week_links(
+    monday: date, offer: OfferedSlots, zone_name: str, parameters: Mapping[str, str]
 ) -> dict[str, str]:
-    """Return the links to the months before and after; "" where nothing can be free."""
-    first, following = chosen.replace(day=1), month_after(chosen)
-    is_earliest = local_midnight(first, zone_name).timestamp() <= offer.earliest
-    is_latest = local_midnight(following, zone_name).timestamp() >= offer.horizon
-    before = first - timedelta(days=1)
+    """Return the links to the five weeks before and after; "" where nothing can be free."""
+    earliest = week_of(local_date(to_datetime(offer.earliest), zone_name))
+    if offer.since <= offer.earliest:
+        earliest = week_of(local_date(to_datetime(offer.slots[0][0]), zone_name))
+    before, after = monday - timedelta(days=SHOWN_DAYS), monday + timedelta(days=SHOWN_DAYS)
+    is_latest = local_midnight(after, zone_name).timestamp() >= offer.horizon
     return {
-        "earlier": "" if is_earliest else link_with(parameters, month=f"{before:%Y-%m}"),
-        "later": "" if is_latest else link_with(parameters, month=f"{following:%Y-%m}"),
+        "earlier": link_with(parameters, week=max(before, earliest)) if monday > earliest else "",
+        "later": "" if is_latest else link_with(parameters, week=after),
     }

@@ -35,7 +35,7 @@ from bookings.pages.formatting import (
     date_words,
     first_known_zone,
     short_month_words,
-    span_words,
+    span_words_without_zone,
     weekday_words,
 )
 from bookings.pages.refusal_texts import REFUSAL_TEXTS
@@ -177,7 +177,7 @@ class SlotChooser:
             "instead": [
                 (
                     choice_value((start, end)),
-                    span_words(to_datetime(start), to_datetime(end), self.zone),
+                    span_words_without_zone(to_datetime(start), to_datetime(end), self.zone),
                 )
                 for start, end in instead
             ],

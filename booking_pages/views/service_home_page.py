@@ -1,4 +1,6 @@
-"""The page at `/`: what runs here, with links. No secrets; little in production."""
+"""The page at `/`: what runs here, with the demo's booking page inside. No secrets; little in
+production.
+"""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
@@ -10,20 +12,27 @@ from bookings.management.commands.seed_demo import APP_SLUG
 from bookings.pages.base import SOURCES, content_security_policy
 from common.documentation_site import has_documentation
 
+# The demo's booking page is shown in a frame, by the script for other sites.
+SOURCES_WITH_FRAME = {**SOURCES, "script-src": "'self'", "frame-src": "'self'"}
+
 
 @require_safe
 def show_home(request: HttpRequest) -> HttpResponse:
     is_production = settings.HTTPS
+    demo_slug = "" if is_production else find_demo_slug()
     context = {
         "heading": "Scheduling and booking",
         "language": "en",
         "direction": "ltr",
         "is_production": is_production,
         "has_documentation": has_documentation(),
-        "demo_slug": "" if is_production else find_demo_slug(),
+        "demo_app": APP_SLUG,
+        "demo_slug": demo_slug,
     }
     response = render(request, "booking_pages/home.html", context)
-    response["Content-Security-Policy"] = content_security_policy(SOURCES)
+    response["Content-Security-Policy"] = content_security_policy(
+        SOURCES_WITH_FRAME if demo_slug else SOURCES
+    )
     response["Referrer-Policy"] = "no-referrer"
     response["X-Robots-Tag"] = "noindex, nofollow"
     return response

@@ -181,22 +181,33 @@ class LinkPageView(PageView):
 
     booking: Booking | None = None
     link_action: str
+    # The path of the customer's own bookings, whose link is shown below a bad link too.
+    own_bookings = ""
 
     def find_booking(self, request: Request, booking_id: str) -> Booking:
-        """Return the booking of a valid link. Raises NotFound, BadLink."""
+        """Return the booking of a valid link. Raises NotFound, BadLink.
+
+        The page of a bad link has the brand of the booking's app, and nothing of the booking: its
+        id is known only from a link, or from the API.
+        """
         if not CANONICAL_ID.fullmatch(booking_id):
             raise NotFound("Booking")
         rows = Booking.objects.select_related("app", "event__calendar", "resource", "project")
         booking = rows.prefetch_related("customers").filter(id=booking_id).first()
+        is_there = booking and not booking.deleted_at and not booking.app.archived_at
+        if booking and is_there:
+            self.app, self.languages = booking.app, languages_of(booking)
+            if self.reader == "customer" and project_page_path(booking):
+                self.own_bookings = own_bookings_path(booking.app)
         expiry = read_expiry(
             uuid.UUID(booking_id),
             self.link_action,
             request.GET.get("signature", ""),
             version=booking.link_version if booking else 0,
         )
-        if booking is None or booking.deleted_at or booking.app.archived_at:
+        if booking is None or not is_there:
             raise NotFound("Booking")
-        self.booking, self.app, self.languages = booking, booking.app, languages_of(booking)
+        self.booking = booking
         if self.reader == "customer":
             self.customer = next(iter(booking.customers.all()), None)
         if self.now >= expiry:
@@ -205,6 +216,11 @@ class LinkPageView(PageView):
 
     def page_facts(self) -> Sequence[tuple[str, str]]:
         return booking_facts(self.booking, self.reader) if self.booking else ()
+
+    def page_links(self) -> Sequence[StepLink]:
+        """Return, below a bad link, the customer's way on."""
+        is_bad = self.booking is None and self.own_bookings
+        return [StepLink(OWN_BOOKINGS, self.own_bookings)] if is_bad else []
 
     @property
     def reader(self) -> str:
@@ -298,13 +314,12 @@ class ExternalActionView(LinkPageView):
         end, and to all bookings.
         """
         booking = self.booking
-        page = project_page_path(booking) if booking and self.reader == "customer" else ""
-        if booking is None or not page:
-            return ()
-        own_bookings = StepLink(OWN_BOOKINGS, own_bookings_path(booking.app))
+        if booking is None or not self.own_bookings:
+            return super().page_links()
+        own_bookings = StepLink(OWN_BOOKINGS, self.own_bookings)
         if not GRAPHS[booking.graph].is_completed(booking.state):
             return [own_bookings]
-        return [StepLink(BOOK_AGAIN, page, is_button=True), own_bookings]
+        return [StepLink(BOOK_AGAIN, project_page_path(booking), is_button=True), own_bookings]
 
 
 def read_reason(request: Request) -> str:

@@ -33,6 +33,7 @@ LINE_ENDS = re.compile(r"\r\n|[\n\r\x0b\x0c\x85\u2028\u2029]")
 LONE_SURROGATES = re.compile("[\ud800-\udfff]")
 CUT = "…"
 NO_BREAK_SPACE = "\u00a0"
+THIN_SPACE = "\u2009"
 
 
 def to_one_line(text: str, most: int = 200) -> str:
@@ -99,6 +100,8 @@ def activate_language_of(app: App, *preferred: Any) -> Iterator[str]:
 
 
 # --- Clock ----------------------------------------------------------------------------------------
+# By CLDR's time data of their regions; in the other shipped languages it is 24 hours alone.
+TWO_CLOCK_LANGUAGES = frozenset({"ar", "en", "es", "ja"})
 # Whether English times have 12 hours: on pages by the browser's region, never in e-mails.
 _has_twelve_hours: ContextVar[bool] = ContextVar("has_twelve_hours", default=False)
 
@@ -114,6 +117,12 @@ def activate_clock_of(accepted: Sequence[str]) -> Iterator[None]:
         yield
     finally:
         _has_twelve_hours.reset(token)
+
+
+def has_two_clocks() -> bool:
+    """Return whether people who read the active language use clocks with 12 and with 24 hours."""
+    language = translation.get_language() or SOURCE_LANGUAGE
+    return _has_twelve_hours.get() or language.split("-")[0] in TWO_CLOCK_LANGUAGES
 
 
 @lru_cache(maxsize=128)
@@ -171,6 +180,17 @@ def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
 def month_words(day: date) -> str:
     """Format as `November 2026`, in the active language."""
     return _by_skeleton(day, "yMMMM", "F Y")
+
+
+def month_range_words(first: date, last: date) -> str:
+    """Format as `November – December 2026`, in the active language; one month as `month_words`."""
+    if (first.year, first.month) == (last.year, last.month):
+        return month_words(first)
+    if locale := _active_locale():
+        words = cldr_dates.format_interval(first, last, "yMMMM", locale=locale)
+        return words.replace(THIN_SPACE, " ")
+    year = "" if first.year == last.year else f" {first.year}"
+    return f"{first:%B}{year} – {last:%B} {last.year}"
 
 
 def _by_skeleton(day: date, skeleton: str, english: str) -> str:
@@ -242,6 +262,11 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     differ. Across a change of the UTC offset, and at ambiguous local times, both ends have the UTC
     offset.
     """
+    return f"{span_words_without_zone(start, end, zone_name)} ({zone_name})"
+
+
+def span_words_without_zone(start: datetime, end: datetime, zone_name: str) -> str:
+    """Format as `span_words`, for a page that names the zone once."""
     target = find_zone(zone_name)
     first, last = start.astimezone(target), end.astimezone(target)
     with_offset = needs_offsets(first, last)
@@ -249,7 +274,7 @@ def span_words(start: datetime, end: datetime, zone_name: str) -> str:
     if first.date() != last.date():
         to_words = day_and_time(date_words(last), to_words)
     times = f"{from_words} – {to_words}"
-    return f"{day_and_time(date_words(first), times)} ({zone_name})"
+    return day_and_time(date_words(first), times)
 
 
 def days_words(first: date, end: date, zone_name: str) -> str:

@@ -48,6 +48,7 @@ from bookings.services.verification import (
     make_verified,
     needs_verification,
     on_unverified_booking,
+    send_new_code,
 )
 
 __all__ = [
@@ -95,6 +96,7 @@ __all__ = [
     "on_unverified_booking",
     "reschedule_booking",
     "reschedule_unless_done",
+    "send_new_code",
     "target_of",
 ]
 

@@ -120,8 +120,27 @@ def _lock_row_of_hold(target: BookingTarget, now: datetime) -> UnverifiedBooking
     return row
 
 
+def send_new_code(app: App, row_id: uuid.UUID, *, now: datetime) -> UnverifiedBooking:
+    """Mail another code for the same request: the earlier one ends, the 15 minutes go on.
+
+    Raises NotFound, HoldExpired; LimitReached for a fourth code in an hour.
+    """
+    with transaction.atomic():
+        rows = UnverifiedBooking.objects.select_for_update(no_key=True)
+        row = rows.filter(app=app, id=row_id).first()
+        if row is None:
+            raise NotFound("Hold")
+        if row.ended_at or row.expires_at <= now:
+            raise HoldExpired
+        count_subjects(app, [(CODES, limit_key(row.email))], now)
+        _replace(row, {})
+        for listener in on_unverified_booking:
+            listener(row, now)
+    return row
+
+
 def _replace(row: UnverifiedBooking, content: Mapping[str, Any]) -> None:
-    """Store another request in the row, which then waits for a new code."""
+    """Store other values in the row, which then waits for a new code."""
     for name, value in content.items():
         setattr(row, name, value)
     row.code_number += 1

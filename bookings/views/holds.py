@@ -25,7 +25,7 @@ from bookings.hold_input import (
 )
 from bookings.models import UnverifiedBooking
 from bookings.serializers.bodies import VerificationSerializer
-from bookings.serializers.responses import BookingSerializer
+from bookings.serializers.responses import BookingSerializer, UnverifiedSerializer
 from bookings.services import (
     check_code,
     end_hold,
@@ -34,6 +34,7 @@ from bookings.services import (
     hold_time,
     make_booking,
     make_verified,
+    send_new_code,
 )
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.validated_input import read_body_as
@@ -176,6 +177,22 @@ class HoldViewSet(BookingScopedViewSet):
             row, make_booking, new, target=target, actor=self.actor, now=self.now
         )
         return self.answer_booking(booking, includes, 201)
+
+    @extend_schema(
+        operation_id="sendNewCode",
+        summary="Send a new code",
+        description="For a booking that was answered with 202: another code to the same address."
+        " The earlier code no longer works, wrong ones are forgotten, and the hold lasts no longer."
+        " At most three codes an hour and address; then 429. 409 `hold_expired`: the hold has ended"
+        " or expired, or the booking was made.",
+        request=None,
+        responses={202: UnverifiedSerializer},
+    )
+    @action(detail=True, methods=["post"])
+    def code(self, request: Request, reservation_id: uuid.UUID) -> Response:
+        self.find_hold_or_seat(reservation_id)
+        row = send_new_code(self.app, reservation_id, now=self.now)
+        return Response({"data": UnverifiedSerializer.render(row, self.zone)}, status=202)
 
     def find_hold(self, reservation_id: uuid.UUID) -> Hold | None:
         """Return the hold if the caller may see it: its id is the capability."""

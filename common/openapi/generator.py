@@ -402,7 +402,12 @@ class Schema(AutoSchema):
             schema |= {} if field.allow_empty else {"minItems": 1}
 
 
-ANSWERS = {"200": "Done.", "201": "Made.", "204": "Success, without a body."}
+ANSWERS = {
+    "200": "Done.",
+    "201": "Made.",
+    "202": "Accepted.",
+    "204": "Success, without a body.",
+}
 
 
 VERBS = {"POST": "create", "PUT": "update", "DELETE": "delete"}

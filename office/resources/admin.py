@@ -3,10 +3,8 @@
 import uuid
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, cast
-from urllib.parse import quote
 
 from django import forms
-from django.conf import settings
 from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import Exists, Field, OuterRef, Q, QuerySet
@@ -110,6 +108,7 @@ from office.resources.resource_form import (
     save_picture,
     stored_rules,
 )
+from office.resources.share import page_url
 
 MAX_OFFERED = 50
 
@@ -692,13 +691,14 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             ' aria-label="{1}" class="office-input">'
             '<button type="button" class="office-button office-default" data-copy="page-address">'
             '{2}</button> <a href="{0}" target="_blank" rel="noopener">{3}</a>'
-            ' <a href="{0}/embed" target="_blank" rel="noopener">{4}</a>'
-            '<span id="copied" role="status"></span></span>{5}',
+            ' <a href="{4}">{5}</a>'
+            '<span id="copied" role="status"></span></span>{6}',
             page_url(project),
             gettext("Address of the page"),
             gettext("Copy"),
             gettext("Open the page"),
-            gettext("Show it in your web site"),
+            reverse("admin:project_share", args=[project.pk]),
+            gettext("QR code, poster, signature, web site"),
             "" if project.is_published else gettext("The page is not published."),
         )
 
@@ -813,11 +813,6 @@ def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
         return [uuid.UUID(text) for text in request.GET.get("resources", "").split(",") if text]
     except ValueError:
         return []
-
-
-def page_url(project: Project) -> str:
-    """Return the address of the project's booking page."""
-    return f"{settings.PUBLIC_URL}/book/{quote(project.slug)}"
 
 
 show_fields(

@@ -119,6 +119,7 @@ TABLE = [
     Row("PUT", "/bookings/reserve/extend", {"reservation_id": "{hold}"}, 200, ("viewer",)),
     Row("DELETE", "/bookings/reserve/{hold}", None, 204, ("viewer",)),
     Row("POST", "/bookings/reserve/{unverified}/verify", {"code": "{code}"}, 201, ("viewer",)),
+    Row("POST", "/bookings/reserve/{unverified}/code", None, 202, ("viewer",)),
     Row("GET", "/challenge", None, 200, ("resource",)),
     Row("POST", "/bookings/bulk", {"bookings": [{}]}, 200, ("viewer", "widget")),
     Row("PUT", "/bookings/bulk", {"bookings": [{"id": "{booking}", "meta": {}}]}, 200,

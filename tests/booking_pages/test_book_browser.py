@@ -1,6 +1,8 @@
 """The hosted page in a real browser: booking, what goes wrong meanwhile, and how it looks."""
 
+import gzip
 import re
+from urllib.request import urlopen
 
 import pytest
 from django.utils import translation
@@ -493,7 +495,7 @@ def test_refusals_are_in_plain_words(browser: Browser, app: LiveApp) -> None:
     fill_in(page, **MARTY)
 
     for status, body, said in [
-        (429, {}, "Too many requests. Please try again in 7 s."),
+        (429, {}, "Too many requests. Please try again in 7 seconds."),
         (503, {}, "Something went wrong on our side. Your input is kept. Please try again."),
         (401, {}, "This page is out of date. Please reload it."),
         (
@@ -625,10 +627,27 @@ def test_the_first_load_is_small(browser: Browser, app: LiveApp, width: int) -> 
     page.wait_for("!!document.querySelector('#times button')")
 
     assert page.evaluate("document.querySelectorAll('#times button').length") == 96
-    assert 10_000 < page.evaluate(LOADED) < 120_000
+    assert 10_000 < page.evaluate(LOADED) < 85_000
     check_quiet(page, app)
 
 
+def test_a_page_is_six_requests_and_26_kilobytes(browser: Browser, app: LiveApp) -> None:
+    """Compressed, as a server in front of the service sends it."""
+    page = Shop(app, customer_fields=FIELDS).open(browser)
+
+    bodies = []
+    for url in page.evaluate(ADDRESSES):
+        with urlopen(url) as answer:
+            bodies.append(answer.read())
+
+    assert len(bodies) <= 6
+    assert sum(len(gzip.compress(body)) for body in bodies) < 26_000
+
+
+ADDRESSES = """
+[...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]
+  .map((one) => one.name).filter((name) => name.startsWith("http"))
+"""
 # Bytes with headers.
 LOADED = """
 [...performance.getEntriesByType("navigation"), ...performance.getEntriesByType("resource")]

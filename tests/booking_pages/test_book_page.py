@@ -1,9 +1,11 @@
 """The hosted page as the service writes it, before any script runs."""
 
+import hashlib
 import html
 import json
 import re
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Any
 
 import pytest
@@ -12,8 +14,9 @@ from django.utils import timezone
 
 from apps_config import authentication
 from apps_config.models import Credential
-from apps_config.services import archive_app
+from apps_config.services import archive_app, store_logo
 from availability.models import Project
+from common.images import SmallImage
 from common.limits.rate_limit import RateWindow
 from common.time.zone_names import current_browser_zones
 from tests.world import Answer, Tenant, at
@@ -72,7 +75,15 @@ class Shown:
 
     @property
     def for_script(self) -> Any:
-        return json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
+        """What the script reads, with start and end of each slot."""
+        told = json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
+        packed = told["offer"]["slots"]
+        starts = accumulate(slot[0] for slot in packed)
+        told["offer"]["slots"] = [
+            [start, start + length, *rest]
+            for start, (_, length, *rest) in zip(starts, packed, strict=True)
+        ]
+        return told
 
 
 def make_page(tenant: Tenant, **given: Any) -> str:
@@ -92,10 +103,11 @@ def test_first_days_and_times_are_in_the_html(tenant: Tenant) -> None:
     assert page.words("title") == [f"Check-up · {tenant.app.name}"]
     assert page.words("dl", "facts") == ["Length30 minWhereQuay 5WithAda"]
     assert page.words("p", "lines") == ["Look and talk"]
-    assert page.words("h3") == ["November 2026", "Friday, 20 November 2026"]
+    assert page.words("h3") == ["November – December 2026", "Friday, 20 November 2026"]
     assert page.words("th") == ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
-    assert page.words("td")[:7] == ["", "", "", "", "", "", "1"]
-    assert page.words("td")[23:30] == [
+    assert page.words("td")[:9] == [
+        "16",
+        "17",
         "18",
         "19",
         "20Friday, 20 November 2026",
@@ -104,6 +116,8 @@ def test_first_days_and_times_are_in_the_html(tenant: Tenant) -> None:
         "23Monday, 23 November 2026",
         "24Tuesday, 24 November 2026",
     ]
+    assert page.words("td")[15] == "Dec1Tuesday, 1 December 2026"
+    assert (len(page.words("td")), page.words("td")[-1]) == (35, "20")
     assert page.words("p", "soonest") == ["Next free time: Friday, 20 November 2026, 11:00"]
     assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
     assert page.words("span", "time") == ["11:00", "11:30"]  # it is half past ten there
@@ -150,8 +164,8 @@ def test_day_links_work_without_scripts(tenant: Tenant) -> None:
     assert odd.words("h3", "day-title") == ["Friday, 20 November 2026"]
 
 
-def test_month_links_work_without_scripts(tenant: Tenant) -> None:
-    """Earlier and later as far as something can be free."""
+def test_week_links_work_without_scripts(tenant: Tenant) -> None:
+    """Earlier and later as far as something can be free; links to months work too."""
     path = make_page(tenant, availability={"to": "10 weeks"})
 
     def seen(query: str) -> tuple[list[str], list[str]]:
@@ -159,16 +173,52 @@ def test_month_links_work_without_scripts(tenant: Tenant) -> None:
         links = re.findall(r'class="arrow" href="([^"]+)" rel="nofollow">', page.html)
         return page.words("h3"), links
 
-    assert seen("") == (["November 2026", "Friday, 20 November 2026"], ["?month=2026-12"])
+    assert seen("") == (
+        ["November – December 2026", "Friday, 20 November 2026"],
+        ["?week=2026-12-21"],
+    )
+    assert seen("?week=2026-12-21") == (
+        ["December 2026 – January 2027", "Monday, 21 December 2026"],
+        ["?week=2026-11-16", "?week=2027-01-25"],
+    )
     assert seen("?month=2026-12") == (
-        ["December 2026", "Tuesday, 1 December 2026"],
-        ["?month=2026-11", "?month=2027-01"],
+        ["November 2026 – January 2027", "Tuesday, 1 December 2026"],
+        ["?week=2026-11-16", "?week=2027-01-04"],
+    )
+    assert seen("?date=2026-12-08") == (
+        ["November – December 2026", "Tuesday, 8 December 2026"],
+        ["?week=2026-12-21"],
     )
     assert seen("?date=2027-01-16") == (
         ["January 2027", "Monday, 18 January 2027"],
-        ["?month=2026-12"],
+        ["?week=2026-12-14"],
     )
     assert seen("?date=2199-12-31") == seen("")
+
+
+@pytest.mark.parametrize("query", ["date=2025-01-01", "month=2025-01", "week=2026-11-09"])
+def test_links_to_the_past_show_the_next_free_time(tenant: Tenant, query: str) -> None:
+    path = make_page(tenant)
+
+    page = Shown(f"{path}?{query}")
+
+    assert page.words("h3", "day-title") == ["Friday, 20 November 2026"]
+    assert page.words("p", "soonest") == ["Next free time: Friday, 20 November 2026, 11:00"]
+    assert 'data-step="days"' in page.html
+
+
+@pytest.mark.parametrize(
+    ("accepted", "has_clock"),
+    [("en-GB", True), ("ja", True), ("de-DE", False), ("de-DE,en-US", True), ("pl", False)],
+)
+def test_clocks_are_offered_where_both_are_usual(
+    tenant: Tenant, accepted: str, has_clock: bool
+) -> None:
+    path = make_page(tenant)
+
+    page = Shown.of(Client(headers={"Accept-Language": accepted}).get(path))
+
+    assert ('id="clock"' in page.html) is has_clock
 
 
 def test_data_for_the_script(tenant: Tenant) -> None:
@@ -205,6 +255,28 @@ def test_data_for_the_script(tenant: Tenant) -> None:
     assert (len(offer["slots"]), offer["until"], offer["horizon"]) == (59, 1796376600, 1796376600)
     assert (offer["since"], offer["earliest"]) == (1795167000, 1795167000)
     assert words["taken"] == "This time has just been taken."
+
+
+def test_a_shared_link_shows_name_next_free_time_and_logo(tenant: Tenant, settings: Any) -> None:
+    settings.PUBLIC_URL = "https://bookings.example.com"
+    path = make_page(tenant, name="Yoga & <more>", booking={"description": "Bring\na mat."})
+    store_logo(tenant.app, SmallImage(b"x", "image/png"))
+    digest = hashlib.sha256(b"x").hexdigest()
+
+    page = Shown(path)
+
+    found = re.findall(
+        r'<meta (?:property|name)="(og:\w+|description)" content="([^"]*)">', page.html
+    )
+    text = "Next free time: Friday, 20 November 2026, 11:00 · Bring a mat."
+    assert [(name, html.unescape(content)) for name, content in found] == [
+        ("description", text),
+        ("og:type", "website"),
+        ("og:title", f"Yoga & <more> · {tenant.app.name}"),
+        ("og:url", f"https://bookings.example.com{path}"),
+        ("og:description", text),
+        ("og:image", f"https://bookings.example.com/book/logos/{tenant.app.slug}/{digest}"),
+    ]
 
 
 def test_short_holds_are_not_used(tenant: Tenant) -> None:
@@ -516,23 +588,24 @@ def test_page_requests_are_rate_limited(tenant: Tenant, monkeypatch: Any) -> Non
     assert int(pages[1].response["Retry-After"]) > 0
 
 
-def test_month_in_the_url_is_offered(tenant: Tenant) -> None:
-    """Its slots begin a day before it, on a Monday that has some."""
+def test_weeks_in_the_url_are_offered(tenant: Tenant) -> None:
+    """Their slots begin on the Friday before them."""
     path = make_page(tenant, availability={"to": "12 weeks"})
 
-    page = Shown(f"{path}?month=2026-12")
+    page = Shown(f"{path}?week=2026-12-28")
 
     offer = page.for_script["offer"]
-    assert (offer["slots"][0][0], offer["until"]) == (1796025600, 1798930800)
+    first, until = at("2026-12-25 08:00").timestamp(), at("2027-01-30 23:00").timestamp()
+    assert (offer["slots"][0][0], offer["until"]) == (first, until)
     assert page.words("p", "soonest") == [""]  # there are earlier ones
 
 
 @pytest.mark.parametrize(
     ("opens", "last", "until"),
     [
-        ("2026-11-23", "2026-12-18 10:30", "2026-12-20 23:00"),
-        ("2026-12-07", "2027-01-01 10:30", "2027-01-03 23:00"),
-        ("2027-02-01", "2027-03-02 10:30", "2027-03-02 23:00"),
+        ("2026-11-23", "2026-12-29 10:30", "2026-12-29 23:00"),
+        ("2026-12-07", "2027-01-12 10:30", "2027-01-12 23:00"),
+        ("2027-02-01", "2027-03-09 10:30", "2027-03-09 23:00"),
     ],
     ids=["soon", "in weeks", "in months"],
 )
@@ -610,7 +683,7 @@ def test_other_days_keep_length_and_person_without_a_script(tenant: Tenant) -> N
     choices = "length=1+hour&timezone=Asia/Tokyo"
     assert {
         f"?{choices}&date=2026-11-24",
-        f"?{choices}&month=2026-12",
+        f"?{choices}&week=2026-12-21",
         f"?{choices}&date=2026-11-20&time=2026-11-20T10:00:00Z",
     } <= set(map(html.unescape, re.findall(r'href="([^"]*)"', page.html)))
 

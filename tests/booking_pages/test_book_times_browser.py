@@ -216,9 +216,9 @@ def test_a_range_of_times_does_not_wrap(
     assert len(page.texts("#times li")) == 1
 
 
-# --- Months and the address -----------------------------------------------------------------------
-def test_later_months_are_loaded(browser: Browser, app: LiveApp) -> None:
-    """A month without a free time names the next free date."""
+# --- Weeks and the address ------------------------------------------------------------------------
+def test_later_weeks_are_loaded(browser: Browser, app: LiveApp) -> None:
+    """Weeks without a free time name the next free date."""
     rules = [*NINE_TO_NOON_OF_TWO_DAYS]
     shop = Shop(app, rules=rules, availability={"to": "2031-09-01 00:00:00"})
     page = shop.open(browser)
@@ -231,15 +231,78 @@ def test_later_months_are_loaded(browser: Browser, app: LiveApp) -> None:
     page.click("#none button")
     page.wait_for("document.activeElement.dataset.date == '2031-08-04'")
 
-    assert (first, has_earlier) == (["March 2031", "Monday, 3 March 2031"], False)
+    assert (first, has_earlier) == (["March – April 2031", "Monday, 3 March 2031"], False)
     assert nothing == [
-        "April 2031",
-        "No free times in April 2031.",
+        "April – May 2031",
+        "No free times in these weeks.",
         "Next free date: Monday, 4 August 2031",
     ]
     assert page.texts("#day") == ["Monday, 4 August 2031"]
     assert page.texts("#times li") == HALF_HOURS
     assert page.evaluate("document.querySelector('#later').hidden")
+    check_quiet(page, app)
+
+
+def test_last_days_of_a_month_are_followed_by_the_next_one(browser: Browser, app: LiveApp) -> None:
+    """Five weeks are shown, whatever the month."""
+    window = {"from": "2031-03-27 00:00:00", "to": "2031-05-30 00:00:00"}
+    page = Shop(app, availability=window).open(browser)
+    shown = page.texts("#days td")
+    first = page.evaluate("document.querySelector('#days button').dataset.date")
+
+    page.click("[data-date='2031-04-01']")
+    day = page.texts("#day") + page.texts("#times li")
+    page.click("#later")
+    page.wait_for("document.querySelectorAll('#days td')[0].innerText.startsWith('28')")
+
+    assert (len(shown), first) == (35, "2031-03-27")
+    assert (shown[0], shown[8].split("\n")[:2], shown[34]) == ("24", ["Apr", "1"], "27")
+    assert day == ["Tuesday, 1 April 2031", *HALF_HOURS]
+    assert page.texts("#month") == ["April – May 2031"]
+    assert page.evaluate("location.search") == "?week=2031-04-28"
+    check_quiet(page, app)
+
+
+def test_keys_turn_the_weeks_and_say_where_they_end(browser: Browser, app: LiveApp) -> None:
+    page = Shop(app, availability={"to": "2031-04-30 00:00:00"}).open(browser)
+    page.evaluate("document.querySelector('[data-date=\"2031-03-03\"]').focus()")
+
+    said = []
+    for key in ("PageUp", "PageDown", "PageDown"):
+        before = page.texts("#status")
+        page.press(key)
+        page.wait_for(f"document.querySelector('#status').innerText != {before[0]!r}")
+        page.wait_for("!!document.activeElement.dataset.date")
+        focused = page.evaluate("document.activeElement.dataset.date")
+        said.append((page.texts("#status")[0], focused))
+
+    assert said == [
+        ("There are no earlier times.", "2031-03-03"),
+        ("April 2031", "2031-04-07"),
+        ("There are no later times.", "2031-04-07"),
+    ]
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize("query", ["date=2025-01-01", "date=2025-01-01&time=2025-01-01T09:00:00Z"])
+def test_link_to_the_past_offers_the_next_free_time(
+    browser: Browser, app: LiveApp, query: str
+) -> None:
+    shop = Shop(app)
+    page = browser.open(f"{shop.url}?{query}", zone="Europe/Berlin")
+    page.wait_for("!!document.querySelector('#notice button')")
+    notice = page.texts("#notice p") + page.texts("#notice button")
+    shown = page.texts("#month") + page.texts("#day")
+
+    page.click("#notice button")
+    page.wait_for("!document.querySelector('#form').hidden")
+
+    assert notice == [
+        "This time is in the past. Next free:",
+        "Monday, 3 March 2031, 09:00 – 09:30",
+    ]
+    assert shown == ["March 2031", "Monday, 3 March 2031"]
+    assert page.texts("#chosen") == ["Monday, 3 March 2031, 09:00 – 09:30"]
     check_quiet(page, app)
 
 

@@ -139,8 +139,8 @@ def test_known_address_gets_one_mail_with_fixed_text(shop: Tenant, mailoutbox: l
     )
     assert "Marty McFly" not in mail.body + mail.alternatives[0].content
     assert mail.body.splitlines()[0] == (
-        "Mit diesem Link sehen und ändern Sie Ihre Termine. Er funktioniert einmal, 15 Minuten"
-        " lang."
+        "Über diesen Link können Sie Ihre Termine ansehen und ändern. Er ist 15 Minuten gültig und"
+        " nur einmal verwendbar."
     )
 
 

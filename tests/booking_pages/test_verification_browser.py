@@ -29,6 +29,7 @@ import uuid
 from bookings.services import code_of
 print(code_of(uuid.UUID("{reservation}")))
 """
+READ_SECOND_CODE = READ_CODE.replace('")))', '"), 2))')
 EXPIRE = """
 from datetime import timedelta
 from django.utils import timezone
@@ -129,6 +130,70 @@ def test_booking_with_a_code(
     assert done(page).startswith("Your booking is confirmed\n\nMonday, 3 March 2031, 09:00 – 09:30")
     assert [booking["state"] for booking in shop.bookings()] == ["confirmed"]
     assert mails(app) == ["verification_code", "confirmed", "confirmed"]
+    check_quiet(page, app)
+
+
+FAST_HALF_MINUTES = """
+const real = window.setTimeout;
+window.setTimeout = (act, ms, ...rest) => real(act, ms === 30000 ? 300 : ms, ...rest);
+"""
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_another_code_can_be_sent(browser: Browser, app: LiveApp, shop: Shop, width: int) -> None:
+    """Half a minute after the one before, of which this test waits a part."""
+    page = browser.open("about:blank", width=width, zone="Europe/Berlin")
+    page.send("Page.addScriptToEvaluateOnNewDocument", source=FAST_HALF_MINUTES)
+    page.send("Page.navigate", url=shop.url)
+    page.wait_for(IS_READY)
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    page.wait_for("document.querySelector('#verify')?.hidden === false")
+    is_waiting = page.evaluate("document.querySelector('#resend').disabled")
+    page.wait_for("!document.querySelector('#resend').disabled")
+
+    page.click("#resend")
+    page.wait_for("document.querySelector('#verify-hint').innerText.startsWith('We sent a new')")
+
+    (reservation,) = held(shop)
+    sent = page.texts("#verify-hint"), page.evaluate("document.activeElement.id")
+    type_code(page, run(app, READ_SECOND_CODE, reservation=reservation))
+    assert (is_waiting, sent) == (
+        True,
+        (["We sent a new code. The earlier one no longer works."], "code"),
+    )
+    assert done(page).startswith("Your booking is confirmed")
+    assert mails(app)[:2] == ["verification_code", "verification_code"]
+    check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_a_mistyped_address_is_corrected_on_the_page(
+    browser: Browser, app: LiveApp, shop: Shop, axe: str, width: int
+) -> None:
+    """The time stays held meanwhile."""
+    page = shop.open(browser, width)
+    choose(page, "09:00")
+    fill_in(page, name="Marty McFly", email="mraty@example.com")
+    submit(page)
+    page.wait_for("document.querySelector('#verify')?.hidden === false")
+
+    page.click("#change-email")
+    page.wait_for("!document.querySelector('#form').hidden")
+    chosen = page.texts("#chosen"), page.evaluate("document.activeElement.value")
+    check_access(page, axe, width)
+    page.type(MARTY["email"])
+    submit(page)
+    page.wait_for("document.querySelector('#verify')?.hidden === false")
+
+    ((reservation, state),) = held(shop).items()
+    hint = page.texts("#verify-hint")
+    type_code(page, run(app, READ_SECOND_CODE, reservation=reservation))
+    assert chosen == (["Monday, 3 March 2031, 09:00 – 09:30"], "mraty@example.com")
+    assert (state, hint[0].split(".")[0]) == ("open", "We sent a six-digit code to marty@example")
+    assert done(page).startswith("Your booking is confirmed")
+    assert shop.bookings()[0]["customers"][0]["email"] == MARTY["email"]
     check_quiet(page, app)
 
 

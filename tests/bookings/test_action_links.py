@@ -1,6 +1,7 @@
 """Links in mails: a page that changes nothing, and one button (api.md section 5, "Mail links")."""
 
 import re
+import uuid
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -391,8 +392,26 @@ def test_links_do_not_open_other_pages_or_bookings(tenant: Tenant) -> None:
 
     pages = [page for one in broken for page in (desk.open(one), desk.press(one))]
 
-    assert [(page.status, page.visible_texts) for page in pages] == [(403, NO_LINK)] * 16
+    branded = [tenant.app.name, *NO_LINK]
+    assert [(page.status, page.visible_texts) for page in pages] == [(403, branded)] * 16
     assert (desk.row.state, other.row.state) == ("tentative", "tentative")
+
+
+@pytest.mark.parametrize(
+    ("action", "more"), [("cancel_by_customer", ["Your bookings"]), ("decline", [])]
+)
+def test_bad_link_leads_the_customer_to_their_bookings(
+    tenant: Tenant, action: str, more: list[str]
+) -> None:
+    """With the brand of the app, and without a word about the booking."""
+    project = tenant.make_project(tenant.make_resource("Ada")["id"])["id"]
+    desk = Desk(tenant, place={"project_id": project})
+
+    page = desk.open(desk.link(action)[:-1])
+    unknown = desk.open(desk.link(action).replace(desk.booking["id"], str(uuid.uuid4())))
+
+    assert (page.status, page.visible_texts) == (403, [tenant.app.name, *NO_LINK, *more])
+    assert (unknown.status, unknown.visible_texts) == (403, NO_LINK)
 
 
 @pytest.mark.parametrize(
@@ -459,7 +478,11 @@ def test_corrected_email_address_ends_all_links(
     assert (before, fresh) == ([200] * 3, [200] * 3)
     # The file for calendars takes no POST.
     assert [page.status for page in ended] == [403] * 9 + [405]
-    assert [page.visible_texts for page in ended[:9]] == [NO_LINK] * 9
+    branded = [tenant.app.name, *NO_LINK]
+    assert [page.visible_texts for page in ended[:9]] == [
+        *[branded] * 4,
+        *[[*branded, "Your bookings"]] * 5,
+    ]
     assert (desk.row.state, desk.row.event.start) == ("confirmed", at("2026-11-23 09:00"))
 
 
@@ -498,7 +521,7 @@ def test_forged_version_is_refused(desk_with_wrong_address: Desk) -> None:
 
     page = desk.open(forged(link, "signature=", "signature=1."))
 
-    assert (page.status, page.visible_texts) == (403, NO_LINK)
+    assert (page.status, page.visible_texts) == (403, [desk.tenant.app.name, *NO_LINK])
 
 
 def test_queued_mail_has_current_links(tenant: Tenant, desk_with_wrong_address: Desk) -> None:

@@ -317,6 +317,66 @@ def test_ended_hold_gets_no_new_code(widget: Caller, project: str, clock: Any) -
     ]
 
 
+# --- Another code ---------------------------------------------------------------------------------
+def send_new_code(caller: Caller, reservation: str) -> Answer:
+    return caller.post(f"/bookings/reserve/{reservation}/code")
+
+
+def test_a_new_code_replaces_the_earlier_one(widget: Caller, project: str) -> None:
+    first = book(widget, project)
+    reservation = first.data["reservation_id"]
+    verify(widget, reservation, wrong(reservation))
+
+    answer = send_new_code(widget, reservation)
+
+    assert (answer.status, answer.data) == (202, first.data)
+    assert mailed_codes() == [([MARTY["email"]], code_of(uuid.UUID(reservation), 2))]
+    assert verify(widget, reservation).json["attempts_left"] == 4
+    assert verify(widget, reservation, code_of(uuid.UUID(reservation), 2)).status == 201
+
+
+def test_a_seat_gets_a_new_code(widget: Caller, seat: dict[str, Any]) -> None:
+    reservation = widget.post("/bookings", seat).data["reservation_id"]
+
+    answer = send_new_code(widget, reservation)
+
+    assert answer.status == 202
+    assert verify(widget, reservation, code_of(uuid.UUID(reservation), 2)).status == 201
+
+
+def test_new_codes_count_towards_the_limit(widget: Caller, project: str) -> None:
+    reservation = book(widget, project).data["reservation_id"]
+
+    answers = [send_new_code(widget, reservation) for _ in range(3)]
+
+    assert [answer.status for answer in answers] == [202, 202, 429]
+    assert int(answers[2].headers["Retry-After"]) > 0
+    assert UnverifiedBooking.objects.get().code_number == 3
+
+
+def test_ended_holds_get_no_new_code(
+    tenant: Tenant, widget: Caller, project: str, others: list[Caller], clock: Any
+) -> None:
+    verified, lapsed = (
+        book(widget, project, **times).data["reservation_id"]
+        for times in (NINE, span("11:00", "12:00"))
+    )
+    hold = tenant.post("/bookings/reserve", {"project_id": project, **span("14:00", "15:00")})
+    verify(widget, verified)
+    before = mails()
+    foreign = [send_new_code(other, lapsed) for other in others]
+    used, plain = (send_new_code(tenant, each) for each in (verified, hold.data["reservation_id"]))
+    clock.shift(900)
+    late = send_new_code(widget, lapsed)
+
+    assert [(answer.status, answer.error) for answer in (*foreign, plain)] == [NO_HOLD] * 3
+    assert [(answer.status, answer.json["code"]) for answer in (used, late)] == [
+        (409, "hold_expired"),
+        (409, "hold_expired"),
+    ]
+    assert mails() == before
+
+
 @pytest.mark.postgresql  # in a test, SQLite's connections share one cache and its table locks
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("in_turn", [True, False])

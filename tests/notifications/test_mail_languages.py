@@ -32,7 +32,7 @@ def test_mail_is_in_the_apps_language(language: str) -> None:
     when = "Montag, 23. November 2026, 09:00 – 09:30 (Europe/Berlin)"
     assert message.subject == f"Bestätigt: Check-up, {when}"
     assert message.body.startswith("Ihr Termin ist bestätigt\n\nGuten Tag Marty McFly,\n\n")
-    assert f"\nWas:      Check-up\nWann:     {when}\n" in message.body
+    assert f"\nTermin:             Check-up\nDatum und Uhrzeit:  {when}\n" in message.body
     assert '<html lang="de" dir="ltr">' in html_of(message)
     assert translation.get_language() == "en"
 
@@ -198,7 +198,7 @@ def test_language_of_a_customers_page(
 
     assert page.status == 200
     assert f'<html lang="{language}" dir="ltr">' in page.html
-    assert ("Was" in page.visible_texts, "What" in page.visible_texts) == (
+    assert ("Termin" in page.visible_texts, "What" in page.visible_texts) == (
         language == "de",
         language == "en",
     )

@@ -70,7 +70,7 @@ def signed(secret: str, **changed: str) -> dict[str, str]:
 
 def test_output_of_each_call():
     secret = new_secret()
-    echo = Echo("--secret", secret, "--status", "202")
+    echo = Echo("--secret", secret, "--status", "202", "--full")
 
     statuses = [
         echo.call("POST", signed(secret), BODY),
@@ -106,6 +106,25 @@ def test_output_of_each_call():
                 *text.split("\n"),
             )
         ),
+        *("", "Stopped.", ""),
+    ]
+
+
+def test_bodies_are_left_out_by_default():
+    secret = new_secret()
+    echo = Echo("--secret", secret)
+
+    echo.call("POST", signed(secret), BODY)
+    code, out, err = echo.stop()
+
+    assert (code, err) == (0, "")
+    assert out.split("\n") == [
+        "",
+        f"--- POST /hook {'-' * 72}"[:72],
+        "event      booking.confirmed",
+        "id         ntf_1",
+        "signature  verified",
+        "body       41 bytes",
         *("", "Stopped.", ""),
     ]
 

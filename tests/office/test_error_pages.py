@@ -36,6 +36,21 @@ def test_not_found_page(tenant: Tenant, enter: Enter) -> None:
     assert texts(outside, *sentences) == (404, [True, False, False])
 
 
+@pytest.mark.parametrize(
+    ("language", "heading"),
+    [("", "Page not found"), ("de-AT,en", "Seite nicht gefunden"), ("xx", "Page not found")],
+)
+def test_public_pages_are_not_found_in_the_look_of_the_booking_pages(
+    db: None, language: str, heading: str
+) -> None:
+    client = Client(headers={"Accept-Language": language})
+
+    for address in ("/book/", "/nowhere"):
+        answer = client.get(address)
+
+        assert texts(answer, f"<h1>{heading}</h1>", "bookings/page.css") == (404, [True, True])
+
+
 @pytest.mark.parametrize("row", ["nowhere", "0193a4c2-0000-7000-8000-0000000000ff"])
 @pytest.mark.parametrize("page", ["change", "delete", "history"])
 def test_unknown_row_is_404(tenant: Tenant, enter: Enter, page: str, row: str) -> None:

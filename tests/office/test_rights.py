@@ -49,9 +49,9 @@ def fields_with_choices(page: Any) -> Iterator[tuple[str, tuple[str, ...]]]:
             yield given[0], (f"&{OFFER}={VISIBLE}", f"&{OFFER}={CURRENT}")
 
 
-# Pages that belong to no model, with what they are asked: {ada}, {booking}, {account} and
-# {invitation} stand for ids of the other app. A new page with more than its own address has to be
-# entered here.
+# Pages that belong to no model, with what they are asked: {ada}, {booking}, {account},
+# {invitation}, {app} and {project} are ids of the other app. A new page with more than its own
+# address has to be entered here.
 PAGES: dict[str, tuple[str, ...]] = {
     "search": (f"/admin/search/?s={TRACE}&extended=1",),
     "app_list": ("/admin/bookings/", "/admin/apps_config/"),
@@ -74,6 +74,10 @@ PAGES: dict[str, tuple[str, ...]] = {
     "calendar_move": ("/admin/calendar/bookings/{booking}/move",),
     "why": ("/admin/why/", "/admin/why/?resource={ada}"),
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),
+    "first_steps_end": ("/admin/first-steps/{app}/end",),
+    "project_share": ("/admin/projects/{project}/share/",),
+    "project_qr": ("/admin/projects/{project}/qr.svg",),
+    "project_poster": ("/admin/projects/{project}/poster",),
     "rules_picture": ("/admin/rules/picture?resource={ada}", "/admin/rules/picture"),
     "rules_regions": ("/admin/rules/regions?country=DE",),
     "sent_mail": ("/admin/e-mails/20300101-100000-1.log/",),
@@ -357,6 +361,8 @@ def ask_page(client: Client, name: str, written: str, foreign_tenant: Tenant) ->
         "booking": str(foreign_tenant.app.bookings.first().pk),
         "account": str(foreign_tenant.app.memberships.first().account_id),
         "invitation": str(foreign_tenant.app.invitations.get().pk),
+        "app": str(foreign_tenant.app.pk),
+        "project": str(foreign_tenant.app.projects.get().pk),
     }
     times = {"start": "2030-02-01T10:00", "end": "2030-02-01T11:00"}
     body = times | {

@@ -218,7 +218,7 @@ def test_run_shows_calls_and_pages_that_work(checkout: Path, demo: tuple[Run, in
     assert heading == "Check-up"
     assert re.search(r"User +\S+@\S+\n +Password +\S+\n", run.log())
     api_key = json.loads((checkout / "var" / "demo.json").read_text())["api_key"]
-    assert ("Demo booking page" in home, api_key in home) == (True, False)
+    assert ('data-booking-inline="check-up"' in home, api_key in home) == (True, False)
 
 
 def test_run_compiles_the_translations_of_a_clone(demo: tuple[Run, int]) -> None:

@@ -1,6 +1,10 @@
+import os
+import sys
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from apps_config.models import Account, App
@@ -33,4 +37,12 @@ class Command(BaseCommand):
         except Refusal as refusal:
             raise CommandError(refusal.message) from refusal
         self.stdout.write(f"Created app {app.slug} ({app.mode}). To issue a key:")
-        self.stdout.write(f"  manage.py issue_key {app.slug} --kind server")
+        self.stdout.write(f"  {this_command()} issue_key {app.slug} --kind server")
+        self.stdout.write(f"Its settings: {settings.PUBLIC_URL}/admin/, Apps, {app.name}")
+
+
+def this_command() -> str:
+    """Return `.venv/bin/python manage.py`: what runs commands of this installation from here."""
+    python, here = Path(sys.executable), Path.cwd()
+    shown = os.path.relpath(python, here) if python.is_relative_to(here) else str(python)
+    return f"{shown} manage.py"

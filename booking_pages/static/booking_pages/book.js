@@ -1,6 +1,7 @@
 // A booking page: shows the free times in the visitor's zone and books by the public API.
 // All that it needs to know stands in the page; every value goes out as text, never as HTML.
-// The address holds the state: ?date=2026-12-01, &time=2026-12-01T09:00:00Z, &timezone=Asia/Kolkata.
+// The address holds the state: ?date=2026-12-01, &time=2026-12-01T09:00:00Z, &timezone=Asia/Kolkata,
+// and ?week=2026-11-30, the first of the weeks that are shown.
 
 const page = JSON.parse(document.getElementById("page").textContent);
 const words = page.words;
@@ -12,12 +13,14 @@ const locale = lang === "en" ? "en-GB" : `${lang}-u-nu-latn`;
 const EXTEND_BEFORE = 20; // seconds before a hold lapses
 const PATIENCE = 20; // seconds for an answer
 const DAY = 86400;
+const SHOWN_DAYS = 35; // five weeks
+const NEXT_CODE = 30; // seconds until another code can be asked for
 const NARROW = matchMedia("(max-width: 819px)"); // as in book.css: one step at a time
 
 let zone = page.zone;
 let clock = null; // h12 or h23
-let slots = page.offer.slots; // [start, end] in epoch seconds, sorted
-let month = null; // `2026-12`, the month that is shown
+let slots = unpackSlots(page.offer.slots); // [start, end] in epoch seconds, sorted
+let shownFrom = null; // `2026-11-23`, the first date of the weeks that are shown
 let day = null; // the local date that is shown
 let chosen = null;
 let email = ""; // of the booking that was just made
@@ -28,6 +31,16 @@ let sent = { text: null, key: null };
 let needsChallenge = page.needs_challenge;
 let solving = null; // a promise of a solved challenge
 let reservation = page.reservation; // that waits for the code of an e-mail
+let unverified = null; // its slot, where this page has chosen it
+
+/** Each slot is sent as its distance from the start before it, and its length. */
+function unpackSlots(packed) {
+  let start = 0;
+  return packed.map(([step, length, ...rest]) => {
+    start += step;
+    return [start, start + length, ...rest];
+  });
+}
 
 // --- Words and times ---------------------------------------------------------------------------
 const fill = (sentence, values) =>
@@ -323,7 +336,9 @@ function addressWith(values) {
   return location.pathname + (text && `?${text}`);
 }
 
-const NOWHERE = { day: null, month: null, date: null, time: null, session: null, reservation: null };
+const NOWHERE = Object.fromEntries(
+  ["day", "week", "month", "date", "time", "session", "reservation"].map((name) => [name, null]),
+);
 const goTo = (values) => history.pushState(null, "", addressWith({ ...NOWHERE, ...values }));
 const nameHere = (values) => history.replaceState(null, "", addressWith({ ...NOWHERE, ...values }));
 
@@ -332,7 +347,7 @@ function keepDay({ target }) {
   const link = target.closest(".choice a");
   if (!link) return;
   const [query, now] = [link, location].map(({ search }) => new URLSearchParams(search));
-  for (const name of ["date", "day", "month", "timezone"]) {
+  for (const name of ["date", "day", "week", "month", "timezone"]) {
     if (now.has(name)) query.set(name, now.get(name));
     else query.delete(name);
   }
@@ -345,20 +360,38 @@ async function followAddress() {
   const named = query.get("timezone");
   zone = currentName(isZone(named) ? named : ownZone());
   by("zone").value = zoneWords(zone);
-  const date = query.get("date") ?? query.get("day");
-  const start = Date.parse(query.get("time")) / 1000;
   if (history.state?.booking) return showDone(history.state);
   const kept = recall("hold"); // before this page forgets it
   endVerification();
-  showStep(date ? "times" : "days");
-  const first = dateOf(slots[0]?.[0] ?? page.offer.earliest);
-  const wanted = start ? dateOf(start) : (date ?? query.get("month") ?? first);
-  month = /^\d{4}-(0[1-9]|1[0-2])(-\d\d)?$/.test(wanted) ? wanted.slice(0, 7) : first.slice(0, 7);
-  day = start ? dateOf(start) : date;
-  if (!isCovered(month)) await cover(month);
-  drawMonth();
-  if (start) openAddressedTime(start, kept);
+  const start = Date.parse(query.get("time")) / 1000;
+  const date = start ? dateOf(start) : readDate(query.get("date") ?? query.get("day"));
+  const now = Date.now() / 1000;
+  const isPast = start ? start < now : date !== null && date < dateOf(now);
+  const week = readDate(query.get("week") ?? `${query.get("month")}-01`);
+  const hasDay = isOffered(date);
+  day = [date, week].find(isOffered) ?? null;
+  shownFrom = hasDay ? weeksWith(date) : weekOf(day ?? firstDate());
+  showStep(hasDay ? "times" : "days");
+  if (!isCovered(shownFrom)) await cover(shownFrom);
+  drawWeeks();
+  if (isPast) showPast();
+  else if (start) openAddressedTime(start, kept);
+  else if (!day) await offerNextDate();
   return null;
+}
+
+/** Whether something can be free on the date. */
+const isOffered = (date) =>
+  date !== null && date >= dateOf(page.offer.earliest) && noon(date) - DAY < page.offer.horizon;
+
+const readDate = (text) => (/^\d{4}-\d\d-\d\d$/.test(text) && Date.parse(text) ? text : null);
+
+/** A link to a time of the past: the next free one instead. */
+function showPast() {
+  nameHere({});
+  by("soonest").replaceChildren(); // it stands in the notice
+  const slot = slots.find(([start]) => start > Date.now() / 1000);
+  if (slot) showNotice(words.past, slotList([slot]));
 }
 
 /** The form for the time in the address. After a reload the time may be held by this page. */
@@ -381,31 +414,55 @@ async function followBack() {
   await followAddress();
   if (!isLeft || chosen) return;
   await holding;
-  await cover(month);
-  drawMonth();
+  await cover(shownFrom);
+  drawWeeks();
   by("choosing-title").focus();
 }
 
 // --- Choosing ----------------------------------------------------------------------------------
-const covered = new Set(); // months of which all free times are known
+const covered = new Set(); // first dates of the weeks of which all free times are known
 
-/** From a day before the month to a day after it: it is that of the visitor's zone. */
-function monthSpan(name) {
-  const [year, number] = name.split("-").map(Number);
-  return [Date.UTC(year, number - 1, 1) / 1000 - DAY, Date.UTC(year, number, 1) / 1000 + DAY];
+const noon = (date) => Date.parse(`${date}T12:00:00Z`) / 1000;
+const addDays = (date, count) =>
+  new Date((noon(date) + count * DAY) * 1000).toISOString().slice(0, 10);
+const lastShown = (from) => addDays(from, SHOWN_DAYS - 1);
+
+/** The first date of the week, where the visitor's week begins. */
+function weekOf(date) {
+  const region = new Intl.Locale(navigator.language);
+  const first = (region.getWeekInfo?.() ?? region.weekInfo)?.firstDay ?? 1; // 1: Monday
+  return addDays(date, -((new Date(noon(date) * 1000).getUTCDay() - first + 7) % 7));
 }
 
-function isCovered(name) {
-  const [from, to] = monthSpan(name);
+/** The first date with a free time; the first that may have one where the page doesn't know. */
+function firstDate() {
+  const { earliest, since } = page.offer;
+  return dateOf(since <= earliest && slots.length ? slots[0][0] : earliest);
+}
+
+/** The first date of the weeks that show this date: of the first weeks, where they have it. */
+function weeksWith(date) {
+  const first = weekOf(firstDate());
+  return first <= date && date <= lastShown(first) ? first : weekOf(date);
+}
+
+/** From a day before the weeks to a day after them: they are those of the visitor's zone. */
+function spanOf(from) {
+  const midnight = noon(from) - DAY / 2;
+  return [midnight - DAY, midnight + (SHOWN_DAYS + 1) * DAY];
+}
+
+function isCovered(start) {
+  const [from, to] = spanOf(start);
   const { since, earliest, until, horizon } = page.offer;
-  const isOffered = Math.max(from, earliest) >= since && Math.min(to, horizon) <= until;
-  return covered.has(name) || isOffered;
+  const isKnown = Math.max(from, earliest) >= since && Math.min(to, horizon) <= until;
+  return covered.has(start) || isKnown;
 }
 
-/** Ask for the free times of a month; false where they can't be had. */
-async function cover(name) {
+/** Ask for the free times of the weeks; false where they can't be had. */
+async function cover(start) {
   const { earliest, horizon } = page.offer;
-  const [from, to] = monthSpan(name);
+  const [from, to] = spanOf(start);
   const span = [Math.max(from, earliest, Math.floor(Date.now() / 1000)), Math.min(to, horizon)];
   if (span[0] >= span[1]) return true;
   say(words.loading);
@@ -416,64 +473,50 @@ async function cover(name) {
     say(words.offline);
     return false;
   }
-  covered.add(name);
+  covered.add(start);
   const others = slots.filter(([start]) => start < span[0] || start >= span[1]);
   slots = [...others, ...found].sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   say("");
   return true;
 }
 
-/** Local date -> its slots, of the month that is shown. */
+/** Local date -> its slots, of the weeks that are shown. */
 function daysOf() {
   const days = new Map();
-  const [from, to] = monthSpan(month);
+  const [from, to] = spanOf(shownFrom);
   for (const slot of slots) {
     if (slot[0] < from || slot[0] >= to) continue;
     const date = dateOf(slot[0]);
-    if (!date.startsWith(month)) continue;
+    if (date < shownFrom || date > lastShown(shownFrom)) continue;
     if (!days.has(date)) days.set(date, []);
     days.get(date).push(slot);
   }
   return days;
 }
 
-const nameOfMonth = (place, step) => {
-  const [year, number] = place.split("-").map(Number);
-  return new Date(Date.UTC(year, number - 1 + step, 1)).toISOString().slice(0, 7);
-};
-
-const noon = (date) => Date.parse(`${date}T12:00:00Z`) / 1000;
-const monthWords = (name) => format(noon(`${name}-01`), "UTC", { month: "long", year: "numeric" });
 const dateWords = (date) => dayWords(noon(date), "UTC");
 
-/** 1 (Monday) to 7, where the visitor's week begins. */
-function firstWeekday() {
-  const region = new Intl.Locale(navigator.language);
-  return (region.getWeekInfo?.() ?? region.weekInfo)?.firstDay ?? 1;
-}
-
-/** The dates of the month in weeks; null for those of other months. */
-function weeksOf(name) {
-  const [year, number] = name.split("-").map(Number);
-  const count = new Date(Date.UTC(year, number, 0)).getUTCDate();
-  const weekday = new Date(Date.UTC(year, number - 1, 1)).getUTCDay();
-  const before = (weekday - firstWeekday() + 14) % 7;
-  const dates = Array(before).fill(null);
-  for (let date = 1; date <= count; date++) dates.push(`${name}-${String(date).padStart(2, "0")}`);
-  while (dates.length % 7) dates.push(null);
-  return Array.from({ length: dates.length / 7 }, (_, week) => dates.slice(7 * week, 7 * week + 7));
+/** `November – December 2026`, of the dates that are shown and on which something can be free. */
+function monthWords() {
+  const style = { timeZone: "UTC", month: "long", year: "numeric" };
+  const { earliest, horizon } = page.offer;
+  const first = [shownFrom, dateOf(earliest)].sort()[1];
+  const last = [lastShown(shownFrom), dateOf(horizon - 1)].sort()[0];
+  const dates = [first, first > last ? first : last].map((date) => noon(date) * 1000);
+  return new Intl.DateTimeFormat(locale, style).formatRange(...dates).replace(/\u2009/g, " ");
 }
 
 function drawDay(date, days) {
   const cell = document.createElement("td");
-  if (!date) return cell;
-  const number = String(Number(date.slice(8)));
+  const number = Number(date.slice(8));
+  const short = make("span", number);
+  if (number === 1) short.prepend(make("small", format(noon(date), "UTC", { month: "short" })));
   if (!days.has(date)) {
-    cell.append(make("span", number, { className: "day" }));
+    short.className = "day";
+    cell.append(short);
     return cell;
   }
   const button = makeButton("", "day", () => showDay(date));
-  const short = make("span", number);
   short.setAttribute("aria-hidden", "true");
   button.append(short, make("span", dateWords(date), { className: "unseen" }));
   button.dataset.date = date;
@@ -481,14 +524,16 @@ function drawDay(date, days) {
   return cell;
 }
 
-function drawMonth() {
+function drawWeeks() {
   const days = daysOf();
   if (!days.has(day)) {
     const dates = [...days.keys()];
     day = dates.find((date) => date >= day) ?? dates[0] ?? null;
   }
-  const weeks = weeksOf(month);
-  const names = weeks[1].map((date) => {
+  const weeks = Array.from({ length: SHOWN_DAYS / 7 }, (_, week) =>
+    Array.from({ length: 7 }, (_, place) => addDays(shownFrom, 7 * week + place)),
+  );
+  const names = weeks[0].map((date) => {
     const name = make("th", format(noon(date), "UTC", { weekday: "short" }));
     name.scope = "col";
     return name;
@@ -500,20 +545,23 @@ function drawMonth() {
     return row;
   });
   by("days").tBodies[0].replaceChildren(...rows);
-  by("month").textContent = monthWords(month);
-  const { earliest, horizon, since } = page.offer;
-  // The days before the first free one are known where the page was asked for from now.
-  const first = since <= earliest && page.offer.slots.length ? page.offer.slots[0][0] : earliest;
-  const end = Date.parse(`${nameOfMonth(month, 1)}-01T00:00:00Z`) / 1000;
-  showArrow("earlier", dateOf(first).slice(0, 7) < month, -1);
-  showArrow("later", end < horizon, 1);
+  by("month").textContent = monthWords();
+  showArrow("earlier", weekOf(firstDate()) < shownFrom);
+  showArrow("later", noon(weeksAfter("later")) - DAY / 2 < page.offer.horizon);
   drawSoonest();
   drawTimes();
 }
 
-function showArrow(id, isOn, step) {
+/** The first date of the weeks to which an arrow leads. */
+function weeksAfter(arrow) {
+  if (arrow === "later") return addDays(shownFrom, SHOWN_DAYS);
+  const [before, first] = [addDays(shownFrom, -SHOWN_DAYS), weekOf(firstDate())];
+  return before > first ? before : first;
+}
+
+function showArrow(id, isOn) {
   by(id).hidden = !isOn;
-  by(id).href = addressWith({ ...NOWHERE, month: nameOfMonth(month, step) });
+  by(id).href = addressWith({ ...NOWHERE, week: weeksAfter(id) });
 }
 
 /** On a narrow screen the times are a step of their own: the first one stands above the days. */
@@ -541,7 +589,7 @@ function drawTimes() {
     return listed(button);
   });
   by("times").replaceChildren(...items);
-  const none = make("p", fill(words.none, { month: monthWords(month) }));
+  const none = make("p", words.none);
   by("none").replaceChildren(...(shown.length ? [] : [none]));
   return shown.length;
 }
@@ -556,16 +604,16 @@ function showDay(date) {
   say(fill(words.times, { count }));
 }
 
-/** Another month, with the times of its first free day. */
-async function showMonth(name) {
-  month = name;
+/** Other weeks, with the times of their first free day. */
+async function showWeeks(from) {
+  shownFrom = from;
   day = null;
-  nameHere({ month });
-  drawMonth();
-  if (!isCovered(name)) {
-    const isThere = await cover(name);
-    if (month !== name) return;
-    drawMonth();
+  nameHere({ week: from });
+  drawWeeks();
+  if (!isCovered(from)) {
+    const isThere = await cover(from);
+    if (shownFrom !== from) return;
+    drawWeeks();
     if (!isThere) return showNotice(words.offline);
   }
   clearNotice();
@@ -573,41 +621,53 @@ async function showMonth(name) {
   if (!day) await offerNextDate();
 }
 
-async function findNextDate(name) {
-  const [, from] = monthSpan(name);
+/** The first date with a free time after these weeks. */
+async function findNextDate(shown) {
+  const [, from] = spanOf(shown);
   const to = Math.min(page.offer.horizon, from + (page.search_days - 2) * DAY);
   if (from >= to) return null;
-  const known = slots.find(([start]) => start >= from - DAY && dateOf(start).slice(0, 7) > name);
+  const last = lastShown(shown);
+  const known = slots.find(([start]) => start >= from - 2 * DAY && dateOf(start) > last);
   if (known || page.is_group) return known && dateOf(known[0]);
   const query = { ...offerQuery(), from: iso(from - 2 * DAY), to: iso(to), output_timezone: zone };
   const answer = await call("POST", "availability/dates", JSON.stringify(query));
-  return answer.body.data?.map(({ date }) => date).find((date) => !date.startsWith(name));
+  return answer.body.data?.map(({ date }) => date).find((date) => date > last);
 }
 
-/** In a month without a free time: the way to the next one. */
+/** In weeks without a free time: the way to the next one. */
 async function offerNextDate() {
-  const name = month;
-  const next = await findNextDate(name);
-  if (month !== name || !next) return;
+  const shown = shownFrom;
+  const next = await findNextDate(shown);
+  if (shownFrom !== shown || !next) return;
   const open = async () => {
-    await showMonth(next.slice(0, 7));
-    by("days").querySelector("[aria-pressed=true]")?.focus();
+    await showWeeks(weekOf(next));
+    focusDay();
   };
   by("none").append(makeButton(fill(words.next_free, { day: dateWords(next) }), "quiet", open));
   say(by("none").textContent);
 }
 
+const focusDay = () =>
+  (document.querySelector("#days [aria-pressed=true], #none button") ?? by("choosing-title")).focus();
+
+/** By a key to the weeks before or after; at an end it says so. */
+async function turnByKey(arrow, isEnd) {
+  if (by(arrow).hidden) return say(isEnd);
+  await showWeeks(weeksAfter(arrow));
+  return focusDay();
+}
+
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, ArrowDown: 7, ArrowUp: -7 };
 
-/** Arrow keys in the month: the next free day in that direction. */
-async function moveByKey(event) {
+/** Arrow keys in the weeks: the next free day in that direction. */
+function moveByKey(event) {
   const from = event.target.dataset?.date;
-  if (event.key === "PageDown" && !by("later").hidden) by("later").click();
-  else if (event.key === "PageUp" && !by("earlier").hidden) by("earlier").click();
+  if (event.key === "PageDown") turnByKey("later", words.is_last);
+  else if (event.key === "PageUp") turnByKey("earlier", words.is_first);
   else if (KEYS[event.key] && from) {
     const isRtl = document.documentElement.dir === "rtl" && Math.abs(KEYS[event.key]) === 1;
     const step = isRtl ? -KEYS[event.key] : KEYS[event.key];
-    const target = new Date((noon(from) + step * DAY) * 1000).toISOString().slice(0, 10);
+    const target = addDays(from, step);
     const dates = [...daysOf().keys()];
     const next = step > 0 ? dates.find((date) => date >= target) : dates.findLast((date) => date <= target);
     if (next) by("days").querySelector(`[data-date="${next}"]`).focus();
@@ -637,8 +697,8 @@ async function showAll() {
   showStep("times");
   by("choosing-title").focus();
   await holding;
-  await cover(month);
-  drawMonth();
+  await cover(shownFrom);
+  drawWeeks();
 }
 
 function choose(slot) {
@@ -646,7 +706,7 @@ function choose(slot) {
   const date = dateOf(slot[0]);
   goTo({ date, time: iso(slot[0]), session: page.is_group ? slot[2] : null });
   day = date;
-  month = date.slice(0, 7);
+  shownFrom = weeksWith(date);
   openForm(slot);
 }
 
@@ -725,19 +785,24 @@ function showNotice(sentence, ...more) {
   by("notice").focus();
 }
 
+/** Times to choose from, in a notice. */
+function slotList(instead) {
+  const list = document.createElement("ul");
+  list.className = "times wide";
+  list.append(...instead.map((slot) => listed(makeButton(slotWords(slot), "time", () => choose(slot)))));
+  return list;
+}
+
 /** Somebody else was quicker: the next free times at once. */
 function showTaken(answer) {
   const instead = (answer.body.alternatives ?? []).map(span);
   const gone = String(chosen);
   slots = slots.filter((slot) => String(slot) !== gone);
-  const list = document.createElement("ul");
-  list.className = "times wide";
-  list.append(...instead.map((slot) => listed(makeButton(slotWords(slot), "time", () => choose(slot)))));
   const all = make("p", "", { className: "more" });
   all.append(makeButton(words.all_times, "quiet", showAll));
   showNotice(
     `${words.taken} ${instead.length ? words.instead : words.nothing_instead}`,
-    ...(instead.length ? [list] : []),
+    ...(instead.length ? [slotList(instead)] : []),
     all,
   );
 }
@@ -807,14 +872,11 @@ function showFieldErrors(errors) {
   return isPlaced;
 }
 
-/** `Please try again in 40 s`, in 20 min or in 3 h. */
+/** `Please try again in 40 seconds`, in 20 minutes or in 3 hours. */
 function busyWords(seconds) {
-  const [sentence, size] = [
-    [words.busy_hours, 3600],
-    [words.busy_minutes, 60],
-    [words.busy, 1],
-  ].find(([, size]) => seconds > 2 * size || size === 1);
-  return fill(sentence, { count: Math.ceil(seconds / size) });
+  const [unit, size] = [["hour", 3600], ["minute", 60]].find(([, size]) => seconds > 2 * size) ?? ["second", 1];
+  const when = new Intl.RelativeTimeFormat(locale).format(Math.ceil(seconds / size), unit);
+  return fill(words.busy, { when });
 }
 
 function showRefusal(answer) {
@@ -927,6 +989,7 @@ async function book(event) {
   const label = by("submit").textContent;
   by("submit").textContent = words.booking;
   by("submit").setAttribute("aria-disabled", "true");
+  endVerification(); // of a seat, which can't be taken over
   await holding;
   let answer = await postBooking();
   if (answer.code === "hold_expired") {
@@ -952,10 +1015,13 @@ function showVerification(id) {
   if (hold) clearTimeout(hold.timer);
   hold = null;
   reservation = id;
+  unverified = chosen;
   email = customer().email ?? "";
   by("verify-hint").textContent = email ? fill(words.code_sent, { email }) : words.code_typed;
   by("code").value = "";
+  by("change-email").hidden = !unverified;
   clearCodeError();
+  waitForNextCode();
   nameHere({ reservation });
   showStep("verify");
   by("verify-title").focus();
@@ -975,6 +1041,48 @@ function showCodeError(sentence) {
 function endVerification() {
   if (reservation) holding = release(reservation);
   reservation = null;
+}
+
+let nextCode = 0; // the timer until another code can be asked for
+
+function waitForNextCode() {
+  clearTimeout(nextCode);
+  by("resend").disabled = true;
+  nextCode = setTimeout(() => {
+    by("resend").disabled = false;
+  }, NEXT_CODE * 1000);
+}
+
+async function resendCode() {
+  if (isBooking) return null;
+  isBooking = true;
+  clearNotice();
+  clearCodeError();
+  const answer = await call("POST", `bookings/reserve/${reservation}/code`);
+  isBooking = false;
+  if (answer.status !== 202) return showVerified(answer);
+  by("verify-hint").textContent = words.code_resent;
+  say(words.code_resent);
+  waitForNextCode();
+  return by("code").focus();
+}
+
+/** Back to the form, with the time still held: another address gets a code of its own. */
+function changeEmail() {
+  const [slot, id] = [unverified, reservation];
+  clearNotice();
+  nameHere({ date: dateOf(slot[0]), time: iso(slot[0]), session: page.is_group ? slot[2] : null });
+  chosen = slot;
+  showStep("form");
+  if (!page.is_group) {
+    // The booking with the new address takes over what is held.
+    hold = { id };
+    reservation = null;
+    remember("hold", { id, slot });
+  }
+  const [input] = inputsByKey().get("email");
+  input.focus();
+  input.select();
 }
 
 async function verify(event) {
@@ -1212,7 +1320,7 @@ function usualClock() {
 
 function setClock(wanted) {
   clock = wanted;
-  for (const button of by("clock").querySelectorAll("button")) {
+  for (const button of document.querySelectorAll("#clock button")) {
     button.setAttribute("aria-pressed", String(button.dataset.clock === clock));
     button.disabled = false;
   }
@@ -1222,15 +1330,15 @@ function changeClock({ target }) {
   if (!target.dataset.clock) return;
   setClock(target.dataset.clock);
   remember("clock", clock);
-  drawMonth();
+  drawWeeks();
 }
 
 async function changeZone(name) {
   zone = name;
-  const { date, month: shown } = Object.fromEntries(new URLSearchParams(location.search));
-  nameHere({ date: date ?? null, month: shown ?? null, timezone: zone });
-  if (!isCovered(month)) await cover(month);
-  drawMonth();
+  const { date, week } = Object.fromEntries(new URLSearchParams(location.search));
+  nameHere({ date: date ?? null, week: week ?? null, timezone: zone });
+  if (!isCovered(shownFrom)) await cover(shownFrom);
+  drawWeeks();
   say(fill(words.zone, { zone: zoneWords(zone) }));
 }
 
@@ -1248,21 +1356,21 @@ setClock(usualClock());
 fillIn();
 if (reservation) {
   zone = currentName(ownZone());
-  month = dateOf(slots[0]?.[0] ?? page.offer.earliest).slice(0, 7);
-  drawMonth();
+  shownFrom = weekOf(firstDate());
+  drawWeeks();
   showVerification(reservation);
 } else {
   followAddress();
 }
 by("zone").value = zoneWords(zone);
 by("zone").addEventListener("focus", openZones, { once: true });
-by("clock").addEventListener("click", changeClock);
+by("clock")?.addEventListener("click", changeClock);
 by("booking").addEventListener("click", keepDay);
 by("days").addEventListener("keydown", moveByKey);
-for (const [id, step] of [["earlier", -1], ["later", 1]]) {
-  by(id).addEventListener("click", (event) => {
+for (const arrow of ["earlier", "later"]) {
+  by(arrow).addEventListener("click", (event) => {
     event.preventDefault();
-    showMonth(nameOfMonth(month, step));
+    showWeeks(weeksAfter(arrow));
   });
 }
 by("back").addEventListener("click", () => {
@@ -1279,6 +1387,8 @@ by("form").addEventListener("submit", book);
 by("form").addEventListener("input", storeAnswers);
 by("verify")?.addEventListener("submit", verify);
 by("verify-back")?.addEventListener("click", showAll);
+by("resend")?.addEventListener("click", resendCode);
+by("change-email")?.addEventListener("click", changeEmail);
 addEventListener("popstate", followBack);
 addEventListener("pagehide", giveBack);
 addEventListener("pageshow", ({ persisted }) => {

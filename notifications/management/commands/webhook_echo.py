@@ -20,6 +20,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=9000)
         parser.add_argument("--secret", help="whsec_..., to verify signatures")
         parser.add_argument("--status", type=int, default=200, help="status to answer (200)")
+        parser.add_argument("--full", action="store_true", help="print the bodies, too")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["secret"] and not is_secret(options["secret"]):
@@ -27,6 +28,7 @@ class Command(BaseCommand):
         with make_server(options["port"]) as server:
             server.status, server.print_line = options["status"], self.print_line
             server.secrets = [options["secret"]] if options["secret"] else []
+            server.prints_bodies = options["full"]
             self.print_line(f"Listening on http://127.0.0.1:{server.server_port}/   (Ctrl-C stops)")
             with contextlib.suppress(KeyboardInterrupt):
                 server.serve_forever()
@@ -40,6 +42,7 @@ class Command(BaseCommand):
 class EchoServer(ThreadingHTTPServer):
     status: int
     secrets: Sequence[str]
+    prints_bodies: bool
     print_line: Any
 
 
@@ -73,7 +76,7 @@ def make_server(port: int) -> EchoServer:
 
 
 def render_call(line: str, headers: Any, body: bytes, server: EchoServer) -> str:
-    """What is shown of one call."""
+    """Return what is shown of one call: five lines, or the whole body in place of the last."""
     return "\n".join(
         [
             "",
@@ -81,7 +84,7 @@ def render_call(line: str, headers: Any, body: bytes, server: EchoServer) -> str
             f"event      {headers.get('Service-Event', '-')}",
             f"id         {headers.get('webhook-id', '-')}",
             f"signature  {signature_verdict(headers, body, server.secrets)}",
-            readable_body(body),
+            readable_body(body) if server.prints_bodies else f"body       {len(body):,} bytes",
         ]
     )
 

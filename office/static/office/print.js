@@ -1,4 +1,4 @@
-// The day sheet: a button that prints the page.
+// Day sheet and poster: a button that prints the page.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll("[data-print]")) {

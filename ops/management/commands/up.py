@@ -230,4 +230,4 @@ def example_command(url: str, made: dict[str, Any]) -> list[str]:
         title, path = f"Book {start:%A, %d %B, %H:%M} in {ZONE}:", "/v2/bookings"
         body |= {**slot, "customer": {"name": "Ada", "email": "ada@example.com"}}
     call = f"curl -s -u :{made['api_key']} -H 'Content-Type: application/json'"
-    return [title, f"  {call} -d '{json.dumps(body)}' {url}{path}"]
+    return [title, f"  {call} -d '{json.dumps(body)}' {url}{path}; echo"]
