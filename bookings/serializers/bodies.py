@@ -494,8 +494,8 @@ class BookingChangeSerializer(ObjectSerializer):
         if "customer" in given:
             given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
         texts = {name: given[name] or "" for name in ("where", "description") if name in given}
-        texts |= {"note": given["note"] or None} if "note" in given else {}
-        return given | texts | given.pop("settings", {})
+        note = {"note": given["note"] or None} if "note" in given else {}
+        return given | texts | note | given.pop("settings", {})
 
 
 class AddressSerializer(ObjectSerializer):

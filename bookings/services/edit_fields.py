@@ -48,9 +48,11 @@ def change_booking(
     of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
     `max_seats`: of a group. `note`: an internal one, whose change is a log entry alone: nobody gets
-    an e-mail or call about it. Unchanged values add no log entry. Raises NotFound; InUse: more seats
-    are taken; Invalid: no such customer, texts of a seat, no group, meta too big, an outcome for a
-    booking that does not take place or that begins in more than an hour.
+    an e-mail or call about it. Unchanged values add no log entry.
+
+    Raises NotFound; InUse: more seats are taken; Invalid: no such customer, texts of a seat, no
+    group, meta too big, an outcome for a booking that does not take place or that begins in more
+    than an hour.
     """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)

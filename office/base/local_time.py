@@ -12,7 +12,13 @@ from django.utils.translation import gettext as _
 
 from availability.core.zones import day_start, offset_segments
 from availability.search.queries import TimeSpan
-from bookings.pages.formatting import first_known_zone, is_ambiguous, offset_words, time_words
+from bookings.pages.formatting import (
+    date_words,
+    first_known_zone,
+    is_ambiguous,
+    offset_words,
+    time_words,
+)
 from common.errors import Invalid
 from common.messages import find_message
 from common.time.instants import InstantError, find_zone, local_date, parse_date, parse_instant
@@ -76,6 +82,12 @@ def span_text(start: datetime, end: datetime, zone_name: str) -> str:
     same_day = local_date(start, zone_name) == local_date(end, zone_name)
     last = time_text(end, zone_name) if same_day else reading_words(end, zone_name)
     return _("%(start)s to %(end)s") % {"start": reading_words(start, zone_name), "end": last}
+
+
+def day_and_clock(instant: datetime, zone_name: str) -> dict[str, str]:
+    """Return the `day` and the `clock` time of an offered time: its heading and its button."""
+    local = instant.astimezone(find_zone(zone_name))
+    return {"day": date_words(local), "clock": time_text(instant, zone_name)}
 
 
 def parse_moment(

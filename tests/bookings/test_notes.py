@@ -135,9 +135,7 @@ def test_members_read_and_editors_write(tenant: Tenant, ada: Any) -> None:
     editor = tenant.member("editor@example.com", "editor")
     path = f"/bookings/{booking['id']}"
 
-    answers = [
-        one.put(path, {"note": "Other"}).status for one in (viewer, editor)
-    ] + [
+    answers = [one.put(path, {"note": "Other"}).status for one in (viewer, editor)] + [
         one.put("/customers/note", {**MARTY_MAIL, "note": "Hers"}).status
         for one in (viewer, editor)
     ]

@@ -1,4 +1,4 @@
-"""What leaves the service has no internal notes: mails, calls, feeds, calendars, customers' pages."""
+"""Internal notes leave the service nowhere: mails, calls, feeds, calendars, customers' pages."""
 
 from ipaddress import ip_network
 from typing import Any
@@ -12,7 +12,7 @@ from availability.models import Calendar
 from booking_pages.own_bookings import begin_session
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
-from tests.external_calendars.mirrored import Memory, write
+from tests.external_calendars.mirrored import Memory
 from tests.external_calendars.test_feed import fetch, make_feed
 from tests.external_calendars.test_mirror import MARTY, _at_home, ada, book, memory, work
 from tests.external_calendars.test_mirror_privacy import mails
