@@ -186,8 +186,8 @@ class BookingViewSet(BookingActions):
         description="Changes customers, `what`, `where`, `description`, `meta`, the outcome and the"
         " internal `note`. Absent keys do not change. Calendars and reminders use the new values."
         " A new e-mail address, `what` or `where` causes `updated` e-mails to customers and owner,"
-        " and calls of webhooks with `booking.updated` in `kinds`. A new address also ends the links"
-        " in earlier e-mails. A changed `note` causes neither. Every other key must equal the"
+        " and calls of webhooks with `booking.updated` in `kinds`. A new address also ends the"
+        " links in earlier e-mails. A changed `note` causes neither. Every other key must equal the"
         " value in GET; otherwise 422 on this key. To change time or resource, use POST"
         " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,
