@@ -21,18 +21,25 @@ ANSWER = "answer-"
 class CustomerForm(forms.Form):
     """One customer. Only values that were changed here are saved."""
 
-    name = forms.CharField(label=pgettext_lazy("of a person", "Name"), max_length=200)
-    email = forms.CharField(label=_("E-mail"), max_length=254)
-    phone = forms.CharField(label=_("Phone"), max_length=200, required=False)
+    name = forms.CharField(
+        label=pgettext_lazy("of a person", "Name"), max_length=200, widget=forms.TextInput(INPUT)
+    )
+    email = forms.CharField(
+        label=_("E-mail"), max_length=254, widget=forms.TextInput(INPUT | {"type": "email"})
+    )
+    phone = forms.CharField(
+        label=_("Phone"),
+        max_length=200,
+        required=False,
+        widget=forms.TextInput(INPUT | {"type": "tel"}),
+    )
 
     def __init__(self, data: QueryDict | None, *, booking: Booking, customer: Customer) -> None:
         contact = {name: getattr(customer, name) for name in self.base_fields}
         super().__init__(data, initial=contact, prefix=f"customer-{customer.pk}")
         self.customer = customer
-        types = {"email": "email", "phone": "tel"}
-        for name, field in self.fields.items():
+        for field in self.fields.values():
             field.show_hidden_initial = True
-            field.widget = forms.TextInput(INPUT | {"type": types.get(name, "text")})
         for question in own_questions(booking.project):
             value = _stored_answer(customer, question.key)
             self.fields[ANSWER + question.key] = answer_field(question, value)

@@ -76,7 +76,7 @@ def booking_body(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _rule(repeat: Any, times: Any, until: Any) -> str:
-    if repeat not in REPEATS:
+    if not isinstance(repeat, str) or repeat not in REPEATS:
         raise Invalid.at("repeat", gettext("There is no such choice."))
     if until:
         return f"{REPEATS[repeat]};UNTIL={parse_day('until', str(until)):%Y%m%d}"

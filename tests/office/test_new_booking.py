@@ -19,6 +19,7 @@ NEW = "/admin/calendar/bookings"
 CUSTOMERS, QUESTIONS = "/admin/calendar/customers", "/admin/calendar/questions"
 MARTY = {"name": "Marty McFly", "email": "marty@example.com", "phone": "+1 555 0100"}
 ANN = {"name": "Ann Lee", "email": "ann@example.com", "phone": ""}
+HALF = {"length": "30 minutes"}
 TUESDAY = {"start": "2026-11-24T10:00", "end": "2026-11-24T10:30"}
 
 
@@ -116,7 +117,7 @@ def test_questions_of_the_project_and_their_answers(
         "insurance": {"title": "Insurance", "enum": ["Public", "Private"], "required": True},
         "first_visit": {"title": "First visit?", "format": "checkbox"},
     }
-    project = tenant.make_project(ada["id"], customer_fields=questions)
+    project = tenant.make_project(ada["id"], customer_fields=questions, availability=HALF)
     query = {"resource_id": ada["id"], "project_id": project["id"]}
 
     asked = editor.get(QUESTIONS, query).json()["data"]["questions"]
@@ -202,7 +203,7 @@ def test_series(tenant: Tenant, ada: Any, editor: Client, given: Any, days: list
 def test_conflicts_of_a_series_are_listed_and_can_be_left_out(
     tenant: Tenant, ada: Any, editor: Client
 ) -> None:
-    project = tenant.make_project(ada["id"])
+    project = tenant.make_project(ada["id"], availability=HALF)
     book(tenant, ada, 26, ANN)
     body = body_of(ada, project_id=project["id"], repeat="daily", times="6")
 

@@ -30,7 +30,8 @@ SAID = "!document.querySelector('#cal-said').hidden"
 def ada(office: Tenant) -> Any:
     ada = office.make_resource("Ada", timezone=BERLIN, availability_constraints=OPEN)
     questions = {"comment": {"title": "What is it about?", "format": "textarea"}}
-    office.make_project(ada["id"], customer_fields=questions)
+    window = {"to": "366 days"}
+    office.make_project(ada["id"], customer_fields=questions, availability=window)
     times = {"start": "2030-01-08T10:00:00Z", "end": "2030-01-08T11:00:00Z"}
     assert office.book(resource_id=ada["id"], customer=GRACE, **times).status == 201
     return ada
@@ -119,6 +120,7 @@ def test_conflicts_leave_the_choice(
     page.evaluate(
         "(() => { const { elements } = document.querySelector('#cal-book form');"
         " elements.start.value = '2030-01-07T10:00'; elements.end.value = '2030-01-07T11:00';"
+        " elements.start.dispatchEvent(new Event('input', { bubbles: true }));"
         " elements.repeat.value = 'daily';"
         " elements.repeat.dispatchEvent(new Event('change', { bubbles: true }));"
         " elements.times.value = '4'; elements.notify.checked = false;"

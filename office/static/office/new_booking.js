@@ -4,6 +4,7 @@
 window.officeNewBooking = (form, ask, page) => {
   const texts = officeWords("new_booking");
   const PAUSE = 200; // ms without a key before customers are looked up
+  const MAX_RULES = 3; // of those that keep times of a series closed
   const fields = form.elements;
 
   function make(name, attributes = {}, ...content) {
@@ -146,8 +147,9 @@ window.officeNewBooking = (form, ask, page) => {
   form.addEventListener("input", () => { conflicts.hidden = true; });
 
   // The times of a series that can't be booked; `bookOthers` books the others.
-  function showConflicts({ occurrences, bookable }, bookOthers) {
-    const reasons = occurrences.map(({ text, reason }) =>
+  function showConflicts({ occurrences, bookable, reasons }, bookOthers) {
+    const rules = [...new Set((reasons ?? []).map(({ text }) => text))].slice(0, MAX_RULES);
+    const lines = occurrences.map(({ text, reason }) =>
       make("li", {}, officeFill(texts.conflict, { time: text, reason: texts[reason] ?? reason })));
     const back = make("button", { type: "button", class: "time-button" }, texts.go_back);
     back.addEventListener("click", () => {
@@ -161,7 +163,8 @@ window.officeNewBooking = (form, ask, page) => {
       buttons.append(" ", others);
     }
     conflicts.replaceChildren(
-      make("p", {}, officePlural(texts.conflicts, occurrences.length)), make("ul", {}, ...reasons), buttons);
+      make("p", {}, officePlural(texts.conflicts, occurrences.length)), make("ul", {}, ...lines),
+      ...rules.map((text) => make("p", { class: "time-note" }, text)), buttons);
     conflicts.hidden = false;
     conflicts.focus();
     conflicts.scrollIntoView({ block: "nearest" });
