@@ -1,9 +1,11 @@
 """A series for a known customer, from Today: counted, by mouse and by keyboard."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 
 from apps_config.models import Account
 from bookings.models import Booking
@@ -99,11 +101,12 @@ def test_conflicts_leave_the_choice(
     visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
 ) -> None:
     """Escape closes the list of customers, not the form."""
-    times = {"start": "2030-01-09T09:00:00Z", "end": "2030-01-09T11:00:00Z"}
-    office.book(resource_id=ada["id"], **times)
-    found = visit(
-        editor, f"/admin/calendar/?resources={ada['id']}&date=2030-01-07&new=1", width=390
-    )
+    first = timezone.now().date() + timedelta(days=14)
+    days = [first + timedelta(days=number) for number in range(4)]
+    taken = {"start": f"{days[2]} 09:30:00", "end": f"{days[2]} 10:30:00"}
+    office.book(resource_id=ada["id"], **taken)
+    path = f"/admin/calendar/?resources={ada['id']}&date={first}&new=1"
+    found = visit(editor, path, width=390)
     found.expected = ["409"]
     page = found.page
     page.wait_for(READY)
@@ -119,7 +122,7 @@ def test_conflicts_leave_the_choice(
     page.click("#cal-known-0")
     page.evaluate(
         "(() => { const { elements } = document.querySelector('#cal-book form');"
-        " elements.start.value = '2030-01-07T10:00'; elements.end.value = '2030-01-07T11:00';"
+        f" elements.start.value = '{first}T10:00'; elements.end.value = '{first}T11:00';"
         " elements.start.dispatchEvent(new Event('input', { bubbles: true }));"
         " elements.repeat.value = 'daily';"
         " elements.repeat.dispatchEvent(new Event('change', { bubbles: true }));"
@@ -138,17 +141,17 @@ def test_conflicts_leave_the_choice(
     page.wait_for(SAID)
 
     assert (closed, back, faults) == ([True, True], "repeat", [])
-    assert words == ["Wed 9 Jan 2030, 10:00 to 11:00: taken"]
+    spans = [f"{day:%a} {day.day} {day:%b %Y}, 10:00 to 11:00" for day in days]
+    assert words == [f"{spans[2]}: taken"]
     rows = Booking.objects.filter(series__isnull=False).order_by("event__start")
-    assert [(row.event.start.day, row.note) for row in rows] == [
-        (day, "Afraid of needles") for day in (7, 8, 10)
+    assert [(row.event.start.date(), row.note) for row in rows] == [
+        (day, "Afraid of needles") for day in (*days[:2], days[3])
     ]
     assert set(
         Delivery.objects.filter(booking__in=rows, type="email").values_list("state", flat=True)
     ) == {"skipped"}
     assert page.texts("#cal-said") == [
-        "3 bookings were made. The first: Mon 7 Jan 2030, 10:00 to 11:00."
-        " Not booked: Wed 9 Jan 2030, 10:00 to 11:00. Open"
+        f"3 bookings were made. The first: {spans[0]}. Not booked: {spans[2]}. Open"
     ]
 
 
