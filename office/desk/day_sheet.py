@@ -16,8 +16,8 @@ MAX_PARTICIPANTS = 2000  # of all groups of a sheet
 
 
 class SheetRow(NamedTuple):
-    """A customer, or an entry without customers. `answers`: (question, answer). `note`: the internal
-    one on the booking.
+    """A customer, or an entry without customers. `answers`: (question, answer). `note`: the
+    booking's internal one.
     """
 
     time: str
