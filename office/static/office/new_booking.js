@@ -129,7 +129,7 @@ window.officeNewBooking = (form, ask, page) => {
   function answers() {
     return Object.fromEntries([...questions.querySelectorAll("[data-answer]")]
       .map((answer) => [answer.dataset.answer, answer.type === "checkbox" ? answer.checked : answer.value])
-      .filter(([, value]) => value !== ""));
+      .filter(([, value]) => value)); // an empty box is no answer
   }
 
   // --- A series ---------------------------------------------------------------------------------
