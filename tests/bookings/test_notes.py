@@ -211,6 +211,7 @@ def test_note_on_a_customer_belongs_to_the_address(
     assert (notes_in(tenant)[MARTY["email"]], CustomerNote.objects.count()) == (None, 0)
 
 
+@pytest.mark.both_databases
 def test_corrected_address_keeps_the_note(tenant: Tenant, ada: Any) -> None:
     booking = book(tenant, ada)
     tenant.put("/customers/note", {**MARTY_MAIL, "note": SECRET})
@@ -220,6 +221,7 @@ def test_corrected_address_keeps_the_note(tenant: Tenant, ada: Any) -> None:
     assert notes_in(tenant) == {"martin@example.com": SECRET}
 
 
+@pytest.mark.both_databases
 def test_note_stays_with_the_other_bookings_of_the_address(tenant: Tenant, ada: Any) -> None:
     booking = book(tenant, ada)
     book(tenant, ada, **span("10:00", "11:00"))
@@ -230,6 +232,7 @@ def test_note_stays_with_the_other_bookings_of_the_address(tenant: Tenant, ada: 
     assert notes_in(tenant) == {"marty@example.com": SECRET, "martin@example.com": None}
 
 
+@pytest.mark.both_databases
 def test_notes_of_two_addresses_become_one(tenant: Tenant, ada: Any) -> None:
     booking = book(tenant, ada)
     book(tenant, ada, customer=ANN, **span("10:00", "11:00"))
@@ -269,6 +272,7 @@ def test_notes_are_exported(tenant: Tenant, ada: Any) -> None:
     assert [(one["id"], one["note"]) for one in data["bookings"]] == [(booking["id"], "Knee")]
 
 
+@pytest.mark.both_databases
 def test_erasure_removes_notes(tenant: Tenant, ada: Any) -> None:
     """Of a booking that stays with somebody else only the person's name and address go."""
     book(tenant, ada, note=SECRET)
@@ -294,6 +298,7 @@ def test_erasure_removes_notes(tenant: Tenant, ada: Any) -> None:
     assert notes_in(tenant) == {ANN["email"]: "Friend of"}
 
 
+@pytest.mark.both_databases
 def test_note_on_a_customer_goes_with_the_last_booking_that_is_erased(
     tenant: Tenant, ada: Any
 ) -> None:
@@ -309,6 +314,7 @@ def test_note_on_a_customer_goes_with_the_last_booking_that_is_erased(
     assert tables_with("toupee") == tables_with("Knee") == set()
 
 
+@pytest.mark.both_databases
 def test_retention_erases_notes(tenant: Tenant, ada: Any) -> None:
     """Also of a group, and one that was written after the customer had been erased."""
     group = make_group(tenant, ada, note=SECRET)
