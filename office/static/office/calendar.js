@@ -425,7 +425,8 @@ addEventListener("DOMContentLoaded", () => {
     fitProjects();
     pointToBlock(resourceId, start, end);
     book.showModal();
-    form.elements.name.focus();
+    // A project says what is booked.
+    form.elements[form.elements.through.value.startsWith("project:") ? "name" : "what"].focus();
     showFreeTimes();
   }
 
