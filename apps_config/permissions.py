@@ -126,6 +126,7 @@ ACCESS: dict[str, dict[str, Access]] = {
     "customers": {
         "list": Access(VIEWER),
         "export": Access(VIEWER),
+        "set_note": Access(EDITOR),
         "erase": Access(EDITOR),
     },
     "webhooks": {

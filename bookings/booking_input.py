@@ -73,11 +73,18 @@ def parse_new_booking(
     check_named_resources(booking_target)
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
+    check_may_write_note(caller, given)
     check_max_length_without_project(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_customer_count(given, project, caller)
     _check_required_answers(flat, given, project, caller)
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
+
+
+def check_may_write_note(caller: Caller, given: Mapping[str, Any]) -> None:
+    """Raise Invalid for a note by a resource's key, which reads none."""
+    if caller.resource_id and given.get("note") is not None:
+        raise Invalid.at("note", "The key of a resource can't write notes.")
 
 
 def target_resources(
@@ -342,6 +349,7 @@ def _booking_draft(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
         "meta": {
             key: value for key, value in (given.get("meta") or {}).items() if value is not None
         },
+        "note": given.get("note") or None,
         "suppress_mail_to": [
             recipient
             for recipient in ("customer", "owner")
@@ -405,6 +413,7 @@ def _read_seat(
     if target.get("calendar_id") not in (None, calendar.id):
         raise Invalid.at(flat.path("calendar_id"), "Must equal the group's value.")
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
+    check_may_write_note(caller, given)
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
     _check_customer_count(given, project, caller)

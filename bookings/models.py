@@ -56,6 +56,7 @@ class Bulk(models.Model):
         return str(self.id)
 
 
+MAX_NOTE = 8000
 # Whether the customer came; set once a booking has begun, independent of the graph's states.
 OUTCOMES = ("attended", "no_show")
 
@@ -107,6 +108,9 @@ class Booking(Owned):
         default=0, db_default=0, editable=False, help_text="raised to end the links of its e-mails"
     )
     meta = models.JSONField(default=dict, blank=True)
+    note = models.TextField(  # noqa: DJ001 (null as in the API)
+        max_length=MAX_NOTE, null=True, blank=True, help_text="for staff alone"
+    )
     # Customers read these texts nowhere: a public caller can enter anybody's address.
     untrusted_texts = models.JSONField(
         null=True,
@@ -329,6 +333,28 @@ class AppCustomer(models.Model):
             ),
             # Platform staff see the customers of all apps.
             models.Index(fields=["-last_booking_at", "address"], name="app_customer_latest"),
+        ]
+
+    def __str__(self) -> str:
+        return self.address
+
+
+class CustomerNote(models.Model):
+    """What staff note about a customer of an app; goes with the last data of the address.
+
+    Not a column of AppCustomer: the triggers write its rows anew.
+    """
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
+    address = models.CharField(max_length=MAX_LENGTH)  # that of its rows of Customer
+    note = models.TextField(max_length=MAX_NOTE)
+
+    class Meta:
+        verbose_name = "note on a customer"
+        verbose_name_plural = "notes on customers"
+        constraints = [
+            models.UniqueConstraint(fields=["app", "address"], name="customer_note_once"),
         ]
 
     def __str__(self) -> str:

@@ -46,6 +46,12 @@ PAGES = (
         "calendar/free-times", calendar_views.read_free_times, "calendar_times", MAKE.is_held
     ),
     OfficePage(
+        "calendar/customers", calendar_views.read_customers, "calendar_customers", MAKE.is_held
+    ),
+    OfficePage(
+        "calendar/questions", calendar_views.read_questions, "calendar_questions", MAKE.is_held
+    ),
+    OfficePage(
         "calendar/bookings", calendar_views.make_from_calendar, "calendar_book", MAKE.is_held
     ),
     OfficePage(

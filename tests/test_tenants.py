@@ -89,7 +89,11 @@ WITHOUT_ID = {
         "POST /v2/bookings/bulk",
         "PUT /v2/bookings/bulk",
     },
-    "names a person": {"GET /v2/customers/export", "POST /v2/customers/erase"},
+    "names a person": {
+        "GET /v2/customers/export",
+        "POST /v2/customers/erase",
+        "PUT /v2/customers/note",
+    },
     "asks": {
         "POST /v2/availability",
         "POST /v2/availability/count",

@@ -11,6 +11,7 @@ from django.db.models import Count, F, Q, QuerySet
 from apps_config.models import App
 from bookings.models import AppCustomer, Booking, Customer
 from bookings.serializers.customers import PersonSerializer
+from bookings.services.customer_notes import notes_of
 from common.api.query import SearchTerm
 from common.api.search_conditions import Condition, address_with_wildcards, text_with_wildcards
 from common.email_address import canonical_pattern
@@ -68,6 +69,7 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
     snapshots = _snapshots_of(people)
     latest = _latest(snapshots, people)
     upcoming = _upcoming(snapshots, now)
+    notes = notes_of(people)
     return [
         PersonSerializer.render(
             SimpleNamespace(
@@ -76,6 +78,7 @@ def customer_records(people: Sequence[AppCustomer], now: datetime) -> list[Json]
                 first=person.first_booking_at,
                 last=person.last_booking_at,
                 latest=latest[person.address],
+                note=notes.get((person.app_id, person.address)),
             )
         )
         for person in people

@@ -17,11 +17,12 @@ from apps_config.idempotency import redact_answers
 from apps_config.models import App, AppNotification, SavedFilter, SecurityEvent
 from apps_config.security_events import record_event
 from availability.models import Event, ProjectNotification
-from bookings.models import Booking, BookingNotification, Customer, StateChange
+from bookings.models import Booking, BookingNotification, Customer, CustomerNote, StateChange
 from bookings.pages.trusted_texts import fallback_title, has_untrusted_title
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
+from bookings.services.customer_notes import notes_without_customer
 from common.db.batching import key_batches, update_json_columns
 from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
@@ -49,7 +50,8 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     _delete_saved_filters(person)
     rows = person.events_with_address().only(*EVENT_TEXTS, "participants").iterator()
     named = {event.id: event.booked for event in rows if person.is_in(event)}
-    booking_ids = person.booking_ids() | set(named.values()) - {None}
+    noted = {row.id for row in person.with_address_in_note(Booking.objects.only("note"))}
+    booking_ids = person.booking_ids() | noted | set(named.values()) - {None}
     # Also redact first: after an interruption the emptied bookings no longer match the address.
     redact_answers(app, about=booking_ids)
     for ids in key_batches(booking_ids, BATCH):
@@ -58,6 +60,8 @@ def erase_person(*, app: App, email: str, now: datetime) -> dict[str, int]:
     for ids in key_batches([event for event, booking in named.items() if booking is None], BATCH):
         with transaction.atomic():
             _empty_events_without_booking(ids, person.marks)
+    for row in person.with_address_in_note(CustomerNote.objects.all()):
+        CustomerNote.objects.filter(pk=row.pk).update(note=person.marks.cut(row.note))
     redact_answers(app, about=booking_ids)
     return dict(counts)
 
@@ -111,10 +115,12 @@ def erase_bookings(
         subjects=_configured_subjects(bookings.values()),
         now=now,
     )
-    emptied = {*theirs, *_empty_events(erasure)}
+    emptied = {*theirs, *_empty_events(erasure), *_empty_notes(erasure)}
     _empty_bookings(erasure, emptied)
     customer_ids = [row for rows in erasure.customers.values() for row in rows]
     Customer.objects.filter(id__in=customer_ids).update(**EMPTY_CUSTOMER)
+    people = {(row.app_id, row.address) for rows in theirs.values() for row in rows}
+    notes_without_customer(people).delete()
     counts = Counter({BOOKINGS: len(emptied), LOG_ENTRIES: _empty_logs(erasure, theirs)})
     for part in personal_data_parts:
         counts[part.name] += part.erase(erasure) if part.erase else 0
@@ -207,6 +213,18 @@ def _empty_events_without_booking(ids: Collection[uuid.UUID], marks: Redactor) -
     rows = Event.objects.select_for_update(no_key=True).filter(id__in=ids).order_by("id")
     changes = {event.id: _emptied_event(event, marks, None) for event in rows}
     update_json_columns(Event, {event: values for event, values in changes.items() if values})
+
+
+def _empty_notes(erasure: Erasure) -> set[uuid.UUID]:
+    """Redact the internal notes; return the ids of the changed bookings."""
+    changes = {}
+    for booking in erasure.bookings.values():
+        marks = erasure.marks[booking.id]
+        left = None if booking.id in erasure.bare else marks.cut(booking.note) or None
+        if left != booking.note:
+            changes[booking.id] = {"note": left}
+    update_json_columns(Booking, changes)
+    return set(changes)
 
 
 def _empty_bookings(erasure: Erasure, emptied: Collection[uuid.UUID]) -> None:

@@ -18,7 +18,7 @@ from common.db.batching import iterate_batches, key_batches
 from common.errors import NotFound
 
 SLICE = 100
-EXPORTED = [INCLUDES[name] for name in (*ALL_INCLUDES, "logs")]
+EXPORTED = [INCLUDES[name] for name in (*ALL_INCLUDES, "note", "logs")]
 
 
 def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
@@ -39,7 +39,7 @@ def write_export(person: Person, *, zone: str) -> Iterator[bytes]:
 
 
 def write_own_export(person: Person, *, zone: str) -> Iterator[bytes]:
-    """Yield the JSON of the person's bookings as customers read them: without the owner's notes,
+    """Yield the JSON of the person's bookings as customers read them: without the internal notes,
     log, e-mails and calls, which `write_export` has.
     """
     yield b'{"data":{"email":' + render_json(person.email)
@@ -70,6 +70,7 @@ def _write(
     person: Person, booking_ids: Collection[uuid.UUID], events: Iterable[Record], zone: str
 ) -> Iterator[bytes]:
     yield b'{"data":{"email":' + render_json(person.email)
+    yield b',"note":' + render_json(person.note)
     yield from _write_list("bookings", _booking_records(person, booking_ids, zone))
     yield from _write_list("events", events)
     for part in personal_data_parts:

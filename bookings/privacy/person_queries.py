@@ -3,14 +3,14 @@
 import uuid
 from functools import reduce
 from operator import or_
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery, TextField
 from django.db.models.functions import Cast, Coalesce
 
 from apps_config.models import App
 from availability.models import Event
-from bookings.models import Booking, Customer
+from bookings.models import Booking, Customer, CustomerNote
 from bookings.privacy.text_redactor import Redactor
 from common.email_address import canonical_address, unicode_address
 
@@ -34,6 +34,17 @@ class Person(NamedTuple):
 
     def booking_ids(self) -> set[uuid.UUID]:
         return set(self.customers().values_list("booking", flat=True))
+
+    @property
+    def note(self) -> str | None:
+        """The internal note on the person."""
+        rows = CustomerNote.objects.filter(app=self.app, address=self.address)
+        return rows.values_list("note", flat=True).first()
+
+    def with_address_in_note(self, rows: QuerySet[Any]) -> list[Any]:
+        """Return the rows, of bookings or of notes on customers, whose note has the address."""
+        holds = reduce(or_, [Q(note__icontains=form) for form in self._forms])
+        return [row for row in rows.filter(holds, app=self.app) if self.marks.are_in(row.note)]
 
     def events_with_address(self) -> QuerySet:
         """Events whose texts may contain the address, a longer one with the same end, or one that

@@ -6,11 +6,12 @@ from datetime import datetime
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from bookings.models import Booking, Customer
-from bookings.privacy.erase import BOOKINGS, erase_bookings, lock_for_erasure
+from bookings.privacy.erase import erase_bookings, lock_for_erasure
+from common.db.updated_at import transaction_start
 
 BATCH = 200  # bookings
 SCAN_BATCH = 5000
@@ -24,9 +25,10 @@ class PurgedBatch(NamedTuple):
 
 
 def due_for_erasure(before: datetime) -> QuerySet[Booking]:
-    """Bookings that ended before `before` and still have customer data."""
+    """Bookings that ended before `before` and still have customer data or an internal note."""
     people = Customer.objects.filter(booking=OuterRef("id")).exclude(email="")
-    return Booking.objects.filter(Exists(people), event__end__lt=before)
+    has_data = Q(Exists(people)) | Q(note__isnull=False)
+    return Booking.objects.filter(has_data, event__end__lt=before)
 
 
 def erase_due_bookings(
@@ -58,5 +60,8 @@ def _empty(booking_ids: list[uuid.UUID], before: datetime) -> int:
     with transaction.atomic():
         lock_for_erasure(booking_ids)
         still = set(due_for_erasure(before).filter(id__in=booking_ids).values_list("id", flat=True))
-        counts = erase_bookings(still, lambda customer: True, timezone.now())
-    return counts[BOOKINGS]
+        erase_bookings(still, lambda customer: True, timezone.now())
+        # Also those of bookings without customers: a group's, or erased ones.
+        noted = Booking.objects.filter(id__in=still, note__isnull=False)
+        noted.update(note=None, updated_at=transaction_start())
+    return len(still)

@@ -10,7 +10,7 @@ from apps_config.serializers import notifications_field
 from availability.search.requirements import MAX_REQUIREMENTS
 from availability.serializers.fields import check_span
 from bookings.graphs import GRAPHS, INITIALIZED
-from bookings.models import OUTCOMES, Booking
+from bookings.models import MAX_NOTE, OUTCOMES, Booking
 from bookings.serializers.customers import CustomerChangeSerializer, CustomerSerializer
 from bookings.services import ON_CONFLICT, SCOPES
 from common.api.fields import (
@@ -124,6 +124,16 @@ class RelatedSerializer(ObjectSerializer):
     owner_booking_id = IdField(help_text="The group of the seat.", **CLEARABLE)
 
 
+def note_field() -> TextField:
+    return TextField(
+        MAX_NOTE,
+        allow_blank=True,
+        help_text="An internal note. Only server keys and members read and write it; it is in no"
+        " e-mail, calendar or webhook call.",
+        **CLEARABLE,
+    )
+
+
 def challenge_field() -> TextField:
     return TextField(
         2000, help_text="A solved challenge of GET /v2/challenge, for widget keys.", **CLEARABLE
@@ -220,6 +230,7 @@ class NewBookingSerializer(ObjectSerializer):
         help_text="Replaces the list of project or app; `[]` means none.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
+    note = note_field()
     recurrence = OneLineField(
         MAX_LENGTH,
         help_text="An RFC 5545 rule such as `FREQ=WEEKLY;COUNT=52`: one booking per occurrence,"
@@ -467,6 +478,7 @@ class BookingChangeSerializer(ObjectSerializer):
     where = OneLineField(200, allow_blank=True, **CLEARABLE)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
     meta = MetaField(**OPTIONAL)
+    note = note_field()
     outcome = serializers.ChoiceField(
         OUTCOMES,
         help_text="Whether the customer came. From one hour before the start. Null clears it.",
@@ -482,13 +494,22 @@ class BookingChangeSerializer(ObjectSerializer):
         if "customer" in given:
             given |= {"customers": [given.pop("customer")], "customers_path": "customer"}
         texts = {name: given[name] or "" for name in ("where", "description") if name in given}
-        return given | texts | given.pop("settings", {})
+        note = {"note": given["note"] or None} if "note" in given else {}
+        return given | texts | note | given.pop("settings", {})
 
 
 class AddressSerializer(ObjectSerializer):
     """Whose data it is about."""
 
     email = EmailField()
+
+
+class CustomerNoteSerializer(AddressSerializer):
+    """The body of PUT /customers/note."""
+
+    note = TextField(
+        MAX_NOTE, allow_blank=True, allow_null=True, help_text="Empty or null removes it."
+    )
 
 
 MAX_BULK = 100

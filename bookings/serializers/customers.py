@@ -97,6 +97,7 @@ class PersonSerializer(ObjectSerializer):
         "bookings": 3,
         "upcoming": 1,
         "first_booking_at": "2026-03-02T08:15:00+0000",
+        "note": "Prefers mornings.",
     }
 
     email = serializers.CharField(source="latest.email")
@@ -109,6 +110,9 @@ class PersonSerializer(ObjectSerializer):
     )
     first_booking_at = StampField(source="first", help_text="When the oldest booking was made.")
     last_booking_at = StampField(source="last", help_text="When the newest booking was made.")
+    note = serializers.CharField(
+        allow_null=True, help_text="The internal note on the customer; null without one."
+    )
 
 
 class ErasedSerializer(ObjectSerializer):

@@ -308,6 +308,9 @@ class BookingSerializer(BookingEntrySerializer):
     customers = CustomerSerializer(many=True)
     project = ProjectOfBookingSerializer(allow_null=True)
     meta = serializers.DictField()
+    note = serializers.CharField(
+        allow_null=True, help_text="The internal note; null without one. Only with include=note."
+    )
     outcome = serializers.ChoiceField(
         OUTCOMES, allow_null=True, help_text="Whether the customer came; null if unknown."
     )
@@ -418,6 +421,7 @@ class PersonExportSerializer(ObjectSerializer):
     examples = {"email": "marty@example.com", "bookings": [WHOLE_BOOKING_EXAMPLE], "events": []}
 
     email = serializers.CharField(help_text="The requested address.")
+    note = serializers.CharField(allow_null=True, help_text="The internal note on the customer.")
     bookings = BookingSerializer(
         many=True, help_text="Complete bookings with `logs`, with only this customer."
     )
@@ -528,6 +532,8 @@ INCLUDES: dict[str, Include] = {
         "project", ["project"], [_resources()], write=_project_with_resources
     ),
     "meta": Include("meta"),
+    # On request alone: what contains a whole booking, such as a webhook call, has no note.
+    "note": Include("note"),
     "outcome": Include("outcome"),
     "logs": Include("logs", (), ["logs"]),
     "available_actions": Include("available_actions"),

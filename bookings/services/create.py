@@ -42,6 +42,7 @@ class BookingDraft:
     customers: Sequence[Mapping[str, Any]]
     notifications: Sequence[Mapping[str, Any]] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    note: str | None = None
     suppress_mail_to: Collection[str] = ()
     untrusted_texts: Sequence[str] | None = None
     max_seats: int | None = None
@@ -118,6 +119,7 @@ def new_row(
         completes_at=completes_at_of(new.graph, new.state, end),
         expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
+        note=new.note,
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         max_seats=new.max_seats,
         policies=dict(new.policies),

@@ -13,9 +13,17 @@ from availability.reserve.events import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
 from bookings.services.create_seat import count_held_seats, count_seats
+from bookings.services.customer_notes import move_notes
 from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
-from bookings.services.transition_log import Actor, Edit, Transition, new_change, write_transitions
+from bookings.services.transition_log import (
+    Actor,
+    Edit,
+    Transition,
+    new_change,
+    write_log_entry,
+    write_transitions,
+)
 from bookings.services.where_placeholders import fill_placeholders
 from common.api.merge_patch import merge_free
 from common.db.sql import update_rows
@@ -25,6 +33,7 @@ from common.errors import InUse, Invalid
 from common.messages import Message
 
 UPDATE = "update"
+NOTE = frozenset({"note"})
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
 LINKS_ENDED = Message("The links in earlier e-mails no longer work.")
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
@@ -38,9 +47,12 @@ def change_booking(
     `customers`: matched by `id`, else by position; absent fields stay. A new address ends the links
     of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
-    `max_seats`: of a group. Unchanged values add no log entry. Raises NotFound; InUse: more seats
-    are taken; Invalid: no such customer, texts of a seat, no group, meta too big, an outcome for a
-    booking that does not take place or that begins in more than an hour.
+    `max_seats`: of a group. `note`: an internal one, whose change is a log entry alone: nobody gets
+    an e-mail or call about it. Unchanged values add no log entry.
+
+    Raises NotFound; InUse: more seats are taken; Invalid: no such customer, texts of a seat, no
+    group, meta too big, an outcome for a booking that does not take place or that begins in more
+    than an hour.
     """
     with transaction.atomic():
         booking = lock_booking(app, booking_id)
@@ -50,18 +62,27 @@ def change_booking(
         edit.change_meta_and_outcome(changes, now)
         if "max_seats" in changes:
             edit.change_seats(changes["max_seats"], now)
+        note_changes = "note" in changes and changes["note"] != booking.note
+        if note_changes:
+            booking.note = changes["note"]
         if edit.readdressed:
             booking.link_version += 1
+            move_notes(booking.app_id, edit.new_addresses)
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
         update_rows(
             [booking],
-            ["meta", "outcome", "untrusted_texts", "max_seats", "link_version", "updated_at"],
+            [
+                *("meta", "note", "outcome", "untrusted_texts", "max_seats"),
+                *("link_version", "updated_at"),
+            ],
         )
         if seats:
             update_rows(seats, ["updated_at"])
+        if note_changes:
+            write_log_entry(_change(booking, NOTE, actor, now))
         if edit.names:
             write_transitions(_transitions_of_edit(booking, seats, edit, actor, now))
     return booking
@@ -107,7 +128,7 @@ class _Edit:
     """The changes of a locked booking.
 
     names: all changed fields. words: the changed event texts. readdressed: ids of customers with a
-    new address.
+    new address. new_addresses: old -> new, in canonical form.
     """
 
     booking: Booking
@@ -115,6 +136,7 @@ class _Edit:
     words: set[str] = field(default_factory=set)
     readdressed: set[uuid.UUID] = field(default_factory=set)
     former_addresses: list[str] = field(default_factory=list)
+    new_addresses: dict[str, str] = field(default_factory=dict)
 
     def change_customers(self, given: Sequence[Mapping[str, Any]], *, path: str) -> None:
         rows = list(self.booking.customers.all()) if given else []
@@ -143,6 +165,7 @@ class _Edit:
         if "email" in changed and canonical_address(changed["email"]) != row.address:
             self.readdressed.add(row.id)
             self.former_addresses.append(row.email)
+            self.new_addresses[row.address] = canonical_address(changed["email"])
         for name, value in changed.items():
             setattr(row, name, value)
         row.save(update_fields=[*changed, "address", "limit_key"])

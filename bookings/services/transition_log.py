@@ -185,6 +185,12 @@ def write_transitions(transitions: Sequence[Transition]) -> None:
     _notify_listeners(transitions)
 
 
+def write_log_entry(change: StateChange) -> None:
+    """Insert a log entry of which no listener is told."""
+    _order_ids([change])
+    insert_rows([change])
+
+
 def _notify_listeners(transitions: Sequence[Transition]) -> None:
     for transition in transitions:
         transition.share_prefetches_with(transitions)

@@ -43,8 +43,9 @@ from common.limits.rate_limit import customer_network
 from common.openapi.component_registry import Json
 from common.openapi.parameters import include_of
 
-# Includes that a resource's key can't use: they may contain data of other resources.
-OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series"})
+# Includes that a resource's key can't use: they may contain data of other resources, or are for
+# staff alone.
+OTHERS = frozenset({"resources", "project.resources", "bulked_bookings", "series", "note"})
 INCLUDE_QUERY = {"include": include_of(INCLUDES)}
 SERIES = INCLUDES["series"]
 

@@ -11,7 +11,7 @@ from rest_framework.response import Response
 
 from apps_config.models import ListingTally
 from apps_config.pagination import tally_of
-from bookings.booking_input import parse_new_booking, public_body
+from bookings.booking_input import check_may_write_note, parse_new_booking, public_body
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH, BookingFilter
 from bookings.serializers.bodies import BookingBodySerializer, BookingChangeSerializer
 from bookings.serializers.customers import CustomerSerializer
@@ -183,11 +183,11 @@ class BookingViewSet(BookingActions):
 
     @extend_schema(
         summary="Change a booking",
-        description="Changes customers, `what`, `where`, `description`, `meta` and the outcome."
-        " Absent keys do not change. Calendars and reminders use the new values. A new e-mail"
-        " address, `what` or `where` causes `updated` e-mails to customers and owner, and"
-        " calls of webhooks with `booking.updated` in `kinds`. A new address also ends the links in"
-        " earlier e-mails. Every other key must equal the"
+        description="Changes customers, `what`, `where`, `description`, `meta`, the outcome and the"
+        " internal `note`. Absent keys do not change. Calendars and reminders use the new values."
+        " A new e-mail address, `what` or `where` causes `updated` e-mails to customers and owner,"
+        " and calls of webhooks with `booking.updated` in `kinds`. A new address also ends the"
+        " links in earlier e-mails. A changed `note` causes neither. Every other key must equal the"
         " value in GET; otherwise 422 on this key. To change time or resource, use POST"
         " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,
@@ -204,6 +204,7 @@ class BookingViewSet(BookingActions):
     def update(self, request: Request, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
+        check_may_write_note(self.caller, given)
         body = array_as_object(request.data) or {}
         self._check_read_only_unchanged(
             booking_id, body.keys() - BookingChangeSerializer().fields, body

@@ -21,9 +21,10 @@ from bookings.privacy import (
     search_customers,
     write_export,
 )
-from bookings.serializers.bodies import AddressSerializer
+from bookings.serializers.bodies import AddressSerializer, CustomerNoteSerializer
 from bookings.serializers.customers import ErasedSerializer, PersonSerializer
 from bookings.serializers.responses import PersonExportSerializer
+from bookings.services.customer_notes import set_customer_note
 from common.api.ordering import read_order
 from common.api.validated_input import read_body_as, read_values_as
 from common.openapi.components import text_response
@@ -79,6 +80,23 @@ class CustomerViewSet(TenantViewSet):
         given = read_values_as(AddressSerializer, self.query.values)
         pieces = write_export(Person(self.app, given["email"]), zone=self.zone)
         return StreamingHttpResponse(pieces, content_type="application/json")
+
+    @extend_schema(
+        operation_id="setCustomerNote",
+        summary="Change the internal note on a customer",
+        description="The note belongs to the e-mail address. An empty one is removed. 404 if no"
+        " booking has the address.",
+        request=CustomerNoteSerializer,
+        responses={204: None},
+        examples=named_examples(
+            request={"a note": {"email": "marty@example.com", "note": "Prefers mornings."}}
+        ),
+    )
+    @action(detail=False, methods=["put"], url_path="note")
+    def set_note(self, request: Request) -> Response:
+        given = read_body_as(CustomerNoteSerializer, request)
+        set_customer_note(app=self.app, email=given["email"], note=given["note"])
+        return Response(status=204)
 
     @extend_schema(
         summary="Erase a person's data",

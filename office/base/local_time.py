@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from availability.core.zones import day_start, offset_segments
 from availability.search.queries import TimeSpan
 from bookings.pages.formatting import (
+    date_words,
     first_known_zone,
     is_ambiguous,
     offset_words,
@@ -103,6 +104,12 @@ def days_or_span_text(start: datetime, end: datetime, zone_name: str) -> str:
         return short_date_words(first)
     words = {"start": short_date_words(first), "end": short_date_words(last)}
     return _("%(start)s to %(end)s") % words
+
+
+def day_and_clock(instant: datetime, zone_name: str) -> dict[str, str]:
+    """Return the `day` and the `clock` time of an offered time: its heading and its button."""
+    local = instant.astimezone(find_zone(zone_name))
+    return {"day": date_words(local), "clock": time_text(instant, zone_name)}
 
 
 def parse_moment(

@@ -378,6 +378,8 @@ class BookingAdmin(BookingDetail):
             ExtraPage("export/rows/", self.export_rows, "export_rows", "view"),
             ExtraPage("<path:object_id>/act/", self.act, "act", "act"),
             ExtraPage("<path:object_id>/outcome/", self.outcome, "outcome", "act"),
+            ExtraPage("<path:object_id>/note/", self.save_note, "note", "act"),
+            ExtraPage("<path:object_id>/details/", self.edit_details, "details", "act"),
             ExtraPage("<path:object_id>/end-links/", self.end_links, "end_links", "act"),
             ExtraPage("<path:object_id>/move/", self.move, "move", "act"),
             ExtraPage("<path:object_id>/free-times/", self.free_times, "free_times", "act"),

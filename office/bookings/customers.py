@@ -12,22 +12,28 @@ from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet, Sub
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, StreamingHttpResponse
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.decorators import method_decorator
 from django.utils.http import urlencode
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
+from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.views import ChangeList
 
-from bookings.models import AppCustomer, Booking, Customer
+from bookings.models import MAX_NOTE, AppCustomer, Booking, Customer
 from bookings.privacy import Person, erase_person, write_export
+from bookings.serializers.bodies import CustomerNoteSerializer
+from bookings.services.customer_notes import notes_of, set_customer_note
+from common.api.validated_input import read_values_as
 from common.db.indexed_values import in_values
+from common.errors import Refusal
 from common.time.zone_names import current_zone_name
 from notifications.models import Suppression
 from office.base.change_list import CappedPaginator, OfficeChangeList
 from office.base.dates import moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words
 from office.base.list_filters import AppFilter, ChoiceFilter
-from office.base.model_admin import ALL_EDITS, RowPageAdmin
+from office.base.model_admin import ALL_EDITS, RowPageAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
 from office.base.scope import is_allowed, scope_of
 from office.bookings.customer_search import search_customers
@@ -244,12 +250,16 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
     # --- The page of a person ---------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (
+            ExtraPage("<path:object_id>/note/", self.save_note, "note", "note"),
             ExtraPage("<path:object_id>/export/", self.export, "export", "view"),
             ExtraPage("<path:object_id>/erase/", self.erase, "erase", "erase"),
         )
 
     def find(self, request: HttpRequest, object_id: str) -> AppCustomer:
         return find_row(self.get_queryset(request).select_related("app"), object_id)
+
+    def has_note_permission(self, request: HttpRequest, person: AppCustomer | None = None) -> bool:
+        return is_allowed(request, "bookings.change_booking", self.app_id_of_row(person))
 
     def has_erase_permission(self, request: HttpRequest, person: AppCustomer | None = None) -> bool:
         return is_allowed(request, "bookings.delete_customer", self.app_id_of_row(person))
@@ -285,7 +295,29 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
             history=_booking_lines(past),
             all_bookings=f"{reverse('admin:bookings_booking_changelist')}?{query}",
             may_erase=self.has_erase_permission(request, person),
+            may_note=self.has_note_permission(request, person),
+            note=request.POST.get(
+                "note", notes_of([person]).get((person.app_id, person.address), "")
+            ),
+            max_note=MAX_NOTE,
         )
+
+    @method_decorator(require_POST)
+    def save_note(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Store `note`, an internal one. A refused form is shown again."""
+        person = self.find(request, object_id)
+        if not self.has_note_permission(request, person):
+            raise PermissionDenied
+        note = request.POST.get("note", "").replace("\r\n", "\n").strip()
+        body = {"email": person.address, "note": note}
+        try:
+            given = read_values_as(CustomerNoteSerializer, body)
+            set_customer_note(app=person.app, email=given["email"], note=given["note"])
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.show_row(request, object_id)
+        messages.success(request, _("The note was saved."))
+        return self.redirect_to_row(person)
 
     def export(self, request: HttpRequest, object_id: str) -> StreamingHttpResponse:
         """Return what the API's export of a person returns, as a file."""

@@ -1,6 +1,9 @@
 """The page of one booking, and its actions."""
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from django.contrib import messages
@@ -16,14 +19,16 @@ from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
 from django.utils.http import url_has_allowed_host_and_scheme
+from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from availability.models import Calendar
 from bookings.graphs import GRAPHS
-from bookings.models import Booking, further_events
+from bookings.models import MAX_NOTE, Booking, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
+from bookings.serializers.bodies import BookingChangeSerializer
 from bookings.services import (
     ActionNotAllowed,
     apply_action,
@@ -31,7 +36,8 @@ from bookings.services import (
     end_links,
     reschedule_booking,
 )
-from common.errors import Refusal
+from common.api.validated_input import read_values_as
+from common.errors import Invalid, Refusal
 from common.time.instants import find_zone, parse_instant
 from common.time.zone_names import current_zone_name
 from notifications.mail.recipients import Recipients
@@ -44,16 +50,18 @@ from office.base.labels import (
     sends_emails,
     state_words,
 )
-from office.base.local_time import parse_moment
+from office.base.lazy_text import LazyText
+from office.base.local_time import day_and_clock, parse_moment
 from office.base.message_translations import translate_message
-from office.base.model_admin import ALL_EDITS, RowPageAdmin
+from office.base.model_admin import ALL_EDITS, RowPageAdmin, refusal_words
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
 from office.base.scope import is_allowed
 from office.bookings.action_email_list import mail_lines
+from office.bookings.answers import labelled_values
 from office.bookings.buttons import BUTTONS, OUTCOME_BUTTONS, outcome_buttons
-from office.bookings.custom_values import custom_values
 from office.bookings.customers import customer_links
+from office.bookings.details import CustomerForm, customer_forms, read_changes, show_faults
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
 from office.bookings.postponed import pending_task_of
@@ -63,6 +71,8 @@ MAX_MESSAGE = 8000
 MAX_SEATS = 500
 # Only the service itself applies this action.
 NOT_BY_HAND = frozenset({"timeout"})
+# Of a request, behind its answers.
+AFTER_ANSWER = frozenset({"cancel", "cancel_by_customer"})
 COMPLETE = "complete"  # shown once the booking has begun
 RETURN_TO = "return_to"  # a form's field: the page to return to
 MOVE_FIELDS = ("start", "end", "resource_id")
@@ -102,7 +112,13 @@ class BookingDetail(RowPageAdmin[Booking]):
         # A refused form is shown with what it had.
         kept = {name: request.POST.get(name, "") for name in (*MOVE_FIELDS, "message")}
         may_move = may_act and not booking.completed and booking.owner_booking_id is None
-        actions = GRAPHS[booking.graph].actions(booking.state) if may_act else ()
+        graph = GRAPHS[booking.graph]
+        actions = [
+            name
+            for name in (graph.actions(booking.state) if may_act else ())
+            if name not in NOT_BY_HAND and (name != COMPLETE or event.start <= timezone.now())
+        ]
+        later = AFTER_ANSWER if graph.awaits_answer(booking.state) else ()
         seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
         return self.show_page(
             request,
@@ -121,7 +137,7 @@ class BookingDetail(RowPageAdmin[Booking]):
                     customer,
                     links.get(customer.address, ""),
                     current_zone_name(customer.timezone),
-                    custom_values(customer.meta),
+                    labelled_values(customer.meta, booking.project),
                 )
                 for customer in booking.customers.all()
             ],
@@ -135,16 +151,12 @@ class BookingDetail(RowPageAdmin[Booking]):
             may_move=may_move,
             resources=resources_to_move_to(booking) if may_move else [],
             kind=GRAPH_WORDS.get(booking.graph, booking.graph),
-            custom=custom_values(booking.meta),
-            actions=[
-                (
-                    name,
-                    ACTION_WORDS.get(name, state_words(name).capitalize()),
-                    BUTTONS.get(name, "default"),
-                )
-                for name in actions
-                if name not in NOT_BY_HAND and (name != COMPLETE or event.start <= timezone.now())
-            ],
+            custom=labelled_values(booking.meta),
+            actions=[_action_button(name) for name in actions if name not in later],
+            more_actions=[_action_button(name) for name in actions if name in later],
+            may_edit_details=may_act and any(row.email for row in booking.customers.all()),
+            note=request.POST.get("note", booking.note or ""),
+            max_note=MAX_NOTE,
             sends_emails=sends_emails(booking.app),
             outcome=state_words(booking.outcome or ""),
             outcomes=outcome_buttons(booking, event) if may_act else [],
@@ -251,6 +263,63 @@ class BookingDetail(RowPageAdmin[Booking]):
             messages.error(request, translate_message(refusal.message))
         return self._redirect_back(request, booking)
 
+    @method_decorator(require_POST)
+    def save_note(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Store `note`, an internal one. A refused form is shown again."""
+        booking = self.find_to_change(request, object_id)
+        body = {"note": request.POST.get("note", "").replace("\r\n", "\n").strip()}
+        try:
+            change_booking(
+                app=booking.app,
+                booking_id=booking.id,
+                changes=read_values_as(BookingChangeSerializer, body),
+                actor=actor_of(request),
+                now=timezone.now(),
+            )
+        except Refusal as refusal:
+            messages.error(request, refusal_words(refusal))
+            return self.show_row(request, object_id)
+        messages.success(request, _("The note was saved."))
+        return self.redirect_to_row(booking)
+
+    def edit_details(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """Show the form of the customers' data; a POST saves what was changed."""
+        booking = self.find_to_change(request, object_id)
+        customers = customer_forms(booking, request.POST if request.method == "POST" else None)
+        if request.method == "POST" and self._save_details(request, booking, customers):
+            messages.success(request, _("The details were saved."))
+            return self.redirect_to_row(booking)
+        title = gettext("Edit details")
+        return self.show_page(
+            request,
+            "office/booking_details.html",
+            title=title,
+            original=TitledRow(booking, booking_words(booking)),
+            booking=booking,
+            words=booking_words(booking),
+            customers=customers,
+            sends_emails=sends_emails(booking.app),
+        )
+
+    def _save_details(
+        self, request: HttpRequest, booking: Booking, customers: Sequence[CustomerForm]
+    ) -> bool:
+        changes = read_changes(customers)
+        if changes is None:
+            return False
+        try:
+            change_booking(
+                app=booking.app,
+                booking_id=booking.id,
+                changes=changes,
+                actor=actor_of(request),
+                now=timezone.now(),
+            )
+        except Invalid as refusal:
+            show_faults(customers, refusal)
+            return False
+        return True
+
     def end_links(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """End the links of all e-mails about the booking so far; GET asks first."""
         booking = self.find_to_change(request, object_id)
@@ -321,8 +390,9 @@ def _rescheduled_words(times: str, calendar: Calendar | None) -> str:
 
 @json_view("GET")
 def read_free_times(request: HttpRequest, booking: Booking) -> dict[str, Any]:
-    """?resource_id&start: returns `times` to move the booking to, as the form sends them and in
-    words, from the day of `start` on (a local time of the resource; default: the booking's).
+    """?resource_id&start: returns `times` to move the booking to, as the form sends them, with
+    their days and clock times in words, from the day of `start` on (a local time of the resource;
+    default: the booking's).
     """
     resource_id = request.GET.get("resource_id", "")
     calendar = find_other_calendar(booking, resource_id)
@@ -332,10 +402,7 @@ def read_free_times(request: HttpRequest, booking: Booking) -> dict[str, Any]:
     spans = find_free_times(booking, calendar, start=start, now=now)
     return {
         "times": [
-            {
-                "value": _time_value(start, end, resource_id),
-                "text": span_words(start, end, place),
-            }
+            {"value": _time_value(start, end, resource_id), **day_and_clock(start, place)}
             for start, end in spans
         ]
     }
@@ -384,17 +451,26 @@ def show_refusal(
     if not spans:
         messages.error(request, sentence)
         return
-    buttons = format_html_join(
+    times = [
+        {"value": _time_value(start, end, resource_id), **day_and_clock(start, place)}
+        for start, end in spans
+    ]
+    days = format_html_join(
         " ",
-        '<button class="office-chip" form="office-move" name="alternative" value="{}">{}</button>',
-        (
-            (_time_value(start, end, resource_id), span_words(start, end, place))
-            for start, end in spans
-        ),
+        "<strong>{}</strong> {}",
+        ((day, _time_buttons(each)) for day, each in groupby(times, itemgetter("day"))),
     )
     # Translators: problem: a sentence that says why the booking was not rescheduled.
     words = gettext("{problem} Free times: {times}")
-    messages.error(request, format_html(words, problem=sentence, times=buttons))
+    messages.error(request, format_html(words, problem=sentence, times=days))
+
+
+def _time_buttons(times: Iterable[dict[str, str]]) -> SafeString:
+    return format_html_join(
+        " ",
+        '<button class="office-chip" form="office-move" name="alternative" value="{}">{}</button>',
+        ((time["value"], time["clock"]) for time in times),
+    )
 
 
 def action_refusal_words(refusal: Refusal, action: str) -> str:
@@ -405,6 +481,12 @@ def action_refusal_words(refusal: Refusal, action: str) -> str:
     # Translators: action: such as "Confirm"; state: such as "cancelled by customer".
     sentence = _("%(action)s: not possible, the booking is %(state)s.")
     return sentence % {"action": words, "state": state_words(refusal.fields["state"])}
+
+
+def _action_button(name: str) -> tuple[str, LazyText, str]:
+    """Return the action, its words and the style of its button."""
+    words = ACTION_WORDS.get(name, state_words(name).capitalize())
+    return name, words, BUTTONS.get(name, "default")
 
 
 def _field_value(moment: datetime, place: str) -> str:

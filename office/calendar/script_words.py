@@ -42,7 +42,26 @@ SCRIPT_WORDS: ScriptWords = {
         # Translators: a time that is not free, such as "Tue 24 Nov 2026, 10:00 to 10:30".
         "taken": _("Taken: {time}"),
         "booked": _("Booked: {time}."),
+        "booked_series": Plural("{count} booking was made.", "{count} bookings were made."),
+        # Translators: time: of the first booking of a series.
+        "first_booked": _("The first: {time}."),
+        # Translators: times: of a series, such as "Tue 24 Nov 2026, 10:00 to 10:30".
+        "not_booked": _("Not booked: {times}."),
         # Translators: a link to the new booking.
         "open": pgettext_lazy("go to a page", "Open"),
+    },
+    "new_booking": {
+        "suggestions": Plural("{count} known customer", "{count} known customers"),
+        "no_suggestions": _("No known customer: type the e-mail address, too."),
+        "no_answer": _("No answer"),
+        # Translators: times of a series of bookings.
+        "conflicts": Plural("{count} time can't be booked:", "{count} times can't be booked:"),
+        # Translators: time: such as "Tue 24 Nov 2026, 10:00 to 10:30"; reason: a few words.
+        "conflict": _("{time}: {reason}"),
+        "slot_taken": _("taken"),
+        "not_available": _("outside of opening hours or limits"),
+        # Translators: button: book the times of a series that are free.
+        "book_others": Plural("Book the other {count}", "Book the other {count}"),
+        "go_back": _("Go back"),
     },
 }

@@ -17,15 +17,15 @@ from apps_config.models import App
 from availability.core.zones import day_start
 from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
-from bookings.models import Booking
+from bookings.models import MAX_NOTE, Booking
 from bookings.pages.formatting import first_known_zone
 from bookings.serializers.bodies import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.validated_input import read_values_as
 from common.errors import Invalid, NotFound, Refusal
 from common.time.instants import format_instant, parse_instant, to_datetime
-from office.base.labels import reading_words
 from office.base.local_time import (
+    day_and_clock,
     local_text,
     parse_day,
     parse_moment,
@@ -57,6 +57,13 @@ from office.base.scope import scope_of
 from office.bookings.free_times import MAX_RESOURCES, find_other_calendar, find_times_to_book
 from office.bookings.tabs import CALLED_OFF
 from office.calendar.grid_data import MAX_DAYS, CalendarRange, read_calendar_data
+from office.calendar.new_booking import (
+    REPEAT_WORDS,
+    add_bookable_count,
+    booking_body,
+    read_question_fields,
+    suggest_customers,
+)
 
 SUNDAY = 7
 MAX_LENGTH = 366 * 24 * 3600
@@ -103,10 +110,12 @@ def show_calendar(request: HttpRequest) -> HttpResponse:
         bookable=_bookable_resources(request, app, chosen),
         projects=_projects_of(app),
         graphs=BOOKABLE_GRAPHS.items(),
+        repeats=REPEAT_WORDS.items(),
         may_make=_may(request, app, MAKE),
         may_block=_may(request, app, BLOCK),
         may_be_away=_may(request, app, BLOCK) and _may(request, app, MOVE),
         page=_page_values(request, app, chosen, group),
+        max_note=MAX_NOTE,
         is_fullwidth=True,
     )
 
@@ -138,6 +147,8 @@ def _page_values(
         "times": reverse("admin:calendar_times"),
         "move": reverse("admin:calendar_move", args=[uuid.UUID(int=0)]),
         "book": reverse("admin:calendar_book"),
+        "customers": reverse("admin:calendar_customers"),
+        "questions": reverse("admin:calendar_questions"),
         "why": reverse("admin:why_resource", args=[uuid.UUID(int=0)]),
         "mayMake": _may(request, app, MAKE),
         "mayMove": _may(request, app, MOVE),
@@ -350,8 +361,8 @@ def _zone_of(body: Mapping[str, Any], resource: Resource) -> str:
 
 
 def add_alternative_texts(refusal: Refusal, zone: str) -> None:
-    """Add local texts to the refusal's alternatives and conflicts."""
-    for name in ("alternatives", "conflicts"):
+    """Add local texts to the refusal's alternatives, conflicts and occurrences of a series."""
+    for name in ("alternatives", "conflicts", "occurrences"):
         add_local_texts(refusal.fields.get(name) or (), zone)
 
 
@@ -359,6 +370,7 @@ def add_local_texts(spans: Iterable[dict[str, str]], zone: str) -> None:
     for span in spans:
         start, end = (parse_instant(span[key], "UTC") for key in ("start", "end"))
         span["text"] = span_text(start, end, zone)
+        span |= day_and_clock(start, zone)
         span["wall_start"], span["wall_end"] = local_text(start, zone), local_text(end, zone)
 
 
@@ -382,8 +394,6 @@ def read_free_times(request: HttpRequest) -> dict[str, Any]:
         now=now,
     )
     add_local_texts(spans, zone)
-    for span in spans:
-        span["text"] = reading_words(parse_instant(span["start"], "UTC"), zone)
     return {"length": length, "times": spans}
 
 
@@ -428,12 +438,29 @@ def _read_length(text: str | None) -> int | None:
     return int(text)
 
 
+@json_view("GET", "HEAD")
+def read_customers(request: HttpRequest) -> dict[str, Any]:
+    """?resource_id&q: returns known `customers` of the resource's app."""
+    resource = _resource_to_book(request, request.GET.get("resource_id"))
+    return {"customers": suggest_customers(resource, request.GET.get("q", ""))}
+
+
+@json_view("GET", "HEAD")
+def read_questions(request: HttpRequest) -> dict[str, Any]:
+    """?resource_id&project_id: returns the `questions` of the project's booking form."""
+    resource = _resource_to_book(request, request.GET.get("resource_id"))
+    project = _find_project(resource, request.GET.get("project_id"))
+    return {"questions": read_question_fields(project)}
+
+
 @json_view("POST")
 def make_from_calendar(request: HttpRequest) -> dict[str, Any]:
-    """The body of POST /v2/bookings with a resource; times are in `zone` (default: the
-    resource's).
+    """The body of POST /v2/bookings with a resource, and the keys of `booking_body`; times are in
+    `zone` (default: the resource's).
+
+    The refusal of a series has its `occurrences` in conflict, and how many are `bookable`.
     """
-    body = read_json_object(request)
+    body = booking_body(read_json_object(request))
     resource = _resource_to_book(request, body.get("resource_id"))
     zone = _zone_of(body, resource)
     start = parse_moment("start", body.get("start"), zone)
@@ -448,10 +475,15 @@ def make_from_calendar(request: HttpRequest) -> dict[str, Any]:
         booking = make_booking(new, target=target, actor=actor_of(request), now=now)
     except Refusal as refusal:
         add_alternative_texts(refusal, zone)
+        add_bookable_count(refusal, new, resource)
         raise
+    skipped = list(booking.series.skipped) if booking.series else []
+    add_local_texts(skipped, zone)
     return {
         "id": str(booking.id),
         "state": booking.state,
         "url": reverse("admin:bookings_booking_change", args=[booking.id]),
         "text": span_text(booking.event.start, booking.event.end, zone),
+        "count": booking.series.bookings.count() if booking.series else 1,
+        "skipped": [span["text"] for span in skipped],
     }

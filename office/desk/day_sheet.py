@@ -5,16 +5,20 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from django.db.models import prefetch_related_objects
+
 from bookings.graphs import SEATED
 from bookings.models import Booking
-from office.bookings.custom_values import custom_values
+from office.bookings.answers import labelled_values
 from office.desk.columns import Column, Entry
 
 MAX_PARTICIPANTS = 2000  # of all groups of a sheet
 
 
 class SheetRow(NamedTuple):
-    """A customer, or an entry without customers. `answers`: (question, answer)."""
+    """A customer, or an entry without customers. `answers`: (question, answer). `note`: the
+    booking's internal one.
+    """
 
     time: str
     what: str
@@ -22,12 +26,14 @@ class SheetRow(NamedTuple):
     name: str = ""
     phone: str = ""
     answers: Sequence[tuple[str, str]] = ()
+    note: str = ""
 
 
 def read_sheet(columns: Iterable[Column]) -> list[tuple[Column, list[SheetRow]]]:
     """Return each column's rows; of a group one for each participant."""
     columns = list(columns)
     bookings = [entry.booking for column in columns for entry in column.entries if entry.booking]
+    prefetch_related_objects(bookings, "project")  # for its questions
     participants = _read_participants(bookings)
     return [
         (column, [row for entry in column.entries for row in _rows(entry, participants)])
@@ -39,7 +45,8 @@ def _read_participants(bookings: Iterable[Booking]) -> dict[uuid.UUID | None, li
     """Return group -> its seats."""
     groups = [booking.id for booking in bookings if booking.max_seats is not None]
     rows = Booking.objects.filter(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
-    rows = rows.order_by("created_at", "id").prefetch_related("customers")[:MAX_PARTICIPANTS]
+    rows = rows.order_by("created_at", "id").select_related("project")
+    rows = rows.prefetch_related("customers")[:MAX_PARTICIPANTS]
     seats = defaultdict(list)
     for row in rows:
         seats[row.owner_booking_id].append(row)
@@ -59,7 +66,11 @@ def _rows(entry: Entry, participants: Mapping[uuid.UUID | None, list[Booking]]) 
             entry.state,
             customer.name,
             customer.phone,
-            [*custom_values(customer.meta), *custom_values(booking.meta)],
+            [
+                *labelled_values(customer.meta, booking.project),
+                *labelled_values(booking.meta),
+            ],
+            booking.note or "",
         )
         for booking in bookings
         for customer in booking.customers.all()

@@ -135,6 +135,7 @@ TABLE = [
     Row("POST", "/bookings/{booking}/cancel", None, 200, ("viewer", "widget")),
     Row("GET", "/customers", None, 200, READ),
     Row("GET", "/customers/export?email=marty@example.com", None, 200, READ),
+    Row("PUT", "/customers/note", {"email": "marty@example.com", "note": "x"}, 204, WRITE),
     Row("POST", "/customers/erase", {"email": "marty@example.com"}, 200, WRITE),
     Row("GET", "/webhooks", None, 200, READ),
     Row("POST", "/webhooks", {"url": "https://example.com/hook"}, 201, WRITE),

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps_config.models import Account, IdempotencyRecord, SavedFilter
-from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
+from bookings.models import Booking, Customer, CustomerNote, StateChange, UnverifiedBooking
 from bookings.privacy import Redactor
 from bookings.privacy import erase as erasing
 from bookings.privacy import export as exporting
@@ -102,6 +102,7 @@ def line(**given: Any) -> dict[str, Any]:
     return {
         **{"name": MARTY["name"], "email": MARTY["email"], "phone": "", "timezone": ""},
         **{"bookings": 1, "upcoming": 1, "first_booking_at": STAMP, "last_booking_at": STAMP},
+        "note": None,
         **given,
     }
 
@@ -239,7 +240,7 @@ def test_export_contents(tenant: Tenant, ada: Any) -> None:
 
     status, body = export(tenant, "MARTY@example.com")
 
-    expected = {one["id"]: whole(tenant, one) for one in (alone, shared)}
+    expected = {one["id"]: whole(tenant, one) | {"note": None} for one in (alone, shared)}
     theirs = [one for one in expected[shared["id"]]["customers"] if one["name"] != ANN["name"]]
     expected[shared["id"]] |= {"customers": theirs}
     expected[shared["id"]]["attributes"] |= {"customer": theirs[0]}
@@ -249,6 +250,7 @@ def test_export_contents(tenant: Tenant, ada: Any) -> None:
         {
             "data": {
                 "email": "MARTY@example.com",
+                "note": None,
                 "bookings": [expected[one["id"]] for one in (alone, shared)],
                 "events": [event | {"participants": ["Marty <marty@example.com>"]}],
                 "unverified_bookings": [],
@@ -755,8 +757,9 @@ def test_find_and_cut_out_personal_words(words: list[str], text: Any, left: Any)
 def test_every_text_column_is_classified() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
-        Booking: {"graph", "state", "meta", "policies", "outcome", "untrusted_texts"},
+        Booking: {"graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"},
         Customer: {"name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"},
+        CustomerNote: {"address", "note"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
             *("what", "where", "description", "participants", "rsvp", "provider_id"),

@@ -198,7 +198,7 @@ def test_buttons_are_those_of_the_graph(
     def buttons(client: Client, booking: Any) -> list[str]:
         return [name for name, _, _ in client.get(page_of(booking)).context["actions"]]
 
-    assert buttons(editor, tentative) == ["confirm", "decline", "cancel", "cancel_by_customer"]
+    assert buttons(editor, tentative) == ["confirm", "decline"]
     assert buttons(editor, confirmed) == ["cancel", "cancel_by_customer"]
     assert buttons(viewer, tentative) == []
     time_machine.move_to(f"{DAY} 10:01Z")
@@ -304,7 +304,8 @@ def test_reschedule_to_a_taken_time_offers_other_times(
 
     assert "The time is taken." in shown
     assert f'name="alternative" value="{value}"' in shown
-    assert "14:30 – 15:00 (Europe/Berlin)</button>" in shown
+    assert "<strong>Tuesday, 5 March 2030</strong> <button" in shown
+    assert f'value="{value}">14:30</button>' in shown
     assert "Rescheduled to Tuesday, 5 March 2030, 14:30 – 15:00 (Europe/Berlin)." in after
     assert [step[0] for step in steps(other)] == ["confirm"]
 
@@ -329,7 +330,8 @@ def test_reschedule_to_another_resource_with_its_free_times(
         12,
         {
             "value": f"2030-03-04T23:00:00+00:00/2030-03-04T23:30:00+00:00/{bob['id']}",
-            "text": "Tuesday, 5 March 2030, 00:00 – 00:30 (Europe/Berlin)",
+            "day": "Tuesday, 5 March 2030",
+            "clock": "00:00",
         },
     )
     assert refused.status_code == 422
@@ -411,7 +413,7 @@ def test_free_times_begin_on_the_chosen_day(tenant: Tenant, ada: Any, enter: Ent
     later = first("2030-03-07T09:00").json()["data"]["times"][0]
     wrong = [first(text).status_code for text in ("tomorrow", "\0", "9" * 400)]
 
-    assert later["text"] == "Thursday, 7 March 2030, 00:00 – 00:30 (Europe/Berlin)"
+    assert (later["day"], later["clock"]) == ("Thursday, 7 March 2030", "00:00")
     assert wrong == [422, 422, 422]
 
 

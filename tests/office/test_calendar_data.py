@@ -487,6 +487,8 @@ def test_taken_time_offers_alternatives(tenant: Tenant, ada: Any, editor: Client
                 "start": "2026-11-24T09:00:00+00:00",
                 "end": "2026-11-24T10:00:00+00:00",
                 "text": "Tue 24 Nov 2026, 09:00 to 10:00",
+                "day": "Tuesday, 24 November 2026",
+                "clock": "09:00",
                 "wall_start": "2026-11-24T09:00:00",
                 "wall_end": "2026-11-24T10:00:00",
             }
@@ -590,6 +592,8 @@ def test_new_booking_is_created_by_the_account(tenant: Tenant, ada: Any, editor:
             "state": "tentative",
             "url": f"/admin/bookings/booking/{booking.id}/change/",
             "text": "Tue 24 Nov 2026, 10:00 to 10:30",
+            "count": 1,
+            "skipped": [],
         }
     }
     assert (step.actor, step.source) == (f"editor@{tenant.app.slug}.example.com", "admin")
@@ -735,7 +739,9 @@ def free(client: Client, resource: Any, **given: str) -> Any:
     answer = client.get(TIMES, {"resource_id": resource["id"], "start": "2026-11-24", **given})
     assert answer.status_code == 200, answer.content
     found = answer.json()["data"]
-    return found["length"], [span["text"] for span in found["times"]]
+    return found["length"], [
+        f"{span['day'].split(', ')[1]}, {span['clock']}" for span in found["times"]
+    ]
 
 
 def test_free_times_of_a_day_and_project(tenant: Tenant, ada: Any, editor: Client) -> None:
@@ -751,18 +757,27 @@ def test_free_times_of_a_day_and_project(tenant: Tenant, ada: Any, editor: Clien
     assert whole["times"][0] == {
         "start": "2026-11-24T15:00:00+00:00",
         "end": "2026-11-24T16:00:00+00:00",
-        "text": "Tue 24 Nov 2026, 16:00",
+        "text": "Tue 24 Nov 2026, 16:00 to 17:00",
+        "day": "Tuesday, 24 November 2026",
+        "clock": "16:00",
         "wall_start": "2026-11-24T16:00:00",
         "wall_end": "2026-11-24T17:00:00",
     }
     assert (whole["length"], len(whole["times"])) == (3600, 8)
     assert (through[0], through[1][:3]) == (
         1800,
-        ["Tue 24 Nov 2026, 16:00", "Tue 24 Nov 2026, 16:30", "Wed 25 Nov 2026, 09:00"],
+        [
+            "24 November 2026, 16:00",
+            "24 November 2026, 16:30",
+            "25 November 2026, 09:00",
+        ],
     )
-    assert (later[0], later[1][:2]) == (1800, ["Wed 25 Nov 2026, 15:30", "Wed 25 Nov 2026, 16:00"])
-    assert (closed[0], closed[1][0]) == (3600, "Sat 28 Nov 2026, 03:00")
-    assert elsewhere[1][0] == "Wed 25 Nov 2026, 15:30"
+    assert (later[0], later[1][:2]) == (
+        1800,
+        ["25 November 2026, 15:30", "25 November 2026, 16:00"],
+    )
+    assert (closed[0], closed[1][0]) == (3600, "28 November 2026, 03:00")
+    assert elsewhere[1][0] == "25 November 2026, 15:30"
 
 
 @pytest.mark.parametrize(
@@ -825,7 +840,7 @@ def test_free_times_of_a_project_with_requirements(
         TIMES, {"resource_id": other["id"], "project_id": project["id"], "start": "2026-11-24"}
     )
 
-    assert found[:2] == ["Tue 24 Nov 2026, 16:00", "Wed 25 Nov 2026, 09:00"]
+    assert found[:2] == ["24 November 2026, 16:00", "25 November 2026, 09:00"]
     assert (refused.status_code, list(refused.json()["errors"])) == (422, ["resource_id"])
 
 

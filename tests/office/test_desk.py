@@ -273,15 +273,21 @@ def sheet_of(account: Account, query: str = "?day=2030-03-05") -> list[tuple[Any
 def test_day_sheet_names_people(tenant: Tenant, people: Any, owner: Account) -> None:
     meta = {"tooth": "left molar"}
     customer = {"name": "Cy", "email": "cy@example.com", "phone": "+49 30 2", "meta": meta}
-    book(tenant, people["bob"], "15:00", "15:30", name="Cy", customer=customer)
+    questions = {"tooth": {"title": "Which tooth?"}}
+    project = tenant.make_project(
+        people["bob"]["id"], customer_fields=questions, availability={"length": "30 minutes"}
+    )
+    given = {"project_id": project["id"], "note": "Afraid of needles", "customer": customer}
+    no_rules = {"enforce_availability": False}
+    book(tenant, people["bob"], "15:00", "15:30", name="Cy", settings=no_rules, **given)
 
     assert sheet_of(owner) == [
         (
             "Ada",
             [
-                ("09:00 – 09:30", "Check-up", "confirmed", "Una", "+49 30 1", []),
-                ("11:00 – 11:30", "Check-up", "pending", "Ann", "+49 30 1", []),
-                ("13:00 – 14:00", "Lunch", "", "", "", ()),
+                ("09:00 – 09:30", "Check-up", "confirmed", "Una", "+49 30 1", [], ""),
+                ("11:00 – 11:30", "Check-up", "pending", "Ann", "+49 30 1", [], ""),
+                ("13:00 – 14:00", "Lunch", "", "", "", (), ""),
             ],
         ),
         (
@@ -293,7 +299,8 @@ def test_day_sheet_names_people(tenant: Tenant, people: Any, owner: Account) -> 
                     "confirmed",
                     "Cy",
                     "+49 30 2",
-                    [("Tooth", "left molar")],
+                    [("Which tooth?", "left molar")],
+                    "Afraid of needles",
                 )
             ],
         ),

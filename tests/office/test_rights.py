@@ -71,6 +71,8 @@ PAGES: dict[str, tuple[str, ...]] = {
         "/admin/calendar/free-times?resource_id={ada}&start=2030-01-02",
         "/admin/calendar/free-times",
     ),
+    "calendar_customers": (f"/admin/calendar/customers?resource_id={{ada}}&q={TRACE}",),
+    "calendar_questions": ("/admin/calendar/questions?resource_id={ada}",),
     "calendar_move": ("/admin/calendar/bookings/{booking}/move",),
     "why": ("/admin/why/", "/admin/why/?resource={ada}"),
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),

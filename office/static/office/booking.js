@@ -1,5 +1,5 @@
 // A booking's page: the free times of the chosen resource from the chosen day on, each a button that
-// moves the booking. Another start moves the end, so that the length stays.
+// moves the booking, below its day. Another start moves the end, so that the length stays.
 "use strict";
 addEventListener("DOMContentLoaded", () => {
   const texts = officeWords("booking");
@@ -23,18 +23,18 @@ addEventListener("DOMContentLoaded", () => {
       const { times } = (await response.json()).data;
       if (number !== latest) return;
       words.textContent = times.length ? texts.times : texts.no_times;
-      place.append(...times.map(makeButton));
+      place.append(...officeByDay(times, makeButton));
     } catch {
       if (number === latest) words.textContent = texts.unavailable;
     }
   }
 
-  function makeButton({ value, text }) {
+  function makeButton({ value, clock }) {
     const button = document.createElement("button");
     button.className = "office-chip";
     button.name = "alternative";
     button.value = value;
-    button.textContent = text;
+    button.textContent = clock;
     return button;
   }
 

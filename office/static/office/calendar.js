@@ -355,8 +355,8 @@ addEventListener("DOMContentLoaded", () => {
     block.hidden = !alternatives?.length && !otherwise;
     block.querySelector("p").textContent = alternatives?.length ? texts.free_times : otherwise;
     block.querySelector(".cal-choices").replaceChildren(
-      ...(alternatives ?? []).map((one) => {
-        const button = make("button", "time-button", one.text);
+      ...officeByDay(alternatives ?? [], (one) => {
+        const button = make("button", "time-button", one.clock);
         button.type = "button";
         button.addEventListener("click", () => choose(one));
         return button;
@@ -408,12 +408,14 @@ addEventListener("DOMContentLoaded", () => {
 
   // --- A new booking ----------------------------------------------------------------------------
   const form = book.querySelector("form");
+  const newBooking = officeNewBooking(form, ask, page);
   let lookUps = 0; // of free times: only the latest counts
   let exact = null; // an alternative that was chosen: its instants, which readings might not tell
 
   function openBook(resourceId, start, end) {
     if (!page.mayMake) return;
     form.reset();
+    newBooking.reset();
     showErrors({});
     offer(book, []);
     form.elements.resource_id.value = resourceId;
@@ -423,7 +425,8 @@ addEventListener("DOMContentLoaded", () => {
     fitProjects();
     pointToBlock(resourceId, start, end);
     book.showModal();
-    form.elements.what.focus();
+    // A project says what is booked.
+    form.elements[form.elements.through.value.startsWith("project:") ? "name" : "what"].focus();
     showFreeTimes();
   }
 
@@ -483,9 +486,11 @@ addEventListener("DOMContentLoaded", () => {
     if (through.selectedOptions[0]?.disabled !== false) {
       through.value = through.querySelector("[data-resources]:enabled")?.value ?? "graph:instant";
     }
+    newBooking.loadQuestions();
   }
 
   form.elements.resource_id.addEventListener("change", fitProjects);
+  form.elements.through.addEventListener("change", newBooking.loadQuestions);
   for (const name of ["resource_id", "through", "start", "end", "anyway"]) {
     form.elements[name].addEventListener("change", () => showFreeTimes(name === "through"));
   }
@@ -502,7 +507,7 @@ addEventListener("DOMContentLoaded", () => {
     }
   }
 
-  async function submitBooking() {
+  async function submitBooking({ skipsConflicts = false } = {}) {
     const fields = form.elements;
     const [kind, name] = fields.through.value.split(/:(.*)/);
     const body = {
@@ -510,15 +515,17 @@ addEventListener("DOMContentLoaded", () => {
       start: exact?.start ?? fields.start.value,
       end: exact?.end ?? fields.end.value,
       zone: zoneSent(),
-      customer: { name: fields.name.value, email: fields.email.value, phone: fields.phone.value },
+      ...newBooking.body(),
+      ...(skipsConflicts ? { skip_conflicts: true } : {}),
       ...(kind === "project" ? { project_id: name } : { graph: name }),
-      ...(fields.what.value ? { what: fields.what.value } : {}),
       ...(fields.anyway.checked ? { settings: { enforce_availability: false } } : {}),
     };
     const { ok, body: answer } = await send(page.book, body);
     if (ok) {
       book.close();
-      tell(officeFill(texts.booked, { time: answer.data.text }));
+      const { text, count, skipped } = answer.data;
+      const booked = count > 1 ? `${officePlural(texts.booked_series, count)} ${officeFill(texts.first_booked, { time: text })}` : officeFill(texts.booked, { time: text });
+      tell(skipped.length ? `${booked} ${officeFill(texts.not_booked, { times: skipped.join("; ") })}` : booked);
       const link = make("a", "", texts.open);
       link.href = answer.data.url;
       said.append(" ", link);
@@ -529,8 +536,13 @@ addEventListener("DOMContentLoaded", () => {
     const others = Object.entries(answer.errors ?? {}).filter(([path]) => !known.has(path));
     const words = answer.errors ? others.map(([, messages]) => messages.join(" "))
       : [answer.error, ...(answer.reasons ?? []).map((reason) => reason.text)];
-    showErrors({ ...(answer.errors ?? {}), "": words });
     lookUps += 1;
+    if (answer.occurrences) {
+      showErrors({});
+      newBooking.showConflicts(answer, () => submitBooking({ skipsConflicts: true }));
+      return;
+    }
+    showErrors({ ...(answer.errors ?? {}), "": words });
     if (answer.alternatives) {
       offer(book, answer.alternatives, (span) => {
         fill(span);
