@@ -127,6 +127,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "export": Access(VIEWER),
         "erase": Access(EDITOR),
     },
+    "reports": all_of(VIEWER, actions="utilisation outcomes lead_time sources customers"),
     "webhooks": {
         "list": Access(VIEWER),
         "create": Access(EDITOR),

@@ -5,11 +5,13 @@ from celery import Task, shared_task
 from kombu.exceptions import OperationalError
 
 from bookings import services
+from bookings.reports.counting import count_reports
 from bookings.services.verification import purge_unverified
 from common.db.batching import finish_within
 from common.db.sql import database_now
 
 PURGE_SECONDS = 20.0  # a worker that is shutting down waits for it
+COUNT_SECONDS = 20.0
 
 
 @shared_task
@@ -19,6 +21,15 @@ def purge_unverified_bookings() -> None:
     """
     if not finish_within(PURGE_SECONDS, purge_unverified(now=database_now())):
         purge_unverified_bookings.apply_async(expires=3600, retry=False)
+
+
+@shared_task
+def count_bookings_per_day() -> None:
+    """Count the changed bookings of all apps for reports; a follow-up task continues if time runs
+    out.
+    """
+    if not finish_within(COUNT_SECONDS, count_reports(now=database_now())):
+        count_bookings_per_day.apply_async(expires=3600, retry=False)
 
 
 @shared_task

@@ -12,6 +12,7 @@ from apps_config.models import App
 from availability.reserve.events import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
+from bookings.reports.recounts import request_recounts_of_customers
 from bookings.services.create_seat import count_held_seats, count_seats
 from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
@@ -52,6 +53,7 @@ def change_booking(
             edit.change_seats(changes["max_seats"], now)
         if edit.readdressed:
             booking.link_version += 1
+            request_recounts_of_customers(app.id, edit.addresses, without=[booking.id])
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
@@ -115,6 +117,7 @@ class _Edit:
     words: set[str] = field(default_factory=set)
     readdressed: set[uuid.UUID] = field(default_factory=set)
     former_addresses: list[str] = field(default_factory=list)
+    addresses: set[str] = field(default_factory=set)
 
     def change_customers(self, given: Sequence[Mapping[str, Any]], *, path: str) -> None:
         rows = list(self.booking.customers.all()) if given else []
@@ -143,6 +146,7 @@ class _Edit:
         if "email" in changed and canonical_address(changed["email"]) != row.address:
             self.readdressed.add(row.id)
             self.former_addresses.append(row.email)
+            self.addresses |= {row.address, canonical_address(changed["email"])}
         for name, value in changed.items():
             setattr(row, name, value)
         row.save(update_fields=[*changed, "address", "limit_key"])
