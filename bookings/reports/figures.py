@@ -19,7 +19,6 @@ from availability.models import Project, Resource
 from bookings.models import DailyTotal, OpenDay, ReportState, StateChange
 from bookings.reports.open_hours import MAX_DAYS, MAX_OPEN_DAYS, find_open_seconds
 from common.errors import Invalid
-from common.messages import Message
 from common.time.instants import local_date
 
 DAY = timedelta(days=1)
@@ -160,11 +159,11 @@ def counted_until(app: App) -> datetime | None:
 
 def _check_length(name: str, period: Period) -> None:
     if period.end <= period.start:
-        raise Invalid.at("to", Message("Must be after `from`."))
+        raise Invalid.at("to", "Must be after `from`.")
     if name == UTILISATION and period.days > MAX_DAYS:
-        raise Invalid.at("to", Message("Must be at most 53 weeks after `from`."))
+        raise Invalid.at("to", "Must be at most 53 weeks after `from`.")
     if period.days > MAX_YEARS * 366:
-        raise Invalid.at("to", Message("Must be at most 10 years after `from`."))
+        raise Invalid.at("to", "Must be at most 10 years after `from`.")
 
 
 def _sum_by(
@@ -226,7 +225,7 @@ def _open_seconds(app: App, period: Period, by: Sequence[str], now: datetime) ->
     ids = list(Resource.objects.for_app(app).order_by("id").values_list("id", flat=True))
     if len(ids) * (period.end - first).days > MAX_OPEN_DAYS:
         text = "Too many days for so many resources: request a shorter range."
-        raise Invalid.at("to", Message(text))
+        raise Invalid.at("to", text)
     computed = find_open_seconds(app, ids, first, period.end - DAY, zone, now=now)
     for (resource_id, day), seconds in computed.items():
         key = tuple(start_of(group, day) if group in WHEN else resource_id for group in by)

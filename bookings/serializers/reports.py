@@ -115,7 +115,7 @@ class SourcesSerializer(ReportRowSerializer):
 
 
 class CustomersSerializer(ReportRowSerializer):
-    """The customers of the bookings, but for erased ones. One of several bookings counts in each."""
+    """The bookings' customers, without erased ones. One of several bookings counts in each."""
 
     examples = {"new": 11, "returning": 31, "new_rate": 0.2619}
 
