@@ -17,8 +17,8 @@ from typing import Any
 
 from celery.exceptions import SoftTimeLimitExceeded
 from django.db import transaction
-from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import TruncDate
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, Sum, Value
+from django.db.models.functions import Coalesce, TruncDate
 
 from apps_config.models import App
 from availability.models import Resource
@@ -216,7 +216,8 @@ def _with_key(rows: QuerySet[Any], booking: str, zone: str) -> QuerySet[Any]:
     return rows.annotate(
         on=TruncDate(f"{booking}event__start", tzinfo=find_zone(zone)),
         for_project=F(f"{booking}project_id"),
-        source=Subquery(log.values("source")[:1]),
+        # Empty: the booking was written without the services.
+        source=Coalesce(Subquery(log.values("source")[:1]), Value("")),
     ).order_by()
 
 

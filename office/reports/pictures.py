@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from babel.numbers import format_percent
 from django.utils.formats import number_format
-from django.utils.translation import get_language, gettext, to_locale
+from django.utils.translation import get_language, gettext, pgettext_lazy, to_locale
 from django.utils.translation import gettext_lazy as _
 
 from bookings.pages.formatting import (
@@ -76,7 +76,7 @@ SOURCE_WORDS = (
     ("api", _("API")),
     ("link", _("Links in e-mails")),
     ("calendar", _("Connected calendars")),
-    ("timer", _("The clock")),
+    ("timer", _("Automatically")),
 )
 BOOKINGS = Column("bookings", _("Bookings"))
 PICTURES = (
@@ -86,17 +86,17 @@ PICTURES = (
         _("No-shows are counted of the bookings that took place."),
         (
             BOOKINGS,
-            Column("cancellation_rate", _("cancelled"), write=rate_words),
-            Column("no_show_rate", _("no-shows"), write=rate_words),
+            Column("cancellation_rate", pgettext_lazy("share of bookings", "cancelled"), write=rate_words),
+            Column("no_show_rate", pgettext_lazy("share of bookings", "no-shows"), write=rate_words),
         ),
         (
             BOOKINGS,
-            Column("kept", _("Kept"), "step-4"),
-            Column("pending", _("Pending"), "waiting"),
+            Column("kept", pgettext_lazy("bookings", "Kept"), "step-4"),
+            Column("pending", pgettext_lazy("bookings", "Pending"), "waiting"),
             Column("cancelled_by_customer", _("Cancelled by the customer"), "off"),
             Column("cancelled", _("Cancelled by staff"), "off-2"),
-            Column("declined", _("Declined"), "done"),
-            Column("unpaid", _("Not paid"), "done-2"),
+            Column("declined", pgettext_lazy("bookings", "Declined"), "done"),
+            Column("unpaid", pgettext_lazy("bookings", "Not paid"), "done-2"),
             Column("no_show", _("No-shows")),
         ),
     ),
@@ -113,7 +113,7 @@ PICTURES = (
     Picture(
         "sources",
         _("Where bookings come from"),
-        _("Who made the booking, by its history."),
+        _("By the first entry in the history of each booking."),
         (),
         tuple(Column(name, words, f"kind-{n}") for n, (name, words) in enumerate(SOURCE_WORDS, 1)),
     ),
@@ -126,9 +126,9 @@ PICTURES = (
             Column("new_rate", _("of all are new"), write=rate_words),
         ),
         (
-            Column("new", _("New"), "kind-1"),
-            Column("returning", _("Returning"), "kind-2"),
-            Column("new_rate", _("New of all"), write=rate_words),
+            Column("new", pgettext_lazy("customers", "New"), "kind-1"),
+            Column("returning", pgettext_lazy("customers", "Returning"), "kind-2"),
+            Column("new_rate", _("Share of new"), write=rate_words),
         ),
     ),
 )

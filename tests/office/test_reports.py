@@ -75,7 +75,7 @@ def test_page_shows_each_report_as_a_table(tenant: Tenant, week: None, enter: En
         ],
         [["Week of", "", "API"], ["23 Nov 2026", "", "2"], ["30 Nov 2026", "", "0"]],
         [
-            ["Week of", "", "New", "Returning", "New of all"],
+            ["Week of", "", "New", "Returning", "Share of new"],
             ["23 Nov 2026", "", "1", "1", "50%"],
             ["30 Nov 2026", "", "0", "0", "–"],
         ],
