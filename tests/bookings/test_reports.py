@@ -253,7 +253,7 @@ def test_another_zone_of_the_app_counts_all_days_anew(berlin: Tenant, count: Cou
 
 
 def test_a_group_counts_its_seats_and_its_time_once(berlin: Tenant, count: Count) -> None:
-    group = make_group(berlin, berlin.make_resource()["id"], max_seats=5)
+    group = make_group(berlin, berlin.make_resource(), max_seats=5)
     for person in (ANN, BOB, CYD):
         seat_in(berlin, group, person)
     count()
@@ -269,7 +269,7 @@ def week(berlin: Tenant, count: Count) -> dict[str, Any]:
     """Two resources with a tag each, and bookings of one week in December."""
     ada = berlin.make_resource("Ada", BERLIN, availability_constraints=WORKDAYS, tags=["dentist"])
     room = berlin.make_resource("Room", BERLIN, availability_constraints=WORKDAYS, tags=["room"])
-    project = berlin.make_project(ada["id"])
+    project = berlin.make_project(ada["id"], availability={"length": "2 hours"})
     booked(berlin, ada, "2026-11-20T10:30", 60)
     booked(berlin, ada, "2026-12-01T09:00", 120, project_id=project["id"])
     cancelled = booked(berlin, ada, "2026-12-02T09:00")

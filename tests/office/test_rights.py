@@ -75,6 +75,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "why": ("/admin/why/", "/admin/why/?resource={ada}"),
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),
     "rules_picture": ("/admin/rules/picture?resource={ada}", "/admin/rules/picture"),
+    "reports": ("/admin/reports/?by=resource",),
+    "report_file": ("/admin/reports/utilisation.csv",),
     "rules_regions": ("/admin/rules/regions?country=DE",),
     "sent_mail": ("/admin/e-mails/20300101-100000-1.log/",),
     "sent_mail_html": ("/admin/e-mails/20300101-100000-1.log/html",),
