@@ -32,6 +32,7 @@ from bookings.models import (
     ReportState,
     StateChange,
 )
+from bookings.reports.columns import ENDED_EARLY, LEADS, OUTCOMES
 from bookings.reports.open_hours import MAX_DAYS, find_open_seconds
 from bookings.reports.recounts import earlier_customers, request_recounts
 from common.db.batching import iterate_batches
@@ -56,14 +57,6 @@ KEPT = reduce(
         for graph in GRAPHS.values()
     ),
 )
-# Column -> the days before the start, at least and less than.
-LEADS = {
-    "lead_1_day": (None, 1),
-    "lead_3_days": (1, 3),
-    "lead_1_week": (3, 7),
-    "lead_2_weeks": (7, 14),
-    "lead_4_weeks": (14, 28),
-}
 KEY = ("day", "resource_id", "project_id", "source")
 GROUPED = ("on", "of", "for_project", "source")  # the same, as annotations
 Key = tuple[date, uuid.UUID, uuid.UUID | None, str]
@@ -223,12 +216,10 @@ def _with_key(rows: QuerySet[Any], booking: str, zone: str) -> QuerySet[Any]:
 
 def _counts(bookings: QuerySet[Booking]) -> QuerySet[Booking, dict[str, Any]]:
     """Bookings by state, outcome and lead time. A group's owner books nothing: its seats do."""
-    states = {name: Q(state=name) for name in ("cancelled_by_customer", "declined", "unpaid")}
-    conditions = states | {
+    conditions = {
         "kept": KEPT,
-        "cancelled": Q(state__in=["cancelled", "cancelled_by_owner"]),
-        "attended": Q(outcome="attended"),
-        "no_show": Q(outcome="no_show"),
+        **{column: Q(state__in=states) for column, states in ENDED_EARLY.items()},
+        **{outcome: Q(outcome=outcome) for outcome in OUTCOMES},
         **{column: _made_before_start(*days) for column, days in LEADS.items()},
     }
     rows = bookings.filter(max_seats=None).annotate(of=F("resource_id"))

@@ -17,6 +17,7 @@ from django.db.models.functions import TruncMonth, TruncWeek
 from apps_config.models import App
 from availability.models import Project, Resource
 from bookings.models import DailyTotal, OpenDay, ReportState, StateChange
+from bookings.reports.columns import ENDED_EARLY, LEADS, OUTCOMES
 from bookings.reports.open_hours import MAX_DAYS, MAX_OPEN_DAYS, find_open_seconds
 from common.errors import Invalid
 from common.time.instants import local_date
@@ -25,8 +26,7 @@ DAY = timedelta(days=1)
 MAX_YEARS = 10
 RESOURCE, PROJECT, TAG, WEEK, MONTH = "resource", "project", "tag", "week", "month"
 WHAT, WHEN = (RESOURCE, PROJECT, TAG), (WEEK, MONTH)
-LEADS = ("lead_1_day", "lead_3_days", "lead_1_week", "lead_2_weeks", "lead_4_weeks")
-STATES = ("kept", "cancelled", "cancelled_by_customer", "declined", "unpaid")
+STATES = ("kept", *ENDED_EARLY)  # the others are pending
 
 Json = dict[str, Any]
 Key = tuple[Any, ...]  # a value for each group
@@ -81,8 +81,7 @@ def _outcomes(sums: Sums) -> Json:
     return {
         **{name: sums[name] for name in ("bookings", *STATES)},
         "pending": sums["bookings"] - sum(sums[name] for name in STATES),
-        "attended": sums["attended"],
-        "no_show": sums["no_show"],
+        **{name: sums[name] for name in OUTCOMES},
         "cancellation_rate": _ratio(cancelled, sums["kept"] + cancelled),
         "no_show_rate": _ratio(sums["no_show"], sums["kept"]),
     }
@@ -114,7 +113,7 @@ def _columns(*names: str) -> dict[str, Sum]:
 UTILISATION = "utilisation"
 REPORTS: Mapping[str, Report] = {
     UTILISATION: Report(_columns("booked_seconds"), _utilisation),
-    "outcomes": Report(_columns("bookings", *STATES, "attended", "no_show"), _outcomes),
+    "outcomes": Report(_columns("bookings", *STATES, *OUTCOMES), _outcomes),
     "lead-time": Report(_columns("bookings", "lead_seconds", *LEADS), _lead_time),
     "sources": Report(
         _columns("bookings")

@@ -12,9 +12,10 @@ import pytest
 from django.db import connection, transaction
 from django.utils import timezone
 
+from bookings import graphs
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, DailyTotal, ReportState, StateChange
-from bookings.reports import counting, figures
+from bookings.reports import columns, counting, figures
 from bookings.reports.figures import REPORTS
 from bookings.serializers.reports import ReportRowSerializer, SourcesSerializer
 from tests.bookings.group_world import ANN, BOB, CYD, make_group, seat_in
@@ -376,6 +377,12 @@ def test_every_source_has_a_number() -> None:
         *ReportRowSerializer().fields,
         "bookings",
     }
+
+
+def test_every_early_end_has_a_column() -> None:
+    counted_states = [state for states in columns.ENDED_EARLY.values() for state in states]
+
+    assert sorted(counted_states) == sorted(graphs.ENDED_EARLY)
 
 
 def test_nothing_is_counted_yet(tenant: Tenant) -> None:
