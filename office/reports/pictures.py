@@ -86,8 +86,14 @@ PICTURES = (
         _("No-shows are counted of the bookings that took place."),
         (
             BOOKINGS,
-            Column("cancellation_rate", pgettext_lazy("share of bookings", "cancelled"), write=rate_words),
-            Column("no_show_rate", pgettext_lazy("share of bookings", "no-shows"), write=rate_words),
+            Column(
+                "cancellation_rate",
+                pgettext_lazy("share of bookings", "cancelled"),
+                write=rate_words,
+            ),
+            Column(
+                "no_show_rate", pgettext_lazy("share of bookings", "no-shows"), write=rate_words
+            ),
         ),
         (
             BOOKINGS,
