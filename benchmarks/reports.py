@@ -1,5 +1,5 @@
-"""Reports of a million bookings: counting them, and each report against the list of bookings of an
-app with a thousand; and a recount of days by plain SQL.
+"""Reports of a million bookings: counting them, a recount by plain SQL, and each report against a
+page with a thousand bookings.
 """
 
 from collections.abc import Iterator
@@ -55,13 +55,13 @@ def measure() -> Iterator[Goal]:
                 path = f"/reports/{name}?{_year(many)}&by={by}"
                 runs = {
                     "report": partial(many.get, path),
-                    "list": partial(few.get, "/bookings?page=1"),
+                    "list": partial(few.get, "/bookings?limit=1000"),
                 }
                 times = time_each(runs, rounds=5, seconds=0.1)
                 ratio = times["report"] / times["list"]
                 yield Goal(
                     f"GET /reports/{name}?by={by} of 53 weeks, {many.ids['total']:,} bookings",
-                    "at most 20x the list of 1,000 bookings",
+                    "at most 20x a list of 1,000 bookings",
                     ratio,
                     f"{milliseconds(times['report'])} against {milliseconds(times['list'])}",
                     ratio <= 20,
