@@ -129,6 +129,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "set_note": Access(EDITOR),
         "erase": Access(EDITOR),
     },
+    "reports": all_of(VIEWER, actions="utilisation outcomes lead_time sources customers"),
     "webhooks": {
         "list": Access(VIEWER),
         "create": Access(EDITOR),

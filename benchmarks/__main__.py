@@ -12,13 +12,14 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import booking_creation, core, deliveries, endpoints, listings, load_run
+from benchmarks import booking_creation, core, deliveries, endpoints, listings, load_run, reports
 from benchmarks.stage import Goal
 
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core.measure,
     "endpoints": endpoints.measure,
     "listings": listings.measure,
+    "reports": reports.measure,
     "creation": booking_creation.measure,
     "deliveries": deliveries.measure,
     "load": load_run.measure,

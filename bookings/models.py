@@ -470,3 +470,127 @@ class PostponedStep(models.Model):
 
     def __str__(self) -> str:
         return f"{self.action}: {self.state}"
+
+
+class DailyTotal(models.Model):
+    """Numbers of the bookings that start on a local day of the app's zone, for reports.
+
+    A report is a sum over these rows. They count; they name no customer. Only
+    `bookings.reports.counting` writes them: it replaces all rows of a day.
+    """
+
+    # Without constraints in the database, whose checks would be a large part of the cost.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    day = models.DateField()
+    resource = models.ForeignKey(
+        Resource, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    project = models.ForeignKey(
+        Project, models.DO_NOTHING, null=True, related_name="+", db_index=False, db_constraint=False
+    )
+    source = models.CharField(max_length=8, help_text="of the booking's first log entry")
+    bookings = models.PositiveIntegerField(default=0, help_text="without drafts and groups' owners")
+    kept = models.PositiveIntegerField(default=0, help_text="that take place or have taken place")
+    cancelled = models.PositiveIntegerField(default=0, help_text="by staff")
+    cancelled_by_customer = models.PositiveIntegerField(default=0)
+    declined = models.PositiveIntegerField(default=0)
+    unpaid = models.PositiveIntegerField(default=0)
+    attended = models.PositiveIntegerField(default=0)
+    no_show = models.PositiveIntegerField(default=0)
+    booked_seconds = models.PositiveBigIntegerField(
+        default=0, help_text="of kept bookings; a group counts once, each further resource too"
+    )
+    lead_seconds = models.PositiveBigIntegerField(
+        default=0, help_text="from the making of the bookings to their start"
+    )
+    lead_1_day = models.PositiveIntegerField(default=0, help_text="made less than a day before")
+    lead_3_days = models.PositiveIntegerField(default=0, help_text="1 to 3 days before")
+    lead_1_week = models.PositiveIntegerField(default=0, help_text="3 to 7 days before")
+    lead_2_weeks = models.PositiveIntegerField(default=0, help_text="1 to 2 weeks before")
+    lead_4_weeks = models.PositiveIntegerField(default=0, help_text="2 to 4 weeks before")
+    new_customers = models.PositiveIntegerField(
+        default=0, help_text="customers whose address is in no earlier booking of the app"
+    )
+    returning_customers = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["app", "day", "resource", "project", "source"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app", "day", "resource", "project", "source"], name="daily_total_once"
+            ),
+            models.UniqueConstraint(
+                fields=["app", "day", "resource", "source"],
+                condition=models.Q(project=None),
+                name="daily_total_once_without_project",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.bookings}"
+
+
+class OpenDay(models.Model):
+    """How long a resource was open on a local day of the app's zone, stored when the day is over:
+    rules that change later do not rewrite the past.
+    """
+
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    day = models.DateField()
+    resource = models.ForeignKey(
+        Resource, models.DO_NOTHING, related_name="+", db_index=False, db_constraint=False
+    )
+    seconds = models.PositiveBigIntegerField(help_text="open and not blocked, times the capacity")
+
+    class Meta:
+        ordering = ["app", "day", "resource"]
+        constraints = [
+            models.UniqueConstraint(fields=["app", "day", "resource"], name="open_day_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.seconds} s"
+
+
+class RecountRequest(models.Model):
+    """The local day of an instant has to be counted anew. Several rows may name one day, so that no
+    request waits for another.
+    """
+
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["at", "id"]
+        indexes = [models.Index(fields=["app", "at", "id"], name="recount_request_of_app")]
+
+    def __str__(self) -> str:
+        return str(self.at)
+
+
+class ReportState(models.Model):
+    """How far an app's bookings are counted. The lock of the row is the right to count them."""
+
+    app = models.OneToOneField(
+        App, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
+    )
+    zone = models.CharField(max_length=64, blank=True, help_text="of the days; empty: none counted")
+    read_until = models.DateTimeField(
+        null=True, help_text="the days of bookings changed before are counted or requested"
+    )
+    counted_until = models.DateTimeField(
+        null=True, help_text="the days of bookings changed before are counted"
+    )
+    open_until = models.DateField(null=True, help_text="the last day whose open hours are stored")
+
+    class Meta:
+        ordering = ["app"]
+
+    def __str__(self) -> str:
+        return f"{self.app_id}: {self.counted_until}"

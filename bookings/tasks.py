@@ -5,12 +5,14 @@ from celery import Task, shared_task
 from kombu.exceptions import OperationalError
 
 from bookings import services
+from bookings.reports.counting import count_reports
 from bookings.services.postponed import purge_postponed
 from bookings.services.verification import purge_unverified
 from common.db.batching import finish_within
 from common.db.sql import database_now
 
 PURGE_SECONDS = 20.0  # a worker that is shutting down waits for it
+COUNT_SECONDS = 20.0
 
 
 @shared_task
@@ -29,6 +31,15 @@ def purge_postponed_tasks() -> None:
     """
     if not finish_within(PURGE_SECONDS, purge_postponed(now=database_now())):
         purge_postponed_tasks.apply_async(expires=3600, retry=False)
+
+
+@shared_task
+def count_bookings_per_day() -> None:
+    """Count the changed bookings of all apps for reports; a follow-up task continues if time runs
+    out.
+    """
+    if not finish_within(COUNT_SECONDS, count_reports(now=database_now())):
+        count_bookings_per_day.apply_async(expires=3600, retry=False)
 
 
 @shared_task

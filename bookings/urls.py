@@ -1,7 +1,7 @@
 from django.urls import path
 
 from bookings.pages import email_links
-from bookings.views import bookings, bulk, customers, groups, holds, proof_of_work
+from bookings.views import bookings, bulk, customers, groups, holds, proof_of_work, reports
 from common.api.router import ApiRouter
 
 router = ApiRouter()
@@ -11,6 +11,7 @@ router.register("bookings/groups", groups.GroupViewSet, "groups")
 router.register("bookings", bookings.BookingViewSet, "bookings")
 router.register("challenge", proof_of_work.ChallengeViewSet, "challenge")
 router.register("customers", customers.CustomerViewSet, "customers")
+router.register("reports", reports.ReportViewSet, "reports")
 
 urlpatterns = [
     # Any text: a malformed link gets an HTML error page too.

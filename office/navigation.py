@@ -37,6 +37,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
             (pgettext_lazy("person", "Away"), "sick", AWAY),
             (_("Bookings"), "event_available", BOOKINGS, "?tab=upcoming"),
             (_("Customers"), "group", "bookings_appcustomer_changelist"),
+            (_("Reports"), "bar_chart", "reports"),
             (_("Availability check"), "help", "why"),
         ),
     ),
@@ -84,6 +85,7 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     AWAY: _("ill sick absence leave vacation cancel all move"),
     BOOKINGS: _("appointments requests cancel reschedule"),
     "bookings_appcustomer_changelist": _("clients patients people export erase privacy"),
+    "reports": _("statistics numbers utilisation no-shows cancellations figures charts"),
     "why": _("free times slots not available missing closed"),
     "availability_resource_changelist": _(
         "staff employees people rooms opening hours working time off vacation holidays pictures"

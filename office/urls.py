@@ -25,6 +25,7 @@ from office.desk import views as desk_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
 from office.notifications import mail_file_viewer
+from office.reports import views as report_views
 from office.resources import share
 
 
@@ -66,6 +67,8 @@ PAGES = (
     OfficePage("day-sheet/", desk_views.show_day_sheet, "day_sheet", SEE.is_held),
     OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
     OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),
+    OfficePage("reports/", report_views.show_reports, "reports", SEE.is_held),
+    OfficePage("reports/<str:name>.csv", report_views.save_report, "report_file", SEE.is_held),
     OfficePage("json/check", json_check_view.check_json, "json_check", SEE.is_held),
     OfficePage("e-mails/", mail_file_viewer.show_sent_mails, "sent_mails", is_superuser),
     OfficePage("e-mails/<str:name>/", mail_file_viewer.show_sent_mail, "sent_mail", is_superuser),

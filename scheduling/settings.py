@@ -754,6 +754,7 @@ PERIODIC_TASKS = {
     "notifications.tasks.purge_people": ("03:47", "celery"),
     "notifications.tasks.check_deliveries": ("04:47", "celery"),
     "apps_config.tasks.purge_idempotency_records": (":07", "celery"),
+    "bookings.tasks.count_bookings_per_day": (":17", "celery"),
     "availability.tasks.purge_holds": (":27", "celery"),
     "bookings.tasks.purge_unverified_bookings": (":47", "celery"),
 }
@@ -888,6 +889,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "availability", "description": "Free time, and why time is not free."},
         {"name": "bookings", "description": "Agreements that move through the states of a graph."},
         {"name": "customers", "description": "The people who book, and their data."},
+        {"name": "reports", "description": "Numbers of bookings, by day."},
         {"name": "webhooks", "description": "Subscriptions to changes of bookings."},
         {"name": "deliveries", "description": "The log of e-mails and calls, with every attempt."},
         {"name": "templates", "description": "E-mail templates."},

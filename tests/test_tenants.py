@@ -104,6 +104,13 @@ WITHOUT_ID = {
         "POST /v2/findtime/bulk",
         "POST /v2/findtime/team",
     },
+    "counts": {
+        "GET /v2/reports/utilisation",
+        "GET /v2/reports/outcomes",
+        "GET /v2/reports/lead-time",
+        "GET /v2/reports/sources",
+        "GET /v2/reports/customers",
+    },
     "is the same in every app, or for anybody": {
         "GET /v2/templates",
         "POST /v2/resources/resetpassword",
@@ -132,9 +139,21 @@ IN_QUERY = {
 }
 SEARCHED = ("resource.id", "calendar.id", "project.id", "owner_booking.id")
 WITHOUT_ID_IN_QUERY = {
-    *("completed", "end", "full", "graph", "include", "limit", "orderBy", "outcome", "page"),
-    *("redirect", "search", "signature", "sortedBy", "start", "state", "token", "type"),
-    "updated_since",
+    *(
+        "by",
+        "completed",
+        "end",
+        "from",
+        "full",
+        "graph",
+        "include",
+        "limit",
+        "orderBy",
+        "outcome",
+        "page",
+    ),
+    *("redirect", "search", "signature", "sortedBy", "start", "state", "to", "token"),
+    *("type", "updated_since"),
 }
 # The apps of an account, whatever the header says: an account in two apps works in both.
 APPS_OF_ACCOUNT = "/v2/apps"

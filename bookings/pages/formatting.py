@@ -163,6 +163,11 @@ def short_day_words(day: date) -> str:
     return _by_skeleton(day, "MMMEd", "D j M")
 
 
+def month_day_words(day: date) -> str:
+    """Format as `23 Nov`, in the active language."""
+    return _by_skeleton(day, "MMMd", "j M")
+
+
 def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
     """Format as `09:00` or `09:00:00`, in the active language; as `9:00 am` in English with 12
     hours, never with seconds. Spaces are no-break spaces.

@@ -6,7 +6,7 @@ before, and is erased too, or after. An interrupted run can be repeated.
 
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,6 +22,7 @@ from bookings.pages.trusted_texts import fallback_title, has_untrusted_title
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Erasure, on_erasure, personal_data_parts
 from bookings.privacy.text_redactor import Redactor
+from bookings.reports.recounts import request_recounts_of_customers
 from bookings.services.customer_notes import notes_without_customer
 from common.db.batching import key_batches, update_json_columns
 from common.db.updated_at import transaction_start
@@ -121,12 +122,24 @@ def erase_bookings(
     Customer.objects.filter(id__in=customer_ids).update(**EMPTY_CUSTOMER)
     people = {(row.app_id, row.address) for rows in theirs.values() for row in rows}
     notes_without_customer(people).delete()
+    _request_recounts(bookings, theirs)
     counts = Counter({BOOKINGS: len(emptied), LOG_ENTRIES: _empty_logs(erasure, theirs)})
     for part in personal_data_parts:
         counts[part.name] += part.erase(erasure) if part.erase else 0
     for listener in on_erasure:
         listener(erasure)
     return counts
+
+
+def _request_recounts(
+    bookings: Mapping[uuid.UUID, Booking], theirs: Mapping[uuid.UUID, Sequence[Customer]]
+) -> None:
+    """Another booking of an erased customer may now be the first that the service knows."""
+    addresses: dict[uuid.UUID, set[str]] = defaultdict(set)
+    for booking_id, customers in theirs.items():
+        addresses[bookings[booking_id].app_id].update(customer.address for customer in customers)
+    for app_id, erased in addresses.items():
+        request_recounts_of_customers(app_id, erased, without=theirs)
 
 
 def redactor_of(customers: Iterable[Customer]) -> Redactor:

@@ -12,6 +12,7 @@ from apps_config.models import App
 from availability.reserve.events import EVENT_WORDS, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
+from bookings.reports.recounts import request_recounts_of_customers
 from bookings.services.create_seat import count_held_seats, count_seats
 from bookings.services.customer_notes import move_notes
 from bookings.services.ended_seats import copy_events_of_ended_seats
@@ -68,6 +69,8 @@ def change_booking(
         if edit.readdressed:
             booking.link_version += 1
             move_notes(booking.app_id, edit.new_addresses)
+            addresses = {*edit.new_addresses, *edit.new_addresses.values()}
+            request_recounts_of_customers(app.id, addresses, without=[booking.id])
         booking.updated_at = transaction_start()
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:

@@ -10,7 +10,7 @@ from django.db.models import prefetch_related_objects
 
 from availability.models import Project, Resource
 from bookings.graphs import Graph
-from bookings.models import Booking, BookingNotification, Customer, StateChange
+from bookings.models import Booking, BookingNotification, Customer, RecountRequest, StateChange
 from common.db.ids import id_after
 from common.db.sql import insert_rows
 from common.hooks import Hook
@@ -181,7 +181,15 @@ def write_first_transitions(transitions: Sequence[Transition]) -> None:
 def write_transitions(transitions: Sequence[Transition]) -> None:
     """Insert the log entries and call every listener, after all other rows are written."""
     _order_ids([transition.change for transition in transitions])
-    insert_rows([transition.change for transition in transitions])
+    insert_rows(
+        [transition.change for transition in transitions],
+        # Reports count the former day of a moved booking anew; the new one is its `updated_at`'s.
+        [
+            RecountRequest(app_id=transition.booking.app_id, at=transition.moved_from[0])
+            for transition in transitions
+            if transition.moved_from
+        ],
+    )
     _notify_listeners(transitions)
 
 

@@ -27,6 +27,7 @@ from availability.reserve.events import (
 from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER
 from bookings.models import Booking
+from bookings.reports.recounts import request_recounts, request_recounts_of_customers
 from bookings.services.errors import (
     ActionNotAllowed,
     PolicyViolated,
@@ -292,6 +293,9 @@ def delete_completed_booking(*, app: App, booking_id: uuid.UUID, now: datetime) 
             raise ActionNotAllowed(booking, "delete")
         booking.deleted_at, booking.updated_at = transaction_start(), transaction_start()
         booking.save(update_fields=["deleted_at", "updated_at"])
+        request_recounts(app.id, [booking.event.start])
+        addresses = booking.customers.exclude(address="").values_list("address", flat=True)
+        request_recounts_of_customers(app.id, addresses, without=[booking.id])
 
 
 def complete_ended(*, now: datetime, on_full_batch: Callable[[], object] | None = None) -> int:

@@ -139,6 +139,14 @@ def complete_until() -> datetime:
     return min(now, oldest or now).astimezone(UTC)
 
 
+def all_written_until() -> datetime:
+    """Return an instant before which no further change can appear to a transaction that begins now.
+
+    On SQLite the present one: a transaction that writes takes its stamps under the lock.
+    """
+    return complete_until() if connection.vendor == "postgresql" else timezone.now()
+
+
 def changed_rows(rows: QuerySet[Row], since: datetime) -> tuple[QuerySet[Row], datetime]:
     """Return the rows changed since `since`, and the instant up to which they are complete."""
     rows = rows.filter(updated_at__gte=since)

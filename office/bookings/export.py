@@ -125,7 +125,7 @@ def _row(booking: Booking) -> Sequence[str]:
     event, people = booking.event, booking.customers.all()
     place = first_known_zone(booking.resource.timezone)
     return [
-        _escape_formula(text)
+        escape_formula(text)
         for text in (
             str(booking.id),
             booking.state,
@@ -149,5 +149,5 @@ def _joined(texts: Iterator[str]) -> str:
     return "; ".join(filter(None, texts))
 
 
-def _escape_formula(text: str) -> str:
+def escape_formula(text: str) -> str:
     return f"'{text}" if text.startswith(FORMULA) else text

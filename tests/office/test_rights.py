@@ -81,6 +81,8 @@ PAGES: dict[str, tuple[str, ...]] = {
     "project_qr": ("/admin/projects/{project}/qr.svg",),
     "project_poster": ("/admin/projects/{project}/poster",),
     "rules_picture": ("/admin/rules/picture?resource={ada}", "/admin/rules/picture"),
+    "reports": ("/admin/reports/?by=resource",),
+    "report_file": ("/admin/reports/utilisation.csv",),
     "rules_regions": ("/admin/rules/regions?country=DE",),
     "sent_mail": ("/admin/e-mails/20300101-100000-1.log/",),
     "sent_mail_html": ("/admin/e-mails/20300101-100000-1.log/html",),
