@@ -282,7 +282,7 @@ def test_preview_has_one_mail_of_each_kind(
     previews = list(answer.context["plan"].previews())
     assert [mail.receiver for mail in previews] == ["Ann", "Ben"]
     assert "> Ada is ill." in previews[0].text
-    assert "Free that day:   Bob, Eve" in previews[0].text
+    assert "Free that day:  Bob, Eve" in previews[0].text
     assert "Please choose another time" in previews[1].text
     assert "signature=preview" in previews[1].text
     assert answer.context["plan"].message == "Ada is ill."
