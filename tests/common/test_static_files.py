@@ -2,6 +2,7 @@
 
 import gzip
 import os
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,8 @@ def collected(settings: Any, tmp_path: Path) -> Path:
 def served(**headers: str) -> Any:
     middleware = StaticFilesMiddleware(lambda request: HttpResponse(status=404))
     answer = middleware(RequestFactory().get(f"/static/{BOOK}", **headers))
-    return answer.headers.get("Content-Encoding"), b"".join(answer)
+    with closing(answer):
+        return answer.headers.get("Content-Encoding"), b"".join(answer)
 
 
 def test_a_collected_file_is_sent_compressed(collected: Path) -> None:

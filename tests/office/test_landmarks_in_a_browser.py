@@ -105,7 +105,7 @@ def test_menu_and_logo_have_names_without_icon_words(
         ".map(a => a.textContent.trim())"
     )
 
-    assert (menu, logo) == (["Menu"], "Today")
+    assert (menu, logo) == (["Menu", "Days"], "Today")
     assert texts == ["Today", "Calendar", "Block time", "Bookings"]
 
 
