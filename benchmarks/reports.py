@@ -28,9 +28,9 @@ WHERE booking.deleted_at IS NULL AND booking.max_seats IS NULL
 """
 # The numbers of 200 resources more.
 SPREAD = """
+WITH other AS MATERIALIZED (SELECT gen_random_uuid() AS id FROM generate_series(1, 200))
 INSERT INTO bookings_dailytotal (app_id, day, resource_id, project_id, source, {columns})
-SELECT app_id, day, other.id, project_id, source, {columns} FROM bookings_dailytotal,
-    (SELECT gen_random_uuid() AS id FROM generate_series(1, 200)) AS other
+SELECT app_id, day, other.id, project_id, source, {columns} FROM bookings_dailytotal, other
 WHERE resource_id = (
     SELECT resource_id FROM bookings_dailytotal GROUP BY 1 ORDER BY count(*) DESC LIMIT 1
 )
