@@ -19,7 +19,6 @@ QUESTIONS = {
     "insurance": {"title": "Insurance", "enum": ["Public", "Private"]},
     "first_visit": {"title": "First visit?", "format": "checkbox"},
 }
-HALF = {"length": "30 minutes"}
 ANSWERS = {"comment": "Left molar hurts", "insurance": "Private", "first_visit": True}
 
 
@@ -30,10 +29,11 @@ def booking(tenant: Tenant) -> Booking:
 
 def make_booking(tenant: Tenant, **given: Any) -> Booking:
     ada = tenant.make_resource("Ada")
-    project = tenant.make_project(ada["id"], customer_fields=QUESTIONS, availability=HALF)
+    project = tenant.make_project(ada["id"], customer_fields=QUESTIONS)
     times = {"start": "2030-03-05T09:00:00Z", "end": "2030-03-05T09:30:00Z"}
     body = {"customer": MARTY | ANSWERS | {"shoe_size": 42}, "project_id": project["id"], **given}
-    answer = tenant.book(resource_id=ada["id"], **times, **body)
+    no_rules = {"enforce_availability": False}
+    answer = tenant.book(resource_id=ada["id"], settings=no_rules, **times, **body)
     return Booking.objects.get(id=answer.data["id"])
 
 
