@@ -143,9 +143,13 @@ def test_unchanged_details_change_nothing(tenant: Tenant, booking: Booking, ente
     ("field", "value", "fault"),
     [
         ("name", "", "This field is required."),
-        ("email", "nobody", "Enter a valid email address."),
+        ("email", "nobody", "Must be an e-mail address."),
         ("phone", "x" * 201, "Ensure this value has at most 200 characters (it has 201)."),
-        ("answer-comment", "\a", "May not contain control characters."),
+        (
+            "answer-comment",
+            "x" * 2001,
+            "Ensure this value has at most 2000 characters (it has 2001).",
+        ),
     ],
 )
 def test_wrong_details_are_shown_at_their_field(
