@@ -17,6 +17,8 @@ from tests.world import Tenant
 
 BOOK = "booking_pages/book.js"
 
+pytestmark = pytest.mark.django_db  # the end of an answer looks after connections
+
 
 @pytest.fixture
 def collected(settings: Any, tmp_path: Path) -> Path:
