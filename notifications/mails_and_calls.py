@@ -11,6 +11,7 @@ from urllib.parse import quote
 from uuid import UUID
 
 from django.conf import settings
+from django.core.mail import EmailMultiAlternatives
 from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
@@ -30,6 +31,7 @@ from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
 from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
 from notifications.links.unsubscribe import unsubscribe_headers
 from notifications.mail import (
+    EmailCopy,
     Letter,
     compose_code_mail,
     compose_invitation_mail,
@@ -38,6 +40,9 @@ from notifications.mail import (
     compose_password_mail,
     compose_security_mail,
     compose_webhook_notice,
+    copy_booking_mail,
+    copy_notice,
+    copy_subject,
     entry_of,
 )
 from notifications.mail.provider_entries import provider_entries
@@ -52,6 +57,7 @@ from notifications.outbox.outdated_reasons import (
 )
 from notifications.outbox.results import SendResult, with_lease
 from notifications.outbox.senders import SendCall, SkipDelivery, senders
+from notifications.outbox.sent_emails import SentCopy
 from notifications.planning import UNASSIGNED, VERIFICATION_CODE
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
@@ -66,6 +72,13 @@ Read = TypeVar("Read")
 CANCELLED = "cancelled_customer"
 MAX_SEARCHED_DAYS = 5  # per batch, for the names of who is free
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
+
+
+class ComposedMail(NamedTuple):
+    """An e-mail to send, and what people who look up what was sent may see of it."""
+
+    message: EmailMultiAlternatives
+    copy: EmailCopy
 
 
 class MailedBooking(NamedTuple):
@@ -280,6 +293,14 @@ class MailsAndCalls:
 
     # --- Mails ------------------------------------------------------------------------------------
     def _mail(self, row: Delivery, app: App) -> SendCall:
+        message, copied = self._composed(row, app)
+        if not settings.SENT_EMAIL_RETENTION_DAYS:
+            return partial(send_mail, message, app)
+        bookings = (self.bookings[each] for each in _booking_ids(row))
+        told = {booking.id: booking.updated_at for booking in bookings}
+        return partial(_send_and_copy, message, app, copied, told)
+
+    def _composed(self, row: Delivery, app: App) -> "ComposedMail":
         if row.kind == RESET_MAIL:
             return self._password_mail(row, app)
         if row.kind == VERIFICATION_CODE:
@@ -293,7 +314,7 @@ class MailsAndCalls:
         if row.kind == WEBHOOK_DISABLED:
             to = self._usable_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
-            return partial(send_mail, notice, app)
+            return ComposedMail(notice, copy_notice(notice))
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, Message("The app's e-mails are disabled."))
         booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
@@ -305,13 +326,13 @@ class MailsAndCalls:
         is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
         to = self._usable_addresses(app, to, is_reminder=is_reminder)
         if "others" in row.content:
-            first, *others = self._current_letters(row, own, to)
-            message = compose_mail(first, others)
+            letter, *others = self._current_letters(row, own, to)
         else:
-            message = compose_mail(self._letter(row, own, to, customer))
+            letter, others = self._letter(row, own, to, customer), []
+        message = compose_mail(letter, others)
         if is_reminder and customer:
             message.extra_headers |= unsubscribe_headers(customer, row.due_at)
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_booking_mail(message, letter, others))
 
     def _letter(
         self, row: Delivery, mailed: "MailedBooking", to: Sequence[str], customer: Customer | None
@@ -385,7 +406,7 @@ class MailsAndCalls:
             )
         return left
 
-    def _password_mail(self, row: Delivery, app: App) -> SendCall:
+    def _password_mail(self, row: Delivery, app: App) -> "ComposedMail":
         resource = self.resources.get(row.content.get("resource_id", ""))
         if resource is None:
             raise SkipDelivery(Delivery.SKIPPED, Message("The recipient has no e-mail address."))
@@ -395,26 +416,27 @@ class MailsAndCalls:
             to=self._usable_addresses(app, [resource.email or ""]),
             url=password_url(resource, row.due_at + LINK_LASTS),
         )
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_subject(message))
 
-    def _code_mail(self, row: Delivery, app: App) -> SendCall:
+    def _code_mail(self, row: Delivery, app: App) -> "ComposedMail":
         unverified = self.unverified.get(row.content.get("reservation_id", ""))
         if unverified is None or unverified.expires_at <= self.now:
             raise SkipDelivery(Delivery.SKIPPED, "The hold has ended.")
         if unverified.code_number != row.content["code_number"]:
             raise SkipDelivery(Delivery.CANCELLED, "A newer code was sent.")
         project = unverified.project
+        code = code_of(unverified.id, unverified.code_number)
         message = compose_code_mail(
             app=app,
             delivery_id=row.id,
             to=self._usable_addresses(app, [unverified.email]),
-            code=code_of(unverified.id, unverified.code_number),
+            code=code,
             url=f"{settings.PUBLIC_URL}/book/{quote(project.slug)}?reservation={unverified.id}",
             languages=[unverified.language, project.settings.get("language")],
         )
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_subject(message, secret=code))
 
-    def _invitation_mail(self, row: Delivery, app: App) -> SendCall:
+    def _invitation_mail(self, row: Delivery, app: App) -> "ComposedMail":
         invitation = self.invitations.get(row.content.get("invitation_id", ""))
         if invitation is None or invitation.sent_at.isoformat() != row.content.get("sent_at"):
             raise SkipDelivery(Delivery.CANCELLED, "The invitation has ended or was sent again.")
@@ -423,9 +445,9 @@ class MailsAndCalls:
         message = compose_invitation_mail(
             app=app, delivery_id=row.id, to=to, role=invitation.role, url=invitation_url(invitation)
         )
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_subject(message))
 
-    def _security_mail(self, row: Delivery, app: App) -> SendCall:
+    def _security_mail(self, row: Delivery, app: App) -> "ComposedMail":
         person = row.content.get("email")
         message = compose_security_mail(
             app=app,
@@ -434,9 +456,9 @@ class MailsAndCalls:
             kind=row.kind,
             facts=row.content,
         )
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_subject(message))
 
-    def _own_bookings_mail(self, row: Delivery, app: App) -> SendCall:
+    def _own_bookings_mail(self, row: Delivery, app: App) -> "ComposedMail":
         booking = self.bookings.get(row.booking_id)
         customers = booking.customers.all() if booking else ()
         customer = next((each for each in customers if each.id == row.customer_id), None)
@@ -449,7 +471,7 @@ class MailsAndCalls:
             url=own_bookings_url(app, customer.email, nonce=row.id, expires_at=row.expires_at),
             languages=languages_of(booking, customer),
         )
-        return partial(send_mail, message, app)
+        return ComposedMail(message, copy_subject(message))
 
     def _usable_addresses(
         self, app: App, addresses: Iterable[str], *, is_reminder: bool = False
@@ -484,6 +506,16 @@ class MailsAndCalls:
         return bool(customer) and any(
             entries.is_entered(booking, customer) for entries in self.entries
         )
+
+
+def _send_and_copy(
+    message: EmailMultiAlternatives, app: App, copied: EmailCopy, told: Mapping[UUID, datetime]
+) -> SendResult:
+    """Send the e-mail; if it may have been sent, its copy is to be stored with the result."""
+    result = send_mail(message, app)
+    if result.ok or result.is_unconfirmed:
+        result.sent_copy = SentCopy(copied.compressed(), told)
+    return result
 
 
 def _with_resource(booking: Booking, resource: Resource) -> Booking:

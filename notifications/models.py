@@ -19,13 +19,18 @@ from common.observability.tracing import current_trace_parent
 
 
 class EmailTemplate(models.Model):
-    """An app's override of one mail template; without a row the default applies."""
+    """An app's override of one mail template; without a row the default applies.
+
+    Its text and HTML are the app's own, or are made from heading and body, which have no layout.
+    """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="email_templates")
     slug = models.CharField(max_length=40)
     subject = models.CharField(max_length=200)
     text = models.TextField(max_length=20_000)
     html = models.TextField(max_length=100_000)
+    heading = models.CharField(max_length=200, blank=True, default="", db_default="")
+    body = models.TextField(max_length=20_000, blank=True, default="", db_default="")
     updated_at = UpdatedAtField()
 
     history = ChangeHistory()
@@ -39,6 +44,11 @@ class EmailTemplate(models.Model):
 
     def __str__(self) -> str:
         return self.slug
+
+    @property
+    def is_written(self) -> bool:
+        """Whether text and HTML are made from heading and body; a blank one is the default's."""
+        return bool(self.heading or self.body)
 
 
 class WebhookQuerySet(models.QuerySet["Webhook"]):
@@ -426,6 +436,33 @@ class Attempt(models.Model):
 
     def __str__(self) -> str:
         return self.error or str(self.response_code or "sent")
+
+
+class SentEmail(models.Model):
+    """What an e-mail said when it was sent, without its signed links (`notifications/mail/copies`).
+
+    Written with the attempt, deleted after SENT_EMAIL_RETENTION_DAYS or with the data of a person
+    in it. An e-mail about several bookings has a row for each, so that an erasure finds it; only
+    the first has the content.
+    """
+
+    id = TenantIdField(primary_key=True)
+    app = ParentsAppField()
+    delivery = models.ForeignKey(Delivery, models.CASCADE, related_name="sent_emails")
+    # No constraint: deliveries go with their booking, and an insert would lock the booking's row.
+    booking = models.ForeignKey(
+        Booking, models.DO_NOTHING, null=True, blank=True, related_name="+", db_constraint=False
+    )
+    sent_at = models.DateTimeField()
+    content = models.BinaryField(blank=True, help_text="compressed JSON; empty: see the first row")
+
+    class Meta:
+        verbose_name = "sent e-mail"
+        ordering = ["id"]
+        indexes = [models.Index(fields=["sent_at"], name="sent_email_retention")]
+
+    def __str__(self) -> str:
+        return f"sent at {self.sent_at}"
 
 
 class Endpoint(models.Model):

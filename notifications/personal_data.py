@@ -1,21 +1,25 @@
 """Export and erase the personal data in deliveries, together with that of their bookings."""
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q
 from django.db.models.functions import Length
 
+from bookings.models import Customer
 from bookings.pages.trusted_texts import has_untrusted_title
-from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts
+from bookings.privacy import Erasure, Person, PersonalData, personal_data_parts, redactor_of
 from common.db.batching import iterate_batches, key_batches
 from common.email_address import canonical_address
 from common.messages import Message
 from common.openapi.component_registry import Json
+from common.time.instants import format_stamp
+from notifications.mail import EmailCopy
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import CALL_BODY, Attempt, ChangeCalls, Delivery
 from notifications.outbox.expansion import expand_changes_of
+from notifications.outbox.sent_emails import erase_copies
 from notifications.outbox.serializers import whole_delivery_record, with_detail_rows
 
 SLICE = 100
@@ -31,17 +35,42 @@ def export_deliveries(person: Person, booking_ids: Collection[uuid.UUID]) -> Ite
     for ids in key_batches(booking_ids, SLICE):
         theirs = person.customers().filter(booking__in=ids).values("id")
         rows = Delivery.objects.filter(Q(customer=None) | Q(customer__in=theirs), booking__in=ids)
-        for batch in iterate_batches(with_detail_rows(rows), SLICE):
-            yield from (_export_record(person, row) for row in batch)
+        detailed = with_detail_rows(rows).prefetch_related("sent_emails")
+        for batch in iterate_batches(detailed, SLICE):
+            others = _others_of_mails(person, batch)
+            yield from (_export_record(person, row, others) for row in batch)
 
 
-def _export_record(person: Person, row: Delivery) -> Json:
-    """Return the record of GET /deliveries/:id, and the facts from which a mail is composed."""
+def _export_record(
+    person: Person, row: Delivery, others: Mapping[uuid.UUID | None, Sequence[Customer]]
+) -> Json:
+    """Return the record of GET /deliveries/:id, the facts from which a mail is composed, and what
+    the mails to the person said.
+    """
     content = {key: value for key, value in row.content.items() if key != "others"}
     record = whole_delivery_record(row) | {"content": content}
     if record["payload"]:
         record["payload"] = _without_others(person, record["payload"])
-    return record
+    copies = row.sent_emails.all() if row.customer_id else ()
+    named = [each for copy in copies for each in others.get(copy.booking_id, ())]
+    sent = [
+        {"at": format_stamp(copy.sent_at), **EmailCopy.read(copy.content)._asdict()}
+        for copy in copies
+        if copy.content
+    ]
+    return record | ({"sent": redactor_of(named).cut(sent)} if sent else {})
+
+
+def _others_of_mails(
+    person: Person, rows: Iterable[Delivery]
+) -> Mapping[uuid.UUID | None, Sequence[Customer]]:
+    """Return the other customers of the bookings that the mails are about, by booking."""
+    about = {copy.booking_id for row in rows if row.customer_id for copy in row.sent_emails.all()}
+    found: dict[uuid.UUID | None, list[Customer]] = {booking: [] for booking in about}
+    for customer in Customer.objects.filter(booking__in=about) if about else ():
+        if not person.is_of(customer):
+            found[customer.booking_id].append(customer)
+    return found
 
 
 def _without_others(person: Person, payload: dict[str, Any]) -> dict[str, Any]:
@@ -66,6 +95,7 @@ def erase_deliveries(erasure: Erasure) -> int:
     rows = Delivery.objects.filter(booking__in=erasure.bookings)
     locked = rows.select_for_update(no_key=True).order_by("id")
     list(locked.values_list("id"))
+    erase_copies(erasure.bookings)
     answered = Attempt.objects.filter(delivery=OuterRef("id")).exclude(excerpt="")
     shown = rows.defer("body")
     shown = shown.annotate(length=Length(CALL_BODY), was_answered=Exists(answered))

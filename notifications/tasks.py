@@ -2,6 +2,7 @@ import logging
 import time
 import uuid
 from datetime import timedelta
+from itertools import chain
 
 from celery import shared_task
 from django.conf import settings
@@ -14,6 +15,7 @@ from notifications.delivery_check import find_delivery_faults
 from notifications.outbox import beat_heartbeat, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
 from notifications.outbox.poller import Poll, polls
+from notifications.outbox.sent_emails import delete_old_copies
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
 
@@ -42,15 +44,18 @@ def start_overdue_periodic_tasks() -> None:
 
 @shared_task
 def purge_deliveries() -> None:
-    """Delete deliveries older than DELIVERY_RETENTION_DAYS; a follow-up task continues."""
+    """Delete deliveries older than DELIVERY_RETENTION_DAYS, and copies of e-mails older than
+    SENT_EMAIL_RETENTION_DAYS; a follow-up task continues.
+    """
     now = database_now()
+    copies_before = now - timedelta(days=settings.SENT_EMAIL_RETENTION_DAYS)
     before = now - timedelta(days=settings.DELIVERY_RETENTION_DAYS)
     ends = time.monotonic() + PURGE_SECONDS
     # The first batch may lie behind many deliveries of bookings that are still to take place.
     with no_statement_timeout():
         retention.delete_unused_endpoints()
         retention.delete_idle_lane_checks(now)
-        for _ in retention.delete_outdated(before):
+        for _ in chain(delete_old_copies(copies_before), retention.delete_outdated(before)):
             if is_stopping():
                 return
             if time.monotonic() > ends:

@@ -1,7 +1,7 @@
 """Search from every page (Ctrl+K): pages, settings, customers, bookings, resources, projects."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -20,7 +20,8 @@ from office.base.model_admin import OfficeAdmin, part_id
 from office.base.registered_pages import page_of
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
-from office.bookings.tabs import next_first
+from office.bookings.former_bookings import ending_words
+from office.bookings.tabs import is_upcoming, next_first
 from office.commands import find_commands
 from office.navigation import only_app_id, sidebar
 
@@ -80,14 +81,20 @@ def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
 
 
 def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
-    """Yield customers, then bookings: by the booking's id, or of these customers."""
+    """Yield the next booking, customers, then the other bookings: by the booking's id, or of these
+    customers.
+    """
+    customers: list[Customer] = []
     try:
         matching = Q(id=uuid.UUID(term))
     except ValueError:
         customers = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
-        yield _customers(request, customers)
         matching = Q(id__in=[row.booking_id for row in customers])
-    yield _bookings(request, matching)
+    bookings = _find_bookings(request, matching)
+    upcoming = 1 if bookings and is_upcoming(bookings[0]) else 0
+    yield _bookings(request, bookings[:upcoming])
+    yield _customers(request, customers)
+    yield _bookings(request, bookings[upcoming:])
 
 
 def _customer_rows(request: HttpRequest, term: str) -> QuerySet[Customer]:
@@ -115,14 +122,21 @@ def _customers(request: HttpRequest, customers: list[Customer]) -> Iterator[Sear
             )
 
 
-def _bookings(request: HttpRequest, matching: Q) -> Iterator[SearchResult]:
+def _find_bookings(request: HttpRequest, matching: Q) -> list[Booking]:
     if not _may_see(request, Booking):
-        return
+        return []
     rows = Booking.objects.filter(scope_of(request).rows("app"), matching, deleted_at=None)
     rows = rows.select_related("event").prefetch_related("customers")
-    for booking in next_first(rows)[:MAX_OF_KIND]:
+    return list(next_first(rows)[:MAX_OF_KIND])
+
+
+def _bookings(request: HttpRequest, bookings: Sequence[Booking]) -> Iterator[SearchResult]:
+    endings = ending_words(request, bookings)
+    for booking in bookings:
         link = reverse("admin:bookings_booking_change", args=[booking.pk])
         state = gettext("Booking, %(state)s") % {"state": state_words(booking.state)}
+        if ending := endings.get(booking.pk):
+            state = f"{state} ({ending})"
         yield SearchResult(booking_words(booking), state, link, "event_available")
 
 

@@ -778,6 +778,9 @@ DELIVERY_APP_CAP_MAX = env_int(
 #: finished deliveries are deleted with their attempts after this many days; deliveries of bookings
 #: that have not yet taken place stay
 DELIVERY_RETENTION_DAYS = env_int("DELIVERY_RETENTION_DAYS", 30, least=1, most=36_500)
+#: what an e-mail said can be read in the back office for so many days after it was sent, without
+#: its personal links; 0: it is not stored
+SENT_EMAIL_RETENTION_DAYS = env_int("SENT_EMAIL_RETENTION_DAYS", 30, most=30)
 
 # --- Payments -------------------------------------------------------------------------------------
 #: seconds until a booking without payment becomes `unpaid`; checked every 5 seconds

@@ -61,13 +61,17 @@ from bookings.pages.base import ORIGIN, SOURCES
 from bookings.pages.formatting import (
     clean_lines,
     date_words,
+    english_dates_tag,
+    first_english,
     first_known_zone,
     has_two_clocks,
     language_of,
+    language_tag_of,
     length_words,
     month_range_words,
     short_month_words,
     shorten_text,
+    style_of_region,
     to_one_line,
     weekday_words,
 )
@@ -76,6 +80,7 @@ from bookings.public_booking_checks import needs_challenge
 from bookings.services import needs_verification
 from common.api.fields import CANONICAL_ID, is_web_address
 from common.errors import Invalid, NotFound
+from common.shipped_languages import SOURCE_LANGUAGE
 from common.time.durations import DurationError, duration_in_words, elapsed_seconds
 from common.time.instants import local_date, local_midnight, to_datetime
 from common.time.zone_names import current_browser_zones
@@ -181,7 +186,8 @@ class BookPageView(RateLimitedPageView):
                 "key": public_key(project.app, project.id, now=self.now),
                 "project": str(project.id),
                 "zone": zone_name,
-                "language": page_language_if_not_projects(project),
+                "language": page_language_if_not_projects(project, self.browser_languages()),
+                "english_dates": english_dates_tag(),
                 "resource": str(person.id) if person else None,
                 "length": duration_in_words(rules.terms.length)
                 if lengths and rules.terms.length
@@ -252,12 +258,15 @@ def pack_slots(slots: Sequence[Any]) -> list[list[Any]]:
     ]
 
 
-def page_language_if_not_projects(project: Project) -> str | None:
+def page_language_if_not_projects(project: Project, accepted: Sequence[str]) -> str | None:
     """Return the page's language, for the customer's e-mails, if the browser chose another one than
-    the project's.
+    the project's, or the English of another region.
     """
-    active, usual = get_language(), language_of(project.app, project.settings.get("language"))
-    return None if active == usual else active
+    usual = language_tag_of(project.app, project.settings.get("language"))
+    language = get_language()
+    tag = (first_english(accepted) if language == SOURCE_LANGUAGE else "") or language
+    is_usual = language_of(None, usual) == language
+    return None if is_usual and style_of_region(usual) == style_of_region(tag) else tag
 
 
 def reservation_of(request: Request) -> str | None:

@@ -43,6 +43,11 @@ def unsigned_action_url(booking: Booking, action: str) -> str:
     return f"{settings.PUBLIC_URL}/v2/bookings/{booking.id}/external_action/{action}"
 
 
+def office_booking_url(booking: Booking) -> str:
+    """Return the address of the booking in the back office, which asks for a log-in."""
+    return f"{settings.PUBLIC_URL}/admin/bookings/booking/{booking.id}/change/"
+
+
 def own_bookings_path(app: App) -> str:
     """Return the path of the page on which a customer requests a link to all their bookings."""
     return f"/book/{app.slug}/mine"

@@ -11,6 +11,8 @@ from django.http import HttpResponse
 from django.template.loader import render_to_string
 from django.utils.cache import patch_vary_headers
 from django.utils.functional import Promise
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import get_language_bidi, override
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse
@@ -22,7 +24,7 @@ from bookings.models import Customer
 from bookings.pages.branding import branding_of
 from bookings.pages.formatting import (
     accepted_languages,
-    activate_clock_of,
+    activate_english_of,
     customer_meta_language,
     language_of,
     text_language,
@@ -178,7 +180,7 @@ class PageView(PublicApiView):
         languages = languages or (self.languages if app else ())
         preferred = self.preferred_languages(self.customer if app else None)
         language = language_of(app, *preferred, *languages)
-        with override(language), activate_clock_of(self.browser_languages()):
+        with override(language), activate_english_of(self.browser_languages()):
             shown = {
                 "app": to_one_line(app.name) if app else "",
                 "branding": branding_of(app) if app else None,
@@ -186,8 +188,7 @@ class PageView(PublicApiView):
                 "stylesheet": self.stylesheet,
                 "language": language,
                 "direction": "rtl" if get_language_bidi() else "ltr",
-                # Of the app's and project's own texts; "" if it is that of the page, or unknown.
-                "text_language": other_language(language, app, languages),
+                "app_text": app_text_attributes(other_language(language, app, languages)),
             }
             page = render_to_string(template, {**values(), **shown})
         policy = content_security_policy(self.sources, redirect)
@@ -227,6 +228,14 @@ def other_language(page_language: str, app: App | None, languages: Sequence[Any]
     """Return the language set by `languages` or the app; "" if it is the page's, or none is set."""
     language = text_language(app, *languages) if app else ""
     return "" if language == page_language else language
+
+
+def app_text_attributes(language: str) -> SafeString:
+    """Return the attributes of an element with a text of an app or project, whose direction and
+    language the page may not share: ` dir="auto" lang="en"`. language: "" if it is the page's.
+    """
+    direction = mark_safe(' dir="auto"')  # nosec B308 B703
+    return format_html('{} lang="{}"', direction, language) if language else direction
 
 
 def content_security_policy(sources: Mapping[str, str], redirect: str = "") -> str:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from copy import deepcopy
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from babel import Locale, UnknownLocaleError, localedata
 from babel import dates as cldr_dates
@@ -59,11 +59,21 @@ def language_of(app: App | None, *preferred: Any) -> str:
 
     A regional variant without a translation falls back to its main language.
     """
+    return _language_and_tag(app, *preferred)[0]
+
+
+def _language_and_tag(app: App | None, *preferred: Any) -> tuple[str, str]:
+    """Return the language as in `language_of`, and the tag that named it."""
     for code in (*preferred, app.settings.get("language") if app else None):
         is_code = isinstance(code, str) and LANGUAGE.fullmatch(code)
         if is_code and (language := closest_shipped(code)):
-            return language
-    return SOURCE_LANGUAGE
+            return language, code
+    return SOURCE_LANGUAGE, SOURCE_LANGUAGE
+
+
+def language_tag_of(app: App, *preferred: Any) -> str:
+    """Return the tag that names the language of `language_of`, such as `en-US`."""
+    return _language_and_tag(app, *preferred)[1]
 
 
 def languages_of(booking: Booking, customer: Customer | None = None) -> list[Any]:
@@ -93,45 +103,83 @@ def text_language(app: App, *preferred: Any) -> str:
 
 @contextmanager
 def activate_language_of(app: App, *preferred: Any) -> Iterator[str]:
-    """Activate the language in the block; yield its code."""
-    language = language_of(app, *preferred)
-    with translation.override(language):
+    """Activate the language in the block, English in the style of its region; yield its code."""
+    language, tag = _language_and_tag(app, *preferred)
+    with translation.override(language), _active_style(style_of_region(tag)):
         yield language
 
 
 # --- Clock ----------------------------------------------------------------------------------------
 # By CLDR's time data of their regions; in the other shipped languages it is 24 hours alone.
 TWO_CLOCK_LANGUAGES = frozenset({"ar", "en", "es", "ja"})
-# Whether English times have 12 hours: on pages by the browser's region, never in e-mails.
-_has_twelve_hours: ContextVar[bool] = ContextVar("has_twelve_hours", default=False)
+
+
+# --- English of a region --------------------------------------------------------------------------
+class EnglishStyle(NamedTuple):
+    """How English dates and times are written: `Monday, 23 November 2026, 09:00`, or as in the USA
+    `Monday, November 23, 2026, 9:00 am`.
+    """
+
+    has_twelve_hours: bool = False
+    is_month_first: bool = False
+
+
+_BRITISH = EnglishStyle()
+_english_style: ContextVar[EnglishStyle] = ContextVar("english_style", default=_BRITISH)
+_AMERICAN = Locale("en", "US")
 
 
 @contextmanager
-def activate_clock_of(accepted: Sequence[str]) -> Iterator[None]:
-    """Write English times in the block as is usual in the region of the first English language
-    among `accepted`: with 12 hours in `en-US`, with 24 in `en-GB` and without any English.
-    """
-    english = next((code for code in accepted if code.split("-")[0].lower() == "en"), None)
-    token = _has_twelve_hours.set(english is not None and _is_twelve_hour_region(english))
+def _active_style(style: EnglishStyle) -> Iterator[None]:
+    token = _english_style.set(style)
     try:
         yield
     finally:
-        _has_twelve_hours.reset(token)
+        _english_style.reset(token)
+
+
+@contextmanager
+def activate_english_of(accepted: Sequence[str]) -> Iterator[None]:
+    """Write English dates and times in the block as is usual in the region of the first English
+    language among `accepted`.
+    """
+    with _active_style(style_of_region(first_english(accepted))):
+        yield
+
+
+def first_english(accepted: Sequence[str]) -> str:
+    """Return the first English language tag, such as `en-US`; "" without one."""
+    tags = (code for code in accepted if code.split("-")[0].lower() == SOURCE_LANGUAGE)
+    return to_locale(next(tags, "")).replace("_", "-")
 
 
 def has_two_clocks() -> bool:
     """Return whether people who read the active language use clocks with 12 and with 24 hours."""
     language = translation.get_language() or SOURCE_LANGUAGE
-    return _has_twelve_hours.get() or language.split("-")[0] in TWO_CLOCK_LANGUAGES
+    return _english_style.get().has_twelve_hours or language.split("-")[0] in TWO_CLOCK_LANGUAGES
 
 
 @lru_cache(maxsize=128)
-def _is_twelve_hour_region(language: str) -> bool:
+def style_of_region(tag: str) -> EnglishStyle:
+    """Return the style of an English language tag's region: the first one above for `en`, `en-GB`
+    and any other tag.
+    """
+    language, _, region = tag.replace("_", "-").partition("-")
+    if language.lower() != SOURCE_LANGUAGE or not region:
+        return _BRITISH
     try:
-        pattern = Locale.parse(language, sep="-").time_formats["short"].pattern
+        locale = Locale.parse(f"{language}-{region}", sep="-")
     except (UnknownLocaleError, ValueError):
-        return False
-    return "a" in pattern
+        return _BRITISH
+    return EnglishStyle(
+        has_twelve_hours="a" in locale.time_formats["short"].pattern,
+        is_month_first=locale.date_formats["full"].pattern.startswith("EEEE, MMMM d"),
+    )
+
+
+def english_dates_tag() -> str:
+    """Return the tag by which scripts write English dates in the active style."""
+    return "en-US" if _english_style.get().is_month_first else "en-GB"
 
 
 # --- Time -----------------------------------------------------------------------------------------
@@ -142,7 +190,7 @@ def first_known_zone(*names: str) -> str:
 
 def date_words(day: date) -> str:
     """Format as `Monday, 23 November 2026`, in the active language."""
-    locale = _active_locale()
+    locale = _date_locale()
     if locale:
         return cldr_dates.format_date(day, "full", locale)
     return f"{day:%A}, {day.day} {day:%B} {day.year}"
@@ -176,7 +224,7 @@ def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
         length = "medium" if with_seconds else "short"
         words = cldr_dates.format_time(moment.replace(tzinfo=None), length, locale=locale)
         return words.replace(" ", NO_BREAK_SPACE)
-    if _has_twelve_hours.get():  # as the page's script does
+    if _english_style.get().has_twelve_hours:  # as the page's script does
         half = "am" if moment.hour < 12 else "pm"
         return f"{moment.hour % 12 or 12}:{moment:%M}{NO_BREAK_SPACE}{half}"
     return f"{moment:%H:%M:%S}" if with_seconds else f"{moment:%H:%M}"
@@ -200,7 +248,7 @@ def month_range_words(first: date, last: date) -> str:
 
 def _by_skeleton(day: date, skeleton: str, english: str) -> str:
     """Format by CLDR's skeleton; English by Django's format."""
-    locale = _active_locale()
+    locale = _date_locale()
     if locale is None:
         return format_date(day, english)
     # Babel reads the time zone of what it formats by a skeleton.
@@ -258,6 +306,14 @@ def _unit_counts(months: int, days: int, seconds: int) -> Iterator[tuple[int, st
         if total:
             unit, size = next(each for each in units if total % each[1] == 0)
             yield total // size, unit
+
+
+def short_start_words(start: datetime, *, all_day: bool) -> str:
+    """Format a local time as `Mon 23 Nov, 09:00`, in the active language; whole days without the
+    time.
+    """
+    day = short_day_words(start)
+    return day if all_day else day_and_time(day, time_words(start))
 
 
 def span_words(start: datetime, end: datetime, zone_name: str) -> str:
@@ -327,6 +383,12 @@ def _unit_words(count: int, unit: str, english: str) -> str:
         return f"{count} {english}"
     # Babel has no short singular in Spanish and writes "1 horas"; short units are not inflected.
     return format_unit(100, f"duration-{unit}", "short", locale=locale).replace("100", str(count))
+
+
+def _date_locale() -> Locale | None:
+    """Return the locale of dates; None for English with the day first."""
+    locale = _active_locale()
+    return _AMERICAN if locale is None and _english_style.get().is_month_first else locale
 
 
 def _active_locale() -> Locale | None:

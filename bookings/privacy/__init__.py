@@ -10,7 +10,7 @@ from bookings.privacy.customer_list import (
     customer_records,
     search_customers,
 )
-from bookings.privacy.erase import Erasure, erase_person
+from bookings.privacy.erase import Erasure, erase_person, redactor_of
 from bookings.privacy.export import write_export, write_own_export
 from bookings.privacy.person_queries import Person
 from bookings.privacy.personal_data_parts import PersonalData, on_erasure, personal_data_parts
@@ -31,6 +31,7 @@ __all__ = [
     "erase_person",
     "on_erasure",
     "personal_data_parts",
+    "redactor_of",
     "search_customers",
     "unverified_of",
     "write_export",

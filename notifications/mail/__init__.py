@@ -5,12 +5,15 @@ comes out.
 """
 
 from notifications.mail.compose import Letter, compose_mail, entry_of, merge_override, render_mail
+from notifications.mail.copies import EmailCopy, copy_booking_mail, copy_notice, copy_subject
 from notifications.mail.defaults import (
     BLOCKS,
     PLACEHOLDERS,
     SLUGS,
     MailWords,
+    WrittenMail,
     default_mail_words,
+    default_written_mail,
     find_faults,
 )
 from notifications.mail.system_mails import (
@@ -26,8 +29,10 @@ __all__ = [
     "BLOCKS",
     "PLACEHOLDERS",
     "SLUGS",
+    "EmailCopy",
     "Letter",
     "MailWords",
+    "WrittenMail",
     "compose_code_mail",
     "compose_invitation_mail",
     "compose_mail",
@@ -35,7 +40,11 @@ __all__ = [
     "compose_password_mail",
     "compose_security_mail",
     "compose_webhook_notice",
+    "copy_booking_mail",
+    "copy_notice",
+    "copy_subject",
     "default_mail_words",
+    "default_written_mail",
     "entry_of",
     "find_faults",
     "merge_override",

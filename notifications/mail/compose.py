@@ -25,6 +25,7 @@ from bookings.pages.action_links import (
     PAY,
     RESCHEDULE,
     action_url,
+    office_booking_url,
     own_bookings_path,
     payment_address,
     project_page_path,
@@ -43,8 +44,10 @@ from bookings.pages.formatting import (
     days_words,
     first_known_zone,
     languages_of,
+    short_start_words,
     shorten_text,
     span_words,
+    text_language,
     time_words,
     to_one_line,
 )
@@ -62,11 +65,16 @@ from notifications.mail.calendar_links import (
     outlook_url,
 )
 from notifications.mail.defaults import (
+    MAX_SUBJECT,
     REASSIGNED,
     SEVERAL,
     MailWords,
+    WrittenMail,
     default_mail_words,
+    default_written_mail,
+    fill_default_subject,
     fill_placeholders,
+    lay_out_mail,
 )
 from notifications.mail.envelope import Sender, new_message
 from notifications.mail.html_layout import (
@@ -87,6 +95,7 @@ logger = logging.getLogger(__name__)
 
 CUSTOMER, OWNER = "customer", "owner"
 SUBJECT_LENGTH = 200
+CALENDAR_FILE = "invite.ics"
 MAX_NAMED = 50  # customers, as many as a booking can have
 
 Link = Callable[[Booking, str, datetime], str]
@@ -134,6 +143,8 @@ INSTEAD_OF = _("Instead of")
 ALSO_FREE = _("Free that day")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
 REPEATS, DETAILS = _("Repeats"), _("Details")
+# Details that the app or project has written.
+APP_TEXTS = (WHAT, WHERE, WITH, RESOURCE, INSTEAD_OF, DETAILS)
 # Mails to customers whose booking does not take place.
 ENDS = frozenset(
     {
@@ -262,18 +273,30 @@ def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> EmailMultiAlt
     message contains. The same letter gives the same Message-ID. Raises ValueError for an invalid
     recipient.
     """
-    app = letter.booking.app
-    with activate_language_of(app, *languages_of(letter.booking, letter.customer)) as language:
-        words = render_mail(letter, language=language, others=others)
-    sender = Sender.of(app)
+    words = mail_words(letter, others)
+    sender = Sender.of(letter.booking.app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
     attach_entries(message, letters_with_entries([letter, *others]), sender)
     return message
 
 
 # --- Words ----------------------------------------------------------------------------------------
+def mail_link(booking: Booking, action: str, event_end: datetime) -> str:
+    """Return the address of a choice of the recipient, valid until `event_end`."""
+    return payment_address(booking) if action == PAY else action_url(booking, action, event_end)
+
+
+def mail_words(
+    letter: Letter, others: Sequence[Letter] = (), *, link: Link = mail_link
+) -> MailWords:
+    """Subject, text and HTML in the recipient's language. others: as in `compose_mail`."""
+    languages = languages_of(letter.booking, letter.customer)
+    with activate_language_of(letter.booking.app, *languages) as language:
+        return render_mail(letter, language=language, link=link, others=others)
+
+
 def render_mail(
-    letter: Letter, *, language: str, link: Link = action_url, others: Sequence[Letter] = ()
+    letter: Letter, *, language: str, link: Link = mail_link, others: Sequence[Letter] = ()
 ) -> MailWords:
     """Subject, text and HTML in the active language, whose code is `language`.
 
@@ -290,35 +313,56 @@ def render_mail(
     own = letter.template
     if own is not None:
         try:
-            return fill_template_words(merge_override(own, default), values)
+            merged = merge_override(own, default, is_named=is_named)
+            return fill_template_words(merged, values, default_subject=default.subject)
         except Exception:
             logger.exception("template %s of app %s can't be used", own.slug, letter.booking.app_id)
-    return fill_template_words(default, values)
+    return fill_template_words(default, values, default_subject=default.subject)
 
 
-def merge_override(own: EmailTemplate | None, default: MailWords) -> MailWords:
-    """The app's own words; what it left blank is the service's."""
+def merge_override(
+    own: EmailTemplate | None, default: MailWords, *, is_named: bool = True
+) -> MailWords:
+    """The app's own words, in the active language; what it left blank is the service's.
+
+    is_named: as in `default_mail_words`.
+    """
     if own is None:
         return default
+    words = _written_words(own, is_named=is_named) if own.is_written else own
     return MailWords(
         subject=own.subject or default.subject,
-        text=own.text or default.text,
-        html=own.html or default.html,
+        text=words.text or default.text,
+        html=words.html or default.html,
     )
 
 
-def fill_template_words(template: MailWords, values: "PlaceholderValues") -> MailWords:
+def _written_words(own: EmailTemplate, *, is_named: bool) -> MailWords:
+    default = default_written_mail(own.slug, is_named=is_named)
+    body = own.body if is_named else own.body.replace(" {{ name }}", "")
+    written = WrittenMail(own.heading or default.heading, body or default.body)
+    return lay_out_mail(own.slug, written)
+
+
+def fill_template_words(
+    template: MailWords, values: "PlaceholderValues", *, default_subject: str
+) -> MailWords:
     """A reminder that has a subject of its own goes by that; it is no template.
 
-    Raises ValueError where no subject is left.
+    default_subject: the template's, if the app has no own; it is kept short. Raises ValueError
+    where no subject is left.
     """
-    subject = values.text["reminder"] or to_one_line(
-        fill_placeholders(template.subject, values.text), SUBJECT_LENGTH
-    )
+    number = f" (+{values.further})" if values.further else ""
+    subject = values.text["reminder"]
+    if not subject and template.subject == default_subject:
+        most = MAX_SUBJECT - len(number)
+        subject = to_one_line(fill_default_subject(template.subject, values.text, most=most))
+    elif not subject:
+        subject = to_one_line(fill_placeholders(template.subject, values.text), SUBJECT_LENGTH)
     if not subject:
         raise ValueError("the subject is empty")
     return MailWords(
-        subject=f"{subject} (+{values.further})" if values.further else subject,
+        subject=subject + number,
         text=collapse_blank_lines(fill_placeholders(template.text, values.text)),
         html=fill_placeholders(template.html, values.html),
     )
@@ -339,6 +383,7 @@ class PlaceholderValues:
     def __init__(self, letter: Letter, *, language: str, link: Link) -> None:
         self.letter = letter
         self.further = 0  # further bookings of the mail
+        self.text_language = app_text_language(letter, language)
         self.when = letter.span(letter.starts_at, letter.ends_at)
         self.old_when = old_span(letter)
         self.choices = list(mail_actions(letter, link))
@@ -346,7 +391,7 @@ class PlaceholderValues:
         message = clean_lines(str(letter.facts.get("message") or ""))
         plain = self.plain() | {"language": language, "direction": text_direction()}
         plain |= {URL_NAMES[action]: url for action, _label, url in self.choices}
-        lines = customer_links(letter, link)
+        lines = link_lines(letter, link)
         self.branding = branding = MailBranding(letter.booking.app)
         self.text = plain | {
             "links": links_text(lines),
@@ -364,7 +409,15 @@ class PlaceholderValues:
         }
 
     def details_html(self) -> str:
-        return details_html([(label, as_html(value)) for label, value in self.rows])
+        return details_html(
+            [(label, self._in_language(label, value)) for label, value in self.rows]
+        )
+
+    def _in_language(self, label: str, value: str) -> str:
+        """Return the value as HTML, an app's text with its language if the mail has another one."""
+        if self.text_language and label in map(str, APP_TEXTS):
+            return f'<span lang="{self.text_language}">{as_html(value)}</span>'
+        return as_html(value)
 
     def actions_text(self) -> str:
         return "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices)
@@ -390,6 +443,7 @@ class PlaceholderValues:
             "date": date_words(start),
             "time": "" if booking.event.all_day else time_words(start),
             "zone": letter.zone,
+            "short_when": short_start_words(start, all_day=booking.event.all_day),
             "resource": letter.resource_names,
             "old_resource": letter.old_resource_names,
             "project": booking.project.name if booking.project else "",
@@ -462,7 +516,10 @@ class SeveralValues(PlaceholderValues):
         customers = listed_names(dict.fromkeys(named))
         places = {letter.fact("where") for letter in letters}
         links = other_links(letters[0], places.pop() if len(places) == 1 else "")
-        blocks = [(details_text(each.rows), each.actions_text()) for each in every]
+        blocks = [
+            (details_text(each.rows), each.actions_text(), links_text(office_links(each.letter)))
+            for each in every
+        ]
         self.text |= {
             "customer": customers,
             "details": "\n\n".join(filter(None, chain.from_iterable(blocks))),
@@ -471,10 +528,20 @@ class SeveralValues(PlaceholderValues):
         }
         self.html |= {
             "customer": as_html(customers),
-            "details": "\n".join(each.details_html() + each.actions_html() for each in every),
+            "details": "\n".join(
+                each.details_html() + each.actions_html() + links_html(office_links(each.letter))
+                for each in every
+            ),
             "actions": "",
             "links": links_html(links),
         }
+
+
+def app_text_language(letter: Letter, language: str) -> str:
+    """Return the language of the app's and project's texts; "" if it is the mail's, or unknown."""
+    project = letter.booking.project
+    own = text_language(letter.booking.app, project.settings.get("language") if project else None)
+    return "" if own == language else own
 
 
 def listed_names(names: Iterable[str]) -> str:
@@ -540,21 +607,26 @@ def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     if end <= timezone.now():
         return []
     return [
-        (
-            action,
-            str(ACTION_LABELS[action]),
-            payment_address(booking) if action == PAY else link(booking, action, end),
-        )
+        (action, str(ACTION_LABELS[action]), link(booking, action, end))
         for action in CHOICES.get(letter.slug, ())
         if is_offered(letter, action)
     ]
 
 
-def customer_links(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str, str]]]]:
-    """(text, [(label, address)]) of each line below the buttons; nothing for the owner."""
-    calendars = calendar_links(letter, link) if letter.recipient == CUSTOMER else []
+def link_lines(letter: Letter, link: Link) -> list[tuple[str, list[tuple[str, str]]]]:
+    """(text, [(label, address)]) of each line below the buttons."""
+    if letter.recipient == OWNER:
+        return office_links(letter)
+    calendars = calendar_links(letter, link)
     line = [(gettext("Add to calendar:"), calendars)] if calendars else []
     return line + other_links(letter, letter.fact("where"))
+
+
+def office_links(letter: Letter) -> list[tuple[str, list[tuple[str, str]]]]:
+    """The line with the owner's link to the booking; nothing for customers."""
+    if letter.recipient != OWNER:
+        return []
+    return [("", [(gettext("Open the booking"), office_booking_url(letter.booking))])]
 
 
 def other_links(letter: Letter, place: str) -> list[tuple[str, list[tuple[str, str]]]]:
@@ -576,7 +648,7 @@ def other_links(letter: Letter, place: str) -> list[tuple[str, list[tuple[str, s
 
 
 def contact_line(app: App) -> list[tuple[str, list[tuple[str, str]]]]:
-    """The line with the app's contact, as in `customer_links`; [] without one."""
+    """The line with the app's contact, as in `link_lines`; [] without one."""
     contact = to_one_line(str(app.settings.get("contact_email") or ""))
     if not is_address(contact):
         return []
@@ -687,7 +759,7 @@ def attach_entries(
         method = method_of(letters[0]) or ""
         calendar = render_invitations([invitation_of(letters[0], method, sender)])
         message.attach_alternative(calendar, f"text/calendar; method={method}")
-    message.attach("invite.ics", calendar.encode(), "application/ics")
+    message.attach(CALENDAR_FILE, calendar.encode(), "application/ics")
 
 
 def entry_of(booking: Booking, recipient: str) -> uuid.UUID:

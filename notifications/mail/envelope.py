@@ -3,9 +3,10 @@
 import re
 import uuid
 from collections.abc import Sequence
+from email.header import Header
 from email.utils import formataddr, parseaddr
 from functools import lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import urlsplit
 
 from django.conf import settings
@@ -84,6 +85,21 @@ def without_encoded_words(text: str) -> str:
     return text.replace("=?", "=\u200b?")
 
 
+class MailMessage(EmailMultiAlternatives):
+    """A message whose subject begins in the first line of its header.
+
+    Django encodes a subject before it is folded: a line that "Subject:" and the first encoded word
+    exceed would begin with an empty one.
+    """
+
+    def message(self, **options: Any) -> Any:
+        message = super().message(**options)
+        subject = str(self.subject)
+        if not subject.isascii():
+            message.replace_header("Subject", Header(subject, "utf-8", header_name="Subject"))
+        return message
+
+
 def new_message(
     words: MailContent, sender: Sender, *, delivery_id: uuid.UUID, to: Sequence[str]
 ) -> EmailMultiAlternatives:
@@ -94,7 +110,7 @@ def new_message(
     """
     if not to or not all(map(is_address, to)):
         raise ValueError("no address that a mail could go to")  # without it: this is logged
-    message = EmailMultiAlternatives(
+    message = MailMessage(
         subject=without_encoded_words(words.subject),
         body=words.text,
         from_email=formataddr((without_encoded_words(sender.name), sender.address)),

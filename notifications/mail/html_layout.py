@@ -90,12 +90,12 @@ def mail_page(*, tone: Tone, badge: str, heading: str, preheader: str, body: str
 <table role="presentation" width="100%" cellpadding="0" cellspacing="0" border="0" \
 style="max-width:560px;table-layout:fixed;">
 <tr><td class="faint" style="padding:0 4px 12px;color:#556270;overflow-wrap:anywhere;\
-font:600 14px/20px {FONT};">{{{{ logo }}}}{{{{ app }}}}</td></tr>
+font:600 14px/20px {FONT};">{{{{ logo }}}}<span dir="auto">{{{{ app }}}}</span></td></tr>
 <tr><td class="sheet" style="padding:32px;background:#ffffff;border:1px solid #dfe4ea;\
 border-radius:12px;overflow-wrap:anywhere;color:#1d2733;font:400 16px/24px {FONT};">
 <span class="{tone.name}" style="display:inline-block;padding:3px 10px;border-radius:6px;\
 background:{tone.ground};color:{tone.ink};font:600 13px/18px {FONT};">{badge}</span>
-<h1 class="heading" style="margin:14px 0 16px;color:#1d2733;font:650 24px/31px {FONT};">\
+<h1 class="heading" dir="auto" style="margin:14px 0 16px;color:#1d2733;font:650 24px/31px {FONT};">\
 {heading}</h1>
 {body}
 </td></tr>{{{{ footer }}}}
@@ -121,7 +121,7 @@ def details_html(rows: Sequence[tuple[str, str]]) -> str:
     )
     lines = [
         f'<tr><th class="label" scope="row" style="{label}">{escape(name)}</th>'
-        f'<td class="value" style="{value}">{content}</td></tr>'
+        f'<td class="value" dir="auto" style="{value}">{content}</td></tr>'
         for name, content in rows
     ]
     return (
@@ -135,7 +135,8 @@ def quote_block(content: str) -> str:
     if not content:
         return ""
     return (
-        '<div class="quote ink" style="margin:20px 0 0;padding:12px 16px;background:#f2f5f9;'
+        '<div class="quote ink" dir="auto" '
+        'style="margin:20px 0 0;padding:12px 16px;background:#f2f5f9;'
         f'border-inline-start:3px solid #7d9cc9;border-radius:4px;color:#1d2733;">{content}</div>'
     )
 
@@ -154,7 +155,7 @@ def footer_html(lines: Sequence[str], links: Sequence[tuple[str, str]]) -> str:
     """A row with the app's postal address and links (label, address)."""
     if not lines and not links:
         return ""
-    rows = [escape(line) for line in lines]
+    rows = [f'<span dir="auto">{escape(line)}</span>' for line in lines]
     anchors = [f'<a href="{escape(url)}">{escape(label)}</a>' for label, url in links]
     content = "<br>\n".join([*rows, *([" · ".join(anchors)] if anchors else [])])
     return (

@@ -10,7 +10,7 @@ from common.api.serializers import ObjectSerializer
 from common.messages import Message
 from notifications.mail import SLUGS, find_faults
 
-SUBJECT, TEXT, HTML = 200, 20_000, 100_000
+SUBJECT, HEADING, TEXT, HTML = 200, 200, 20_000, 100_000
 
 
 class TemplateTextsSerializer(ObjectSerializer):
@@ -73,6 +73,25 @@ class EmailTemplateSerializer(TemplateTextsSerializer):
             fault = "To reset the template, send null for all three parts."
             raise serializers.ValidationError({part: [fault] for part in empty})
         return given
+
+
+class WrittenTextsSerializer(serializers.Serializer):
+    """Heading and text of the back office's editor; a blank one is the default's."""
+
+    heading = OneLineField(HEADING, required=False, allow_blank=True)
+    body = TextField(TEXT, required=False, allow_blank=True)
+
+    def validate_heading(self, heading: str) -> str:
+        return _without_blocks(heading)
+
+    def validate_body(self, body: str) -> str:
+        return _without_blocks(body)
+
+
+def _without_blocks(text: str) -> str:
+    if faults := find_faults(text, is_written=True):
+        raise serializers.ValidationError(faults)
+    return text
 
 
 class PreviewSerializer(TemplateTextsSerializer):

@@ -9,13 +9,22 @@ from typing import Any
 from apps_config.models import App
 from availability.models import Event, Resource
 from bookings.models import Booking, Customer
-from bookings.pages.action_links import unsigned_action_url
+from bookings.pages.action_links import PAY, payment_address, unsigned_action_url
 from bookings.pages.formatting import activate_language_of, first_known_zone, languages_of
 from common.time.instants import format_stamp, local_date, wall_to_utc_or_gap_end
-from notifications.mail import Letter, MailWords, default_mail_words, merge_override, render_mail
+from notifications.mail import (
+    Letter,
+    MailWords,
+    WrittenMail,
+    default_mail_words,
+    default_written_mail,
+    merge_override,
+    render_mail,
+)
 from notifications.models import EmailTemplate
 
 PARTS = ("subject", "text", "html")
+WRITTEN = ("heading", "body")  # text and HTML are made from them
 # In which state and graph the made-up booking of a preview stands, so that all of a mail shows.
 EXAMPLE_STATES = {
     "tentative": "tentative",
@@ -27,17 +36,46 @@ EXAMPLE_ID = uuid.UUID("0193a4c2-0000-7000-8000-000000000030")
 
 
 def change_override(app: App, slug: str, given: Mapping[str, str | None]) -> EmailTemplate | None:
-    """Replace the given parts of the override; a part of None deletes the override.
+    """Replace the given PARTS or WRITTEN parts of the override; a part of None deletes the
+    override.
 
     Parts that were never given stay blank: the service's texts apply.
     """
+    own = EmailTemplate.objects.filter(app=app, slug=slug).first()
     if not given:
-        return EmailTemplate.objects.filter(app=app, slug=slug).first()
+        return own
     if None in given.values():
         EmailTemplate.objects.filter(app=app, slug=slug).delete()
         return None
-    template, _ = EmailTemplate.objects.update_or_create(app=app, slug=slug, defaults=given)
+    changed = _changed_columns(app, own, given)
+    template, _ = EmailTemplate.objects.update_or_create(app=app, slug=slug, defaults=changed)
     return template
+
+
+def _changed_columns(
+    app: App, own: EmailTemplate | None, given: Mapping[str, str | None]
+) -> dict[str, str | None]:
+    """Return the columns to store: a template has heading and body, or its own text and HTML."""
+    if given.keys() & set(WRITTEN):
+        return {"text": "", "html": "", **given}
+    if own and own.is_written and given.keys() & {"text", "html"}:
+        with activate_language_of(app):
+            words = merge_override(own, default_mail_words(own.slug))
+        return {"text": words.text, "html": words.html, "heading": "", "body": "", **given}
+    return dict(given)
+
+
+def written_mail(app: App, slug: str, own: EmailTemplate | None) -> WrittenMail | None:
+    """Return heading and body as they apply at present, in the app's language; None if the app has
+    its own text or HTML.
+    """
+    if own and not own.is_written and (own.text or own.html):
+        return None
+    with activate_language_of(app):
+        default = default_written_mail(slug)
+    if own is None:
+        return default
+    return WrittenMail(own.heading or default.heading, own.body or default.body)
 
 
 def template_record(app: App, slug: str, own: EmailTemplate | None) -> dict[str, Any]:
@@ -61,9 +99,9 @@ def preview_mail(
     owner.
     """
     own = EmailTemplate.objects.filter(app=app, slug=slug).first()
-    template = EmailTemplate(app=app, slug=slug)
-    for part in PARTS:
-        setattr(template, part, given.get(part) or getattr(own, part, ""))
+    kept = {part: getattr(own, part, "") for part in (*PARTS, *WRITTEN)}
+    typed = {part: text for part, text in given.items() if text or part in WRITTEN}
+    template = EmailTemplate(app=app, slug=slug, **{**kept, **_changed_columns(app, own, typed)})
     letter = (
         letter_for_booking(booking, slug, template)
         if booking
@@ -87,6 +125,8 @@ def preview_change(
 
 
 def _preview_link(booking: Booking, action: str, event_end: datetime) -> str:
+    if action == PAY:
+        return payment_address(booking)
     return f"{unsigned_action_url(booking, action)}?signature=preview"
 
 

@@ -25,6 +25,7 @@ from notifications.outbox.circuit_breaker import (
     record_endpoint_results,
 )
 from notifications.outbox.lanes import recheck_lanes
+from notifications.outbox.sent_emails import SentCopy, lock_further_bookings, store_copies
 from notifications.webhooks.services import record_webhook_results
 
 # Delays after the first attempts, as in Standard Webhooks: 10 attempts in three days, plus jitter.
@@ -46,7 +47,8 @@ class SendResult:
 
     ok: sent; for an e-mail, to at least one recipient. is_unconfirmed: it may have been sent.
     final: no retry can help. server_failed: the endpoint failed, not only this call. keep: stores
-    data from the attempt, in the transaction of its result, if this worker still holds the lease.
+    data from the attempt, in the transaction of its result, if this worker still holds the lease;
+    so is sent_copy, what an e-mail said.
     """
 
     ok: bool
@@ -59,6 +61,7 @@ class SendResult:
     server_failed: bool = False
     is_unconfirmed: bool = False
     keep: Callable[[], None] | None = None
+    sent_copy: SentCopy | None = None
 
 
 class FinalState(NamedTuple):
@@ -95,7 +98,9 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
     for row, outcome in results:
         if row.webhook_id and row.type == Delivery.WEBHOOK:
             webhooks[row.webhook_id].append((outcome.ok, outcome.response_code))
+    copies = [(row, outcome.sent_copy) for row, outcome in results if outcome.sent_copy]
     with transaction.atomic():
+        lock_further_bookings(copies)
         ended_ids = _end_delivered([row for row, outcome in results if outcome.ok], now)
         refused = _refused_retries(results)
         for row, outcome in results:
@@ -113,6 +118,7 @@ def record_results(results: Sequence[tuple[Delivery, SendResult]]) -> None:
         for row, outcome in results:
             if outcome.keep and row.id in ended_ids:
                 outcome.keep()
+        store_copies([copied for copied in copies if copied[0].id in ended_ids], now)
         insert_rows([_attempt(*result, now) for result in results if result[0].id in ended_ids])
         _update_circuit_breakers([result for result in results if result[0].id not in refused], now)
         record_webhook_results(webhooks, now=now)

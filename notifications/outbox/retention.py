@@ -76,7 +76,7 @@ def _delete_batch(rows: QuerySet[Delivery]) -> list[_Deleted]:
 
 
 def _delete(ids: Sequence[UUID]) -> None:
-    """Delete deliveries and all that refers to them: their attempts.
+    """Delete deliveries and all that refers to them: their attempts, and copies of e-mails.
 
     The ORM's own deletion takes a statement per hundred rows.
     """
@@ -84,6 +84,7 @@ def _delete(ids: Sequence[UUID]) -> None:
     with connection.cursor() as cursor:
         for column in (
             "notifications_attempt WHERE delivery_id",
+            "notifications_sentemail WHERE delivery_id",
             "notifications_delivery WHERE id",
         ):
             cursor.execute(f"DELETE FROM {column} {condition}", params)  # noqa: S608 # nosec B608

@@ -192,7 +192,13 @@ def template_words(slug: str) -> str:
         "customer": gettext("%(mail)s to the customer"),
         "owner": gettext("%(mail)s to the owner"),
     }
-    return of[recipient] % {"mail": mail_words(kind)}
+    words = of[recipient] % {"mail": mail_words(kind)}
+    # Translators: who cancelled: "Cancellation e-mail to the customer (you cancelled)".
+    if kind == "cancelled":
+        return gettext("%(mail)s (you cancelled)") % {"mail": words}
+    if kind == "cancelled_by_customer":
+        return gettext("%(mail)s (they cancelled)") % {"mail": words}
+    return words
 
 
 def kind_words(kind: str) -> str:

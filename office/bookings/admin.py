@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,6 +15,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
+from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext, ngettext, ngettext_lazy, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
@@ -37,6 +39,7 @@ from office.bookings.bulk_actions import BulkActionForm, postpone_actions
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
 from office.bookings.export import export_rows, show_export
+from office.bookings.former_bookings import former_bookings
 from office.bookings.periods import PERIOD, PERIODS, period_days
 from office.bookings.saved_filters import change_filter, filter_state, save_filter
 from office.bookings.tabs import CALLED_OFF, PAST, PENDING, TABS, UPCOMING
@@ -243,12 +246,18 @@ class BookingAdmin(BookingDetail):
         own: dict[str, Any] = {}
         if request.method == "GET":
             is_by_creation = self.get_ordering(request) == self.ordering and "o" not in request.GET
-            term, tab = (request.GET.get(name) for name in (SEARCH_VAR, TabFilter.parameter_name))
+            term, tab = (
+                request.GET.get(name, "") for name in (SEARCH_VAR, TabFilter.parameter_name)
+            )
             own = {
                 "saved_filter": filter_state(request),
                 "is_by_creation": is_by_creation,
                 "search_in_all": urlencode({SEARCH_VAR: term}) if term and tab else "",
             }
+            if tab == UPCOMING and term.strip():  # read if the list turns out to be empty
+                found = self.get_queryset(request).filter(search_bookings_by_term(term))
+                former = partial(former_bookings, request, found)
+                own["former_bookings"] = SimpleLazyObject(former)
         return super().changelist_view(request, own | (extra_context or {}))
 
     def get_search_results(

@@ -148,6 +148,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
             may_act=may_act,
+            may_see_deliveries=is_allowed(request, "notifications.view_delivery", booking.app_id),
             may_move=may_move,
             resources=resources_to_move_to(booking) if may_move else [],
             kind=GRAPH_WORDS.get(booking.graph, booking.graph),

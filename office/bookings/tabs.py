@@ -22,10 +22,16 @@ ALL = pgettext_lazy("bookings", "All")
 CALLED_OFF = ("declined", "unpaid", "cancelled", "cancelled_by_customer", "cancelled_by_owner")
 
 
+def is_upcoming(booking: Booking) -> bool:
+    """Return whether the booking is still to take place. Reads the event."""
+    has_ended = booking.event.end <= timezone.now()
+    return not has_ended and not booking.completed and booking.state not in CALLED_OFF
+
+
 def next_first(bookings: QuerySet[Booking]) -> QuerySet[Booking]:
     """Order a few bookings: upcoming ones by start, then the others, the latest first."""
-    is_upcoming = Q(event__end__gt=timezone.now(), completed=False) & ~Q(state__in=CALLED_OFF)
-    until = Case(When(is_upcoming, then="event__start"))
+    upcoming = Q(event__end__gt=timezone.now(), completed=False) & ~Q(state__in=CALLED_OFF)
+    until = Case(When(upcoming, then="event__start"))
     return bookings.order_by(until.asc(nulls_last=True), "-event__start", "-id")
 
 

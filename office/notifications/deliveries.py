@@ -2,17 +2,18 @@
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, cast
 
+from django.conf import settings
 from django.contrib import admin, messages
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.options import BaseModelAdmin
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Concat
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
@@ -24,7 +25,8 @@ from bookings.models import Customer
 from common.email_address import canonical_address
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
-from notifications.models import CALL_BODY, LATE, Delivery, DeliveryQuerySet, Webhook
+from notifications.mail import EmailCopy
+from notifications.models import CALL_BODY, LATE, Delivery, DeliveryQuerySet, SentEmail, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
 from notifications.outbox.redeliver import redeliver
 from office.base.dates import moment_words
@@ -54,6 +56,7 @@ from office.base.model_admin_pages import (
     is_confirmed,
 )
 from office.base.scope import is_allowed, scope_of
+from office.notifications.mail_frame import mail_frame
 
 RECIPIENT_WORDS = {"customer": _("the customer"), "owner": _("the owner")}
 # Names in the content of e-mails and calendar entries.
@@ -306,7 +309,10 @@ class DeliveryAdmin(RowPageAdmin[Delivery]):
 
     # --- Page -------------------------------------------------------------------------------------
     def extra_pages(self) -> Iterable[ExtraPage]:
-        return [ExtraPage("<path:object_id>/again/", self.again, "again", "send")]
+        return [
+            ExtraPage("<path:object_id>/again/", self.again, "again", "send"),
+            ExtraPage("<path:object_id>/html/", self.show_html, "html", "view"),
+        ]
 
     def row_title(self, row: Delivery) -> str:
         return delivery_words(row)
@@ -337,7 +343,29 @@ class DeliveryAdmin(RowPageAdmin[Delivery]):
             has_booking=bool(delivery.booking and not delivery.booking.deleted_at),
             may_send=self.has_send_permission(request, delivery),
             outdated=refusal_to_send(delivery),
+            **self._sent_email(request, delivery),
         )
+
+    def _sent_email(self, request: HttpRequest, delivery: Delivery) -> dict[str, Any]:
+        """Return what the e-mail said, as stored when it was sent: the last time, or `?sent=`."""
+        if delivery.type != Delivery.EMAIL:
+            return {}
+        copies = copies_of(delivery)
+        chosen = chosen_copy(request, copies)
+        return {
+            "copies": copies,
+            "sent_copy": chosen,
+            "sent": EmailCopy.read(chosen.content) if chosen else None,
+            "was_sent": delivery.state == Delivery.DELIVERED,
+            "days": settings.SENT_EMAIL_RETENTION_DAYS,
+        }
+
+    def show_html(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        """The HTML of the e-mail, for the frame of the page."""
+        copy = chosen_copy(request, copies_of(self.find(request, object_id)))
+        if copy is None:
+            raise Http404
+        return mail_frame(EmailCopy.read(copy.content).html)
 
     def again(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Ask for confirmation; a POST sends the delivery now or again."""
@@ -363,6 +391,17 @@ class DeliveryAdmin(RowPageAdmin[Delivery]):
             button_style="primary",
             lines=[str(CONTENT_WORDS[delivery.type])],
         )
+
+
+def copies_of(delivery: Delivery) -> list[SentEmail]:
+    """Return the stored copies of the e-mail, the last one first: it may be sent again."""
+    return list(delivery.sent_emails.exclude(content=b"").order_by("-id"))
+
+
+def chosen_copy(request: HttpRequest, copies: Sequence[SentEmail]) -> SentEmail | None:
+    """Return the copy that `?sent=` names, else the first."""
+    chosen = request.GET.get("sent")
+    return next((copy for copy in copies if str(copy.id) == chosen), next(iter(copies), None))
 
 
 def mail_receiver_words(delivery: Delivery) -> str:

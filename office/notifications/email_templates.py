@@ -12,18 +12,25 @@ from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
+from rest_framework.serializers import ValidationError
 
 from apps_config.models import App
 from bookings.models import Booking
 from notifications.mail import BLOCKS, PLACEHOLDERS, SLUGS
-from notifications.mail.serializers import EmailTemplateSerializer, PreviewSerializer
+from notifications.mail.serializers import (
+    EmailTemplateSerializer,
+    PreviewSerializer,
+    WrittenTextsSerializer,
+)
 from notifications.mail.template_editing import (
     PARTS,
+    WRITTEN,
     change_override,
     preview_mail,
     template_record,
+    written_mail,
 )
 from notifications.models import Delivery, EmailTemplate
 from office.base.labels import template_words
@@ -45,6 +52,7 @@ PLACEHOLDER_WORDS = {
     "date": _("the start date"),
     "time": _("the start time"),
     "zone": _("the time zone of date and time"),
+    "short_when": _("start date and time, short, for subjects"),
     "resource": _("the names of the resources"),
     "project": _("the project's name"),
     "customer": _("the customers' names"),
@@ -66,11 +74,57 @@ PLACEHOLDER_WORDS = {
     "details": _("what, when, where, with whom: a table in HTML"),
     "message": _("the message of the person who made the change"),
     "actions": _("the recipient's buttons (in text: links)"),
-    "links": _("for customers: links to their calendars, a map and their bookings; the contact"),
+    "links": _(
+        "for customers: links to their calendars, a map and their bookings; for owners: a link to"
+        " the booking"
+    ),
     "logo": _("the app's logo (in text: nothing)"),
     "footer": _("the app's postal address, imprint and privacy notice"),
 }
-LABELS = {"subject": _("Subject"), "text": _("Text"), "html": _("HTML")}
+# Those that a person inserts into a text: no blocks, and no links, which are buttons of the layout.
+VARIABLES = (
+    *("name", "what", "when", "date", "time", "where", "resource", "customer", "app"),
+    *("project", "description", "old_when", "contact_name", "contact_email"),
+)
+VARIABLE_LABELS = {
+    "name": _("Recipient's name"),
+    # Translators: what is booked, such as "Haircut".
+    "what": pgettext_lazy("variable", "What"),
+    "when": _("Date, time and zone"),
+    "date": _("Date"),
+    "time": pgettext_lazy("variable", "Time"),
+    "where": _("Place"),
+    "resource": _("Resource"),
+    "customer": _("Customer"),
+    "app": _("Sender's name"),
+    "project": _("Project"),
+    "description": _("Description"),
+    "old_when": _("Date and time before the move"),
+    "contact_name": pgettext_lazy("variable", "Contact"),
+    "contact_email": _("Contact's e-mail"),
+}
+LABELS = {
+    "subject": _("Subject"),
+    "heading": _("Heading"),
+    "body": _("Text"),
+    "text": _("Plain text"),
+    "html": _("HTML"),
+}
+ROWS = {"body": 8, "text": 10, "html": 14}
+
+
+class EditorSerializer(WrittenTextsSerializer, EmailTemplateSerializer):
+    """The parts of the editor: text and HTML, or heading and body, from which they are made."""
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.keys() & set(WRITTEN) and given.keys() & {"text", "html"}:
+            fault = gettext("Change either the heading and text, or the parts under Advanced.")
+            raise ValidationError({"text": [fault]})
+        return super().validate(given)
+
+
+class EditorPreviewSerializer(WrittenTextsSerializer, PreviewSerializer):
+    pass
 
 
 class TemplatePart(NamedTuple):
@@ -79,6 +133,7 @@ class TemplatePart(NamedTuple):
     value: str
     shown: str  # the value when the form was opened
     faults: list[str]
+    rows: int  # of a text with several lines; else 0
 
 
 @admin.register(EmailTemplate)
@@ -158,6 +213,11 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
             faults = self._save(request, app, slug)
             if not faults:
                 return redirect("admin:notifications_emailtemplate_edit", app.pk, slug)
+        written = written_mail(app, slug, own)
+        shown = record | (written._asdict() if written else {})
+        names = ["subject", *(WRITTEN if written else ()), "text", "html"]
+        parts = [self._part(request, name, shown, faults) for name in names]
+        advanced = [part for part in parts if part.name in ("text", "html")]
         return self.show_page(
             request,
             "office/template.html",
@@ -166,7 +226,12 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
             slug=slug,
             is_reminder=slug.startswith(Delivery.REMINDER),
             record=record,
-            parts=[self._part(request, name, record, faults) for name in PARTS],
+            parts=parts,
+            simple=[part for part in parts if part not in advanced],
+            advanced=advanced,
+            is_written=written is not None,
+            opens_advanced=written is None or any(part.faults for part in advanced),
+            variables=[(f"{{{{ {name} }}}}", VARIABLE_LABELS[name]) for name in VARIABLES],
             placeholders=[
                 (f"{{{{ {name} }}}}", PLACEHOLDER_WORDS[name], name in BLOCKS)
                 for name in PLACEHOLDERS
@@ -182,7 +247,12 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
         posted = request.method == "POST" and name in request.POST
         value = request.POST[name] if posted else record[name]
         return TemplatePart(
-            name, str(LABELS[name]), value, record[name], list(map(str, faults.get(name, ())))
+            name,
+            str(LABELS[name]),
+            value,
+            record[name],
+            list(map(str, faults.get(name, ()))),
+            ROWS.get(name, 0),
         )
 
     def _latest_template_id(self, app: App, slug: str) -> int | None:
@@ -197,12 +267,12 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
             messages.success(request, gettext("The default template is restored."))
             return {}
         given = {}
-        for name in PARTS:
+        for name in (*PARTS, *WRITTEN):
             value = _normalise_line_breaks(request.POST.get(name, ""))
             shown = _normalise_line_breaks(request.POST.get(f"shown-{name}", ""))
             if name in request.POST and value != shown:
                 given[name] = value
-        serializer = EmailTemplateSerializer(data=given)
+        serializer = EditorSerializer(data=given)
         if not serializer.is_valid():
             return serializer.errors
         change_override(app, slug, serializer.validated_data)
@@ -222,7 +292,7 @@ class EmailTemplateAdmin(RowPageAdmin[EmailTemplate]):
             body = json.loads(request.body[:MAX_BODY])
         except ValueError:
             return JsonResponse({"errors": {"body": ["Must be JSON."]}}, status=422)
-        serializer = PreviewSerializer(data=body)
+        serializer = EditorPreviewSerializer(data=body)
         if not serializer.is_valid():
             return JsonResponse({"errors": serializer.errors}, status=422)
         given = dict(serializer.validated_data)

@@ -11,26 +11,16 @@ from pathlib import Path
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from django.utils.cache import patch_vary_headers
 from django.utils.translation import gettext as _
 
 from office.base.permissions import show_page
+from office.notifications.mail_frame import mail_frame
 
 FILE_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
 MAX_MAILS = 100
 MAX_MAIL_BYTES = 5_000_000
 # Django's file backend writes this line after each message.
 SEPARATOR = b"\n" + b"-" * 79 + b"\n"
-# The preview of an e-mail loads nothing and runs nothing.
-PREVIEW_POLICY = "; ".join(
-    [
-        "default-src 'none'",
-        "style-src 'unsafe-inline'",
-        "img-src data:",
-        "sandbox",
-        "frame-ancestors 'self'",
-    ]
-)
 
 
 def mails_are_files() -> bool:
@@ -116,9 +106,4 @@ def show_sent_mail(request: HttpRequest, name: str) -> HttpResponse:
 
 
 def show_sent_html(request: HttpRequest, name: str) -> HttpResponse:
-    """The HTML part, for the frame of the page: sandboxed, also when it is opened by itself."""
-    response = HttpResponse(find_mail_file(name).part("text/html"))
-    response["Content-Security-Policy"] = PREVIEW_POLICY
-    response["X-Frame-Options"] = "SAMEORIGIN"
-    patch_vary_headers(response, ["Cookie"])
-    return response
+    return mail_frame(find_mail_file(name).part("text/html"))

@@ -232,6 +232,7 @@ def test_data_for_the_script(tenant: Tenant) -> None:
         "project": told["project"],
         "zone": "Europe/Berlin",
         "language": None,
+        "english_dates": "en-GB",
         "resource": None,
         "length": None,
         "is_group": False,
@@ -340,7 +341,7 @@ def test_each_question_has_its_field(tenant: Tenant) -> None:
         "empty": text("text", "", 'maxlength="2000"'),
         "odd": text("text", "", 'maxlength="2000"'),
         "note": '<textarea id="N" rows="3" maxlength="2000" aria-describedby="N-error">',
-        "kind": '<select id="N" aria-describedby="N-error">',
+        "kind": '<select id="N" dir="auto" aria-describedby="N-error">',
         "news": '<input type="checkbox" id="N" checked aria-describedby="N-error">',
     }
     assert page.words("textarea") == ["<b>"]
@@ -697,3 +698,43 @@ def test_single_length_is_not_offered_as_a_choice(
     page = Shown(f"{make_page(tenant, availability=availability)}?length=30+minutes")
 
     assert (links_of(page, "length"), page.for_script["length"]) == ([], None)
+
+
+# --- Language and direction of the app's texts ----------------------------------------------------
+def test_texts_of_the_app_have_their_language_and_direction(tenant: Tenant) -> None:
+    """Questions with words of their own too; the service's words have the page's language."""
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"language": "en"}})
+    path = make_page(
+        tenant,
+        booking={"description": "Bring your insurance card."},
+        customer_fields={"about": {"title": "What is it about?"}, "phone": {}},
+    )
+
+    arabic = Client(headers={"Accept-Language": "ar"}).get(path).content.decode()
+    english = Client(headers={"Accept-Language": "en"}).get(path).content.decode()
+
+    for text in ("What is it about?", "Bring your insurance card.", "Check-up"):
+        assert f' dir="auto" lang="en">{text}</' in arabic
+        assert f' dir="auto">{text}</' in english
+    assert "<span>الهاتف</span>" in arabic
+
+
+@pytest.mark.parametrize(
+    ("accepted", "language", "day"),
+    [
+        ("en-US", "en-US", "Tuesday, November 24, 2026"),
+        ("en-GB", None, "Tuesday, 24 November 2026"),
+        ("de", "de", "Dienstag, 24. November 2026"),
+        ("", None, "Tuesday, 24 November 2026"),
+    ],
+)
+def test_page_sends_the_english_of_the_browsers_region(
+    tenant: Tenant, accepted: str, language: str | None, day: str
+) -> None:
+    path = make_page(tenant)
+
+    page = Shown.of(Client(headers={"Accept-Language": accepted}).get(f"{path}?date=2026-11-24"))
+
+    [script] = re.findall(r'<script id="page" type="application/json">(.*?)</script>', page.html)
+    assert json.loads(script)["language"] == language
+    assert page.words("h3")[1] == day

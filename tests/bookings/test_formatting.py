@@ -11,7 +11,7 @@ from django.utils import translation
 from bookings.pages import formatting
 from bookings.pages.formatting import (
     accepted_languages,
-    activate_clock_of,
+    activate_english_of,
     date_words,
     length_words,
     month_words,
@@ -148,7 +148,7 @@ def test_accepted_languages_of_a_header(header: str, languages: list[str]) -> No
 def test_english_clock_follows_the_region(accepted: list[str], words: list[str]) -> None:
     moments = [MONDAY.replace(hour=hour) for hour in (0, 9, 12, 15)]
 
-    with activate_clock_of(accepted):
+    with activate_english_of(accepted):
         found = [time_words(moment) for moment in moments]
         with translation.override("de"):
             german = time_words(MONDAY)

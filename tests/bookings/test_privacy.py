@@ -3,6 +3,7 @@
 import json
 import re
 import uuid
+import zlib
 from collections.abc import Callable
 from typing import Any
 
@@ -78,11 +79,19 @@ def dump() -> str:
             cursor.execute(f'SELECT * FROM "{table}"')
             for row in cursor.fetchall():
                 values = [
-                    bytes(one).decode() if isinstance(one, bytes | memoryview) else str(one)
+                    text_of_bytes(bytes(one)) if isinstance(one, bytes | memoryview) else str(one)
                     for one in row
                 ]
                 lines.append(f"{table}: {CIPHERTEXT.sub('<encrypted>', str(values))}")
     return "\n".join(lines)
+
+
+def text_of_bytes(value: bytes) -> str:
+    """The text of a binary column, also of a compressed one."""
+    try:
+        return zlib.decompress(value).decode()
+    except zlib.error:
+        return value.decode()
 
 
 def rows_but_events() -> list[str]:

@@ -30,7 +30,7 @@ def test_mail_is_in_the_apps_language(language: str) -> None:
     message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
     when = "Montag, 23. November 2026, 09:00 – 09:30 (Europe/Berlin)"
-    assert message.subject == f"Bestätigt: Check-up, {when}"
+    assert message.subject == "Bestätigt: Check-up, Mo., 23. Nov., 09:00"
     assert message.body.startswith("Ihr Termin ist bestätigt\n\nGuten Tag Marty McFly,\n\n")
     assert f"\nTermin:             Check-up\nDatum und Uhrzeit:  {when}\n" in message.body
     assert '<html lang="de" dir="ltr">' in html_of(message)
@@ -44,9 +44,8 @@ def test_language_without_a_catalogue_is_english(language: Any) -> None:
     """Dates too, though Django itself could write them in Finnish."""
     message = compose_mail(make_letter("confirmed_customer", app=make_app(language=language)))
 
-    assert message.subject == (
-        "Confirmed: Check-up, Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
-    )
+    assert message.subject == "Confirmed: Check-up, Mon 23 Nov, 09:00"
+    assert " Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)\n" in message.body
     assert '<html lang="en" dir="ltr">' in html_of(message)
 
 
@@ -225,3 +224,25 @@ def test_browser_language_is_used_in_mails(
 
     assert f'<html lang="{language}" dir="ltr">' in page.html
     assert page.for_script["language"] == for_mails
+
+
+def test_texts_of_the_app_have_their_language_and_direction() -> None:
+    """In an Arabic mail of an English app; the service's words have the mail's language."""
+    letter = make_letter(
+        "confirmed_customer",
+        app=make_app(language="en"),
+        customer={"meta": {"language": "ar"}},
+        message="Ring twice.",
+    )
+
+    html = html_of(compose_mail(letter))
+
+    values = re.findall(r'<td class="value" dir="auto"[^>]*>(.*?)</td>', html)
+    assert [value for value in values if value.startswith("<span")] == [
+        '<span lang="en">Check-up</span>',
+        '<span lang="en">Harbour Street 5</span>',
+        '<span lang="en">Ada Lovelace</span>',
+        '<span lang="en">Bring your card.</span>',
+    ]
+    assert re.search(r'<div class="quote ink" dir="auto"[^>]*>Ring twice.</div>', html)
+    assert '<span dir="auto">Harbour Dental</span>' in html

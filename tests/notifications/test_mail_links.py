@@ -35,7 +35,7 @@ def links_of(letter: Letter) -> dict[str, str]:
         ("unpaid_customer", {"project": "Check-up"}, [AGAIN, OWN]),
         ("new_times_customer", {"project": "Check-up"}, [OWN]),
         ("declined_customer", {}, []),
-        ("confirmed_owner", {"project": "Check-up"}, []),
+        ("confirmed_owner", {"project": "Check-up"}, ["Open the booking"]),
         (
             "confirmed_customer",
             {"event": make_event("2026-11-23 08:00", "2026-11-23 08:30", where="")},

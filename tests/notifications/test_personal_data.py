@@ -13,9 +13,11 @@ from django.db import connection, transaction
 from django.utils import timezone
 
 from bookings.models import Booking, Customer
+from bookings.privacy import Redactor, erase_person, retention
 from bookings.privacy import erase as erasing
-from bookings.privacy import erase_person, retention
+from common.time.instants import format_stamp
 from notifications import mails_and_calls, tasks
+from notifications.mail import EmailCopy
 from notifications.models import CALL_BODY, Attempt, Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
@@ -77,6 +79,11 @@ def test_deliveries_are_exported(tenant: Tenant, mails: MailSink, hooks: HookSin
     rows = Delivery.objects.exclude(customer__name=ANN["name"]).order_by("id")
     expected = [tenant.get(f"/deliveries/{row.id}").data | {"content": row.content} for row in rows]
     marty = whole(tenant, booking)["customers"][1]
+    copies = [copy for row in rows if row.customer_id for copy in row.sent_emails.all()]
+    [sent] = [EmailCopy.read(copy.content)._asdict() for copy in copies]
+    without_ann = Redactor(ANN.values()).cut(sent)
+    assert (sent == without_ann, ANN["email"] in sent["calendar"]) == (False, True)
+    expected[0]["sent"] = [{"at": format_stamp(copies[0].sent_at), **without_ann}]
     expected[-1]["payload"]["customers"] = [marty]
     expected[-1]["payload"]["attributes"]["customer"] = marty
     assert found == expected

@@ -5,6 +5,7 @@ from html import escape, unescape
 from typing import Any
 
 import pytest
+from django.conf import settings
 
 from bookings.pages.action_links import action_url
 from notifications.mail import SLUGS, Letter, compose_mail
@@ -41,6 +42,8 @@ OWNERS_MOVED = OWNERS.replace("When:    ", "New time:").replace(
     "\nWhere:", f"\nOld time:  {OLD}\nWhere:", 1
 )
 HELLO = "Hello Marty McFly,"
+SHORT = "Mon 23 Nov, 09:00"
+OPEN = f"Open the booking: {settings.PUBLIC_URL}/admin/bookings/booking/{BOOKING_ID}/change/"
 CHOICE = "Confirm:\n<confirm>\n\nDecline:\n<decline>"
 CANCEL = "Cancel the booking:\n<cancel_by_customer>"
 MAP = "Show on a map: https://www.openstreetmap.org/search?query=Harbour+Street+5"
@@ -84,18 +87,19 @@ ILL = {"message": "We are ill.\n\nSorry!"}
 SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     "tentative_owner": (
         {},
-        f"Please confirm: Check-up, {BERLIN}",
+        f"Request: Marty McFly, {SHORT}",
         [
             "New booking request",
             "Hello,",
             "Marty McFly requested this time. Confirm to accept.",
             OWNERS,
             CHOICE,
+            OPEN,
         ],
     ),
     "tentative_customer": (
         {},
-        f"Request received: Check-up, {BERLIN}",
+        f"Requested: Check-up, {SHORT}",
         [
             "We have received your request",
             HELLO,
@@ -107,7 +111,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "confirmed_customer": (
         {},
-        f"Confirmed: Check-up, {BERLIN}",
+        f"Confirmed: Check-up, {SHORT}",
         [
             "Your booking is confirmed",
             HELLO,
@@ -119,17 +123,18 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "confirmed_owner": (
         {},
-        f"Confirmed: Check-up with Marty McFly, {BERLIN}",
+        f"Confirmed: Marty McFly, {SHORT}",
         [
             "A booking is confirmed",
             "Hello,",
             "Marty McFly has booked this time. An invitation for your calendar is attached.",
             OWNERS,
+            OPEN,
         ],
     ),
     "declined_customer": (
         ILL,
-        f"Declined: Check-up, {BERLIN}",
+        f"Declined: Check-up, {SHORT}",
         [
             "Your request could not be accepted",
             HELLO,
@@ -140,7 +145,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "cancelled_customer": (
         ILL,
-        f"Cancelled: Check-up, {BERLIN}",
+        f"Cancelled: Check-up, {SHORT}",
         [
             "Your booking was cancelled",
             HELLO,
@@ -151,27 +156,29 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "cancelled_owner": (
         {},
-        f"Cancelled: Check-up with Marty McFly, {BERLIN}",
+        f"Cancelled: Marty McFly, {SHORT}",
         [
             "A booking was cancelled",
             "Hello,",
             "The booking of Marty McFly was cancelled.",
             OWNERS,
+            OPEN,
         ],
     ),
     "cancelled_by_customer_owner": (
         {},
-        f"Cancelled by the customer: Check-up, {BERLIN}",
+        f"Cancelled by Marty McFly: {SHORT}",
         [
             "A customer has cancelled",
             "Hello,",
             "Marty McFly has cancelled this booking. The time is free again.",
             OWNERS,
+            OPEN,
         ],
     ),
     "cancelled_by_customer_customer": (
         {},
-        f"You have cancelled: Check-up, {BERLIN}",
+        f"Cancelled: Check-up, {SHORT}",
         [
             "Your booking is cancelled",
             HELLO,
@@ -181,7 +188,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "unpaid_customer": (
         {},
-        f"Not booked: Check-up, {BERLIN}",
+        f"Not booked: Check-up, {SHORT}",
         [
             "Your booking was not paid in time",
             HELLO,
@@ -191,7 +198,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "rescheduled_customer": (
         MOVED,
-        f"New time: Check-up, {BERLIN}",
+        f"New time: Check-up, {SHORT}",
         [
             "Your booking has a new time",
             HELLO,
@@ -203,17 +210,18 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "rescheduled_owner": (
         MOVED,
-        f"New time: Check-up with Marty McFly, {BERLIN}",
+        f"New time: Marty McFly, {SHORT}",
         [
             "A booking has a new time",
             "Hello,",
             "The booking of Marty McFly was moved.",
             OWNERS_MOVED,
+            OPEN,
         ],
     ),
     "reassigned_customer": (
         REASSIGNED,
-        f"Now with Dr. Berg, Room 2: Check-up, {BERLIN}",
+        f"Now with Dr. Berg, Room 2: {SHORT}",
         [
             "Your booking is now with Dr. Berg, Room 2",
             HELLO,
@@ -225,27 +233,29 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "reassigned_owner": (
         REASSIGNED,
-        f"Now with Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+        f"Now with Dr. Berg, Room 2: {SHORT}",
         [
             "A booking is now with Dr. Berg, Room 2",
             "Hello,",
             "The booking of Marty McFly was moved. The time is unchanged.",
             OWNERS_REASSIGNED,
+            OPEN,
         ],
     ),
     "unassigned_owner": (
         REASSIGNED,
-        f"Moved to Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+        f"Moved to Dr. Berg, Room 2: {SHORT}",
         [
             "A booking was moved to Dr. Berg, Room 2",
             "Hello,",
             "The booking of Marty McFly is no longer with Dr. Holm.",
             OWNERS_REASSIGNED,
+            OPEN,
         ],
     ),
     "updated_customer": (
         {},
-        f"Updated: Check-up, {BERLIN}",
+        f"Updated: Check-up, {SHORT}",
         [
             "Your booking was updated",
             HELLO,
@@ -257,12 +267,13 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "updated_owner": (
         {},
-        f"Updated: Check-up with Marty McFly, {BERLIN}",
+        f"Updated: Marty McFly, {SHORT}",
         [
             "A booking was updated",
             "Hello,",
             "The booking of Marty McFly has new details. The time is unchanged.",
             OWNERS,
+            OPEN,
         ],
     ),
     "new_times_customer": (
@@ -278,7 +289,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "reminder_customer": (
         {},
-        f"Reminder: Check-up, {BERLIN}",
+        f"Reminder: Check-up, {SHORT}",
         [
             "Reminder of your booking",
             HELLO,
@@ -296,6 +307,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             "Hello,",
             "Here are the details of the booking with Marty McFly.",
             OWNERS,
+            OPEN,
         ],
     ),
 }
@@ -344,13 +356,13 @@ def test_html_equals_the_text(slug: str) -> None:
     [
         (
             "customer",
-            f"New time, Dr. Berg, Room 2: Check-up, {BERLIN}",
+            f"New time, Dr. Berg, Room 2: {SHORT}",
             "Your booking has a new time and is now with Dr. Berg, Room 2",
             "Please note the new time.",
         ),
         (
             "owner",
-            f"New time, Dr. Berg, Room 2: Check-up with Marty McFly, {BERLIN}",
+            f"New time, Dr. Berg, Room 2: {SHORT}",
             "A booking has a new time and is now with Dr. Berg, Room 2",
             "The booking of Marty McFly was moved.",
         ),
@@ -463,7 +475,7 @@ def test_values_of_the_change_override_the_booking() -> None:
     )
 
     when = "Tuesday, 24 November 2026, 11:00 – 12:00 (Europe/Berlin)"
-    assert message.subject == f"Cancelled: Cleaning, {when}"
+    assert message.subject == "Cancelled: Cleaning, Tue 24 Nov, 11:00"
     assert message.body.split("\n\n")[3:] == [
         f"What:  Cleaning\nWhen:  {when}\nWith:  Ada Lovelace",
         "Harbour Dental\n",
@@ -480,7 +492,7 @@ def test_owner_mail_names_all_customers() -> None:
 
     message = compose_mail(letter)
 
-    assert message.subject.startswith("Confirmed: Check-up with Marty McFly, Doc Brown, Monday")
+    assert message.subject == "Confirmed: Marty McFly, D…, Mon 23 Nov, 09:00"
     assert "Customer:  Doc Brown\n           doc@example.com\n" in message.body
 
 

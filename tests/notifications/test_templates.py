@@ -48,7 +48,7 @@ def test_list_has_every_kind_with_default_texts(tenant: Tenant) -> None:
         assert set(re.findall(r"\{\{ (\w+) \}\}", record["html"])) <= PLACEHOLDERS.keys()
         assert record["html"].startswith("<!DOCTYPE html>")
         assert record["html"].endswith("</html>\n")
-    assert answer.data[2]["subject"] == "Confirmed: {{ what }}, {{ when }}"
+    assert answer.data[2]["subject"] == "Confirmed: {{ what }}, {{ short_when }}"
     assert answer.data[2]["text"] == (
         "Your booking is confirmed\n\nHello {{ name }},\n\n"
         "We look forward to seeing you. An invitation for your calendar is attached.\n\n"
@@ -250,7 +250,7 @@ def test_preview_of_an_example_booking(tenant: Tenant) -> None:
     when = "Monday, 23 November 2026, 09:00 – 09:30 (Europe/Berlin)"
     link = "http://127.0.0.1:8000/v2/bookings/0193a4c2-0000-7000-8000-000000000030/external_action"
     assert (answer.status, set(answer.data)) == (200, {"subject", "text", "html"})
-    assert answer.data["subject"] == f"Please confirm: Check-up, {when}"
+    assert answer.data["subject"] == "Request: Marty McFly, Mon 23 Nov, 09:00"
     assert answer.data["text"] == (
         "New booking request\n\nHello,\n\n"
         "Marty McFly requested this time. Confirm to accept.\n\n"
@@ -265,6 +265,8 @@ def test_preview_of_an_example_booking(tenant: Tenant) -> None:
         "Details:   Please come ten minutes early.\n\n"
         f"Confirm:\n{link}/confirm?signature=preview\n\n"
         f"Decline:\n{link}/decline?signature=preview\n\n"
+        "Open the booking: http://127.0.0.1:8000/admin/bookings/booking/"
+        "0193a4c2-0000-7000-8000-000000000030/change/\n\n"
         f"{tenant.app.name}\n"
     )
     assert f'href="{link}/confirm?signature=preview"' in answer.data["html"]

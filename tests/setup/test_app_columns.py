@@ -14,7 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from apps_config.models import ListingTally
 from bookings.models import Booking
 from common.db.sql import id_param
-from notifications.models import Attempt, Delivery
+from notifications.models import Attempt, Delivery, SentEmail
 from tests.world import Tenant
 
 pytestmark = pytest.mark.both_databases
@@ -36,6 +36,7 @@ CHILDREN = (
     Child("bookings_customer", "bookings_booking", "booking_id"),
     Child("bookings_statechange", "bookings_booking", "booking_id"),
     Child("notifications_attempt", "notifications_delivery", "delivery_id"),
+    Child("notifications_sentemail", "notifications_delivery", "delivery_id"),
 )
 every_child = pytest.mark.parametrize("child", CHILDREN, ids=[child.table for child in CHILDREN])
 # A copy of an event takes its time only once.
@@ -84,6 +85,7 @@ def booking(make_tenant: Callable[..., Tenant], settings: Any) -> Booking:
     for delivery in Delivery.objects.all():
         for at in (delivery.due_at, delivery.due_at - timedelta(hours=1)):
             Attempt.objects.create(app_id=delivery.app_id, delivery=delivery, at=at, seconds=1.0)
+            SentEmail.objects.create(app_id=delivery.app_id, delivery=delivery, sent_at=at)
     return Booking.objects.get(id=made["id"])
 
 

@@ -9,6 +9,7 @@ const by = (id) => document.getElementById(id);
 const { lang } = document.documentElement;
 // Western digits in every language, as on the server.
 const locale = lang === "en" ? "en-GB" : `${lang}-u-nu-latn`;
+const dateLocale = lang === "en" ? page.english_dates : locale;
 
 const EXTEND_BEFORE = 20; // seconds before a hold lapses
 const PATIENCE = 20; // seconds for an answer
@@ -48,10 +49,10 @@ const fill = (sentence, values) =>
 
 const formats = new Map();
 
-function format(instant, place, options) {
-  const key = place + JSON.stringify(options);
+function format(instant, place, options, tag = locale) {
+  const key = tag + place + JSON.stringify(options);
   if (!formats.has(key)) {
-    formats.set(key, new Intl.DateTimeFormat(locale, { timeZone: place, ...options }));
+    formats.set(key, new Intl.DateTimeFormat(tag, { timeZone: place, ...options }));
   }
   return formats.get(key).format(instant * 1000);
 }
@@ -99,8 +100,8 @@ function clockWords(instant, place) {
   return isAmbiguous(instant, place) ? `${reading} ${offsetWords(instant, place)}` : reading;
 }
 
-const dayWords = (instant, place) =>
-  format(instant, place, { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+const DATE = { weekday: "long", day: "numeric", month: "long", year: "numeric" };
+const dayWords = (instant, place) => format(instant, place, DATE, dateLocale);
 
 /** `5 minutes`. */
 const minuteWords = (count) =>

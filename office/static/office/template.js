@@ -1,12 +1,13 @@
 // The editor of a mail's words: shows what the mail would say, a moment after the last key.
 "use strict";
 (() => {
-  const PARTS = ["subject", "text", "html"];
+  const ALL_PARTS = ["subject", "heading", "body", "text", "html"];
   const PAUSE = 400; // milliseconds
   // The mail is a stranger's document: it loads nothing and runs nothing.
   const POLICY = `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:">`;
 
   const form = document.getElementById("template");
+  const PARTS = ALL_PARTS.filter((part) => form.elements[part]);
   const frame = document.getElementById("preview-html");
   const words = officeWords("template");
   const status = document.getElementById("preview-status");
@@ -18,7 +19,7 @@
     const body = {};
     for (const part of PARTS) {
       const text = form.elements[part].value;
-      if (text !== form.elements[`shown-${part}`].value || text) body[part] = text;
+      if (text !== form.elements[`shown-${part}`].value) body[part] = text;
     }
     return body;
   }
@@ -58,6 +59,18 @@
   form.addEventListener("input", () => {
     clearTimeout(timer);
     timer = setTimeout(preview, PAUSE);
+  });
+  // A variable goes where the caret was last.
+  let target = form.elements.body;
+  form.addEventListener("focusin", (event) => {
+    if (["subject", "heading", "body"].includes(event.target.name)) target = event.target;
+  });
+  form.addEventListener("click", (event) => {
+    const variable = event.target.dataset.insert;
+    if (!variable) return;
+    target.setRangeText(variable, target.selectionStart, target.selectionEnd, "end");
+    target.focus();
+    target.dispatchEvent(new Event("input", { bubbles: true }));
   });
   preview();
 })();
