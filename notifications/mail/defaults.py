@@ -233,7 +233,7 @@ DEFAULTS: Mapping[str, DefaultMail] = {
     "new_times_customer": DefaultMail(
         WAITING,
         _("New time needed"),
-        _("Please choose another time: {{ what }}, {{ when }}"),
+        _("New time needed: {{ what }}, {{ short_when }}"),
         _("Please choose another time"),
         _("Sorry, your booking can't take place at this time."),
     ),

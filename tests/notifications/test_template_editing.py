@@ -278,7 +278,7 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
     ),
     "new_times_customer": (
         {},
-        f"Please choose another time: Check-up, {BERLIN}",
+        f"New time needed: Check-up, {SHORT}",
         [
             "Please choose another time",
             HELLO,
