@@ -40,6 +40,8 @@ class OfficeChangeList(ChangeList):
     filters with a link that removes each (`chips`).
     """
 
+    former_bookings: Sequence[Any] = ()  # in place of rows, if the list is empty
+
     @cached_property
     def shortcuts(self) -> list[Shortcut]:
         return self.model_admin.list_shortcuts(self)

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Callable, Iterable
-from functools import partial
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,7 +14,6 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
-from django.utils.functional import SimpleLazyObject
 from django.utils.translation import gettext, ngettext, ngettext_lazy, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
@@ -254,11 +252,16 @@ class BookingAdmin(BookingDetail):
                 "is_by_creation": is_by_creation,
                 "search_in_all": urlencode({SEARCH_VAR: term}) if term and tab else "",
             }
-            if tab == UPCOMING and term.strip():  # read if the list turns out to be empty
-                found = self.get_queryset(request).filter(search_bookings_by_term(term))
-                former = partial(former_bookings, request, found)
-                own["former_bookings"] = SimpleLazyObject(former)
         return super().changelist_view(request, own | (extra_context or {}))
+
+    def get_changelist_instance(self, request: HttpRequest) -> OfficeChangeList:
+        """Give an empty list of upcoming bookings what became of those that the search finds."""
+        changelist = super().get_changelist_instance(request)
+        is_upcoming = changelist.params.get(TabFilter.parameter_name) == UPCOMING
+        if is_upcoming and changelist.query.strip() and not changelist.result_list:
+            found = self.get_queryset(request).filter(search_bookings_by_term(changelist.query))
+            changelist.former_bookings = former_bookings(request, found)
+        return changelist
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Booking], search_term: str

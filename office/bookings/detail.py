@@ -24,6 +24,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
+from apps_config.models import Membership
 from availability.models import Calendar
 from bookings.graphs import GRAPHS
 from bookings.models import MAX_NOTE, Booking, further_events
@@ -148,7 +149,9 @@ class BookingDetail(RowPageAdmin[Booking]):
             occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
             may_act=may_act,
-            may_see_deliveries=is_allowed(request, "notifications.view_delivery", booking.app_id),
+            may_see_deliveries=is_allowed(
+                request, "notifications.view_delivery", booking.app_id, Membership.VIEWER
+            ),
             may_move=may_move,
             resources=resources_to_move_to(booking) if may_move else [],
             kind=GRAPH_WORDS.get(booking.graph, booking.graph),

@@ -63,7 +63,7 @@ def search(client: Any, term: str = "marty") -> list[str]:
     page = client.get(LIST, {"tab": "upcoming", "q": term})
     assert page.status_code == 200
     html = page.content.decode()
-    assert ("No upcoming booking" in html) == (FORMER.search(html) is not None)
+    assert ("No upcoming booking</h2>" in html) == (FORMER.search(html) is not None)
     return [unescape(words) for words in FORMER.findall(html)]
 
 
