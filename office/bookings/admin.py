@@ -2,7 +2,7 @@
 
 import uuid
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlencode
 
 from django.contrib import admin, messages
@@ -256,7 +256,7 @@ class BookingAdmin(BookingDetail):
 
     def get_changelist_instance(self, request: HttpRequest) -> OfficeChangeList:
         """Give an empty list of upcoming bookings what became of those that the search finds."""
-        changelist = super().get_changelist_instance(request)
+        changelist = cast(OfficeChangeList, super().get_changelist_instance(request))
         is_upcoming = changelist.params.get(TabFilter.parameter_name) == UPCOMING
         if is_upcoming and changelist.query.strip() and not changelist.result_list:
             found = self.get_queryset(request).filter(search_bookings_by_term(changelist.query))
