@@ -146,7 +146,7 @@ class BookPageView(RateLimitedPageView):
         rules = with_fair_turns(policy_query(project, resources, now=self.now), project)
         lengths = lengths_to_choose(rules.terms, graph)
         rules = with_length(rules, read_length_parameter(request.GET, lengths))
-        zone_name = page_zone(project, rules)
+        zone_name = first_known_zone(page_zone(project, rules))
         verifies = needs_verification(project)
         is_mailed = mails_customers(project.app)
         is_bookable = can_be_booked(project, graph)

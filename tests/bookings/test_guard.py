@@ -230,7 +230,7 @@ def test_a_move_that_only_the_guard_refuses_is_a_conflict(tenant: Tenant) -> Non
 # --- It is there ----------------------------------------------------------------------------------
 CHECKED = (
     *("availability_calendar", "availability_event", "bookings_customer"),
-    *("bookings_statechange", "notifications_attempt"),
+    *("bookings_statechange", "notifications_attempt", "notifications_sentemail"),
 )
 
 

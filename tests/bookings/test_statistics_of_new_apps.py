@@ -127,4 +127,5 @@ def test_large_tables_are_analyzed_after_a_thousand_changes(db: None) -> None:
         "bookings_statechange",
         "notifications_attempt",
         "notifications_delivery",
+        "notifications_sentemail",
     }

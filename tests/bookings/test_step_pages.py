@@ -63,7 +63,7 @@ def test_step_with_all_parts() -> None:
     assert "".join(main_of(response)) == (
         "<h1>Cancel &lt;this&gt;?</h1><p>It is &lt;b&gt;final&lt;/b&gt;.</p>"
         "<ul><li>It is too late.</li></ul>"
-        "<dl><div><dt>What</dt><dd>Check-up</dd></div></dl>"
+        '<dl><div><dt>What</dt><dd dir="auto">Check-up</dd></div></dl>'
         '<form method="post"><input type="hidden" name="token" value="t0ken">'
         '<div class="field"><label for="email">E-mail</label>'
         '<input id="email" name="email" type="email" value="a&quot;b" maxlength="254" required'
@@ -88,7 +88,7 @@ def test_step_without_form() -> None:
     response = StepView.as_view()(RequestFactory().post("/"))
 
     assert "".join(main_of(response)) == (
-        "<h1>Cancelled</h1><dl><div><dt>What</dt><dd>Check-up</dd></div></dl>"
+        '<h1>Cancelled</h1><dl><div><dt>What</dt><dd dir="auto">Check-up</dd></div></dl>'
         '<p><a href="/book/one/mine">Your bookings</a></p>'
     )
     assert response.headers["Content-Security-Policy"].endswith("; form-action 'self'")

@@ -67,7 +67,8 @@ def test_logo_and_footer_are_in_every_mail(name: str) -> None:
     html = html_of(mail)
     logo = f'<img src="{settings.PUBLIC_URL}/book/logos/harbour/{"a" * 64}" alt="" height="40" '
     footer = (
-        'Harbour Dental<br>\nQuay 5<br>\n<a href="https://example.com/imprint">Imprint</a> · '
+        '<span dir="auto">Harbour Dental</span><br>\n<span dir="auto">Quay 5</span><br>\n'
+        '<a href="https://example.com/imprint">Imprint</a> · '
         '<a href="https://example.com/privacy">Privacy</a></td></tr>'
     )
     assert (html.count(logo), html.count(footer)) == (1, 1)

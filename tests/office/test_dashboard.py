@@ -126,7 +126,8 @@ def test_staff_see_the_parts_of_their_permissions(
 
 LINKS = {
     "bookings.view_booking": [
-        *("/admin/calendar/", "/admin/bookings/booking/?tab=upcoming", "/admin/why/"),
+        *("/admin/calendar/", "/admin/bookings/booking/?tab=upcoming"),
+        *("/admin/reports/", "/admin/why/"),
     ],
     "notifications.view_delivery": ["/admin/notifications/delivery/"],
     "notifications.view_webhook": ["/admin/notifications/webhook/"],

@@ -23,7 +23,7 @@ READY = (
     " && !document.querySelector('#cal-questions').hidden"
 )
 LIST = "document.querySelector('#cal-known')"
-NEW = "a[href*='/admin/calendar/?'][href$='new=1']"
+NEW = ".desk-find a[href$='new=1']"
 BOOK = "#cal-book [type=submit]"
 SAID = "!document.querySelector('#cal-said').hidden"
 

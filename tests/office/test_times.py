@@ -24,7 +24,6 @@ OTHER_TIMES = re.compile(
 LISTS = [
     "bookings_booking",
     "availability_event",
-    "availability_resource",
     "availability_project",
     "apps_config_app",
     "apps_config_credential",
