@@ -27,7 +27,9 @@
   function say(errors) {
     for (const part of PARTS) {
       const faults = (errors[part] ?? []).join(" ");
-      document.getElementById(`${part}-fault`).textContent = faults;
+      const place = document.getElementById(`${part}-fault`);
+      place.textContent = faults;
+      if (faults) place.closest("details")?.setAttribute("open", "");
       form.elements[part].toggleAttribute("aria-invalid", Boolean(faults));
     }
   }
