@@ -134,9 +134,9 @@ def test_list_is_closed_with_one_click(
     office.make_project(office.make_resource("Ada")["id"])
     page = visit(editor, "/admin/", width=width).page
     page.save_screenshot(f"today-first-steps-{width}", whole=True)
-    heading = page.texts(".office-steps h2")
+    heading = page.texts(".office-first-steps h2")
 
-    page.click(".office-steps button")
-    page.wait_for("!document.querySelector('.office-steps') && document.readyState == 'complete'")
+    page.click(".office-first-steps button")
+    page.wait_for("!document.querySelector('.office-first-steps') && document.readyState == 'complete'")
 
     assert heading == ["First steps: 1 of 5 done"]
