@@ -137,6 +137,8 @@ def test_list_is_closed_with_one_click(
     heading = page.texts(".office-first-steps h2")
 
     page.click(".office-first-steps button")
-    page.wait_for("!document.querySelector('.office-first-steps') && document.readyState == 'complete'")
+    page.wait_for(
+        "!document.querySelector('.office-first-steps') && document.readyState == 'complete'"
+    )
 
     assert heading == ["First steps: 1 of 5 done"]
