@@ -225,8 +225,8 @@ def test_read_only_fields_are_never_stored(start_service: Callable[..., Service]
                 )
                 body = {key: value for key, value in body.items() if key not in refused}
                 answer = caller.call(operation.method, filled(operation.path, ids), body)
-            assert answer.status in (200, 201), (str(operation), answer.content)
-            record = answer.data if isinstance(answer.data, dict) else {}
+            assert answer.status in (200, 201, 204), (str(operation), answer.content)
+            record = answer.data if answer.status != 204 and isinstance(answer.data, dict) else {}
             assert (record.get("state"), record.get("completed")) in SETTLED, str(operation)
             sent += 1
 

@@ -6,8 +6,10 @@ from io import StringIO
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.management import CommandError, call_command
 
+from apps_config.management.commands.create_app import this_command
 from apps_config.models import Account, App, Credential, Membership
 from tests.world import NOW, Caller, Tenant
 
@@ -37,8 +39,10 @@ def test_create_app(db: None, words: list[str], expected: tuple[str, str, str]) 
     assert (app.slug, app.name, app.mode) == expected
     assert lines == [
         f"Created app {app.slug} ({app.mode}). To issue a key:",
-        f"  manage.py issue_key {app.slug} --kind server",
+        f"  {this_command()} issue_key {app.slug} --kind server",
+        f"Its settings: {settings.PUBLIC_URL}/admin/, Apps, {app.name}",
     ]
+    assert this_command().endswith("python manage.py")
 
 
 def test_create_app_with_an_owner(db: None) -> None:

@@ -209,7 +209,7 @@ def test_run_shows_calls_and_pages_that_work(checkout: Path, demo: tuple[Run, in
     ]
     page = re.search(r"Book +(http://\S+/book/\S+)", run.log())[1]
     with urllib.request.urlopen(page) as shown:
-        heading = re.search(r"<h1>(.*)</h1>", shown.read().decode())[1]
+        heading = re.search(r"<h1[^>]*>(.*)</h1>", shown.read().decode())[1]
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/") as shown:
         home = shown.read().decode()
 
