@@ -68,7 +68,9 @@ def test_a_long_text_at_the_top_can_be_shortened(tenant: Tenant, text: str, clas
     pages = [Shown(path), Shown(f"/book/{tenant.app.slug}")]
 
     for page in pages:
-        assert re.findall(r'<div class="(cover[^"]*)">', page.html) == [classes]
+        assert re.findall(r'<section aria-label="[^"]*" class="(cover[^"]*)">', page.html) == [
+            classes
+        ]
         assert page.words("summary") == ([] if classes == "cover" else ["Show moreShow less"])
         assert page.words("p", "lines") == [" ".join(text.split())]
 
