@@ -74,7 +74,7 @@ from notifications.mail.defaults import (
     default_written_mail,
     fill_default_subject,
     fill_placeholders,
-    lay_out_mail,
+    words_in_layout,
 )
 from notifications.mail.envelope import Sender, new_message
 from notifications.mail.html_layout import (
@@ -341,7 +341,7 @@ def _written_words(own: EmailTemplate, *, is_named: bool) -> MailWords:
     default = default_written_mail(own.slug, is_named=is_named)
     body = own.body if is_named else own.body.replace(" {{ name }}", "")
     written = WrittenMail(own.heading or default.heading, body or default.body)
-    return lay_out_mail(own.slug, written)
+    return words_in_layout(own.slug, written)
 
 
 def fill_template_words(

@@ -313,7 +313,7 @@ def default_mail_words(slug: str, *, is_named: bool = True, variant: str = "") -
 def _default_mail_words(slug: str, is_named: bool, variant: str, language: str | None) -> MailWords:
     default = _default_of(slug, variant)
     written = default_written_mail(slug, is_named=is_named, variant=variant)
-    return lay_out_mail(slug, written, variant=variant)._replace(subject=str(default.subject))
+    return words_in_layout(slug, written, variant=variant)._replace(subject=str(default.subject))
 
 
 def _default_of(slug: str, variant: str) -> DefaultMail:
@@ -328,7 +328,7 @@ def default_written_mail(slug: str, *, is_named: bool = True, variant: str = "")
     return WrittenMail(str(default.heading), f"{greeting}\n\n{default.sentence}")
 
 
-def lay_out_mail(slug: str, written: WrittenMail, *, variant: str = "") -> MailWords:
+def words_in_layout(slug: str, written: WrittenMail, *, variant: str = "") -> MailWords:
     """Return the templates of text and HTML in the service's layout, without a subject."""
     default = _default_of(slug, variant)
     paragraphs = [text.strip("\n") for text in BLANK_LINES.split(written.body.strip())]

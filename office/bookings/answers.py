@@ -23,7 +23,7 @@ def questions_of(project: Project | None) -> Mapping[str, Any]:
     return {key: question for key, question in found if isinstance(question, Mapping)}
 
 
-def own_questions(project: Project | None) -> list[FormField]:
+def project_questions(project: Project | None) -> list[FormField]:
     """Return the project's questions in their order, without those for name and contact data."""
     return [field for field in form_fields(questions_of(project)) if field.key not in CONTACT]
 
@@ -34,7 +34,7 @@ def labelled_values(meta: Any, project: Project | None = None) -> list[tuple[str
     """
     values = meta if isinstance(meta, dict) else {}
     questions = questions_of(project)
-    asked = [field.key for field in own_questions(project) if field.key in values]
+    asked = [field.key for field in project_questions(project) if field.key in values]
     words = {True: gettext("yes"), False: gettext("no")}
     shown = [
         (key, values[key])

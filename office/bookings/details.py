@@ -13,7 +13,7 @@ from bookings.serializers.bodies import BookingChangeSerializer
 from common.api.validated_input import read_values_as
 from common.errors import Invalid
 from office.base.message_translations import translate_message
-from office.bookings.answers import INPUT, answer_field, own_questions
+from office.bookings.answers import INPUT, answer_field, project_questions
 
 ANSWER = "answer-"
 
@@ -40,7 +40,7 @@ class CustomerForm(forms.Form):
         self.customer = customer
         for field in self.fields.values():
             field.show_hidden_initial = True
-        for question in own_questions(booking.project):
+        for question in project_questions(booking.project):
             value = _stored_answer(customer, question.key)
             self.fields[ANSWER + question.key] = answer_field(question, value)
 

@@ -16,7 +16,7 @@ from common.errors import Invalid, Refusal
 from common.ical.rrule import expand_recurrence
 from office.base.lazy_text import LazyText
 from office.base.local_time import parse_day
-from office.bookings.answers import own_questions, question_records
+from office.bookings.answers import project_questions, question_records
 from office.bookings.customer_search import search_customers
 
 MIN_LETTERS = 3  # the index of names has groups of three letters
@@ -56,7 +56,7 @@ def suggest_customers(resource: Resource, term: str) -> list[dict[str, str]]:
 
 def read_question_fields(project: Project | None) -> list[dict[str, Any]]:
     """Return the project's own questions for the script."""
-    return question_records(own_questions(project))
+    return question_records(project_questions(project))
 
 
 def booking_body(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -58,14 +58,14 @@ def read_span(given: Mapping[str, Any], zone: str) -> tuple[datetime, datetime]:
     first, last = given["first_day"], given["last_day"] or given["first_day"]
     if given["start"] is None:
         return day_span(first, last, zone)
-    start = parse_moment("start", _wall_text(first, given["start"]), zone)
-    end = parse_moment("end", _wall_text(last, given["end"]), zone, after=start)
+    start = parse_moment("start", _local_time_text(first, given["start"]), zone)
+    end = parse_moment("end", _local_time_text(last, given["end"]), zone, after=start)
     if end <= start:
         raise Invalid.at("end", "Must be after the start.")
     return start, end
 
 
-def _wall_text(day: date, clock: time) -> str:
+def _local_time_text(day: date, clock: time) -> str:
     return f"{day}T{clock}"
 
 

@@ -281,12 +281,12 @@ def test_control_without_the_lock_bookings_are_cancelled_and_undone(
 ) -> None:
     task = cancel_all(tenant, three)
 
-    def look_and_start(app: Any, task_id: Any) -> PostponedTask | None:
+    def read_then_start(app: Any, task_id: Any) -> PostponedTask | None:
         found = PostponedTask.objects.filter(app=app, id=task_id).first()
         in_thread(carry_out).join()
         return found
 
-    monkeypatch.setattr(postponed, "_lock_to_undo", look_and_start)
+    monkeypatch.setattr(postponed, "_lock_to_undo", read_then_start)
     undone = undo(app=tenant.app, task_id=task.id)
 
     assert undone is True

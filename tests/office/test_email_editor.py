@@ -30,7 +30,7 @@ def parts_of(answer: Any) -> dict[str, Any]:
     return {part.name: part for part in answer.context["parts"]}
 
 
-def own() -> EmailTemplate:
+def stored_template() -> EmailTemplate:
     return EmailTemplate.objects.get()
 
 
@@ -53,7 +53,12 @@ def test_text_and_html_are_made_from_heading_and_text(tenant: Tenant) -> None:
     answer = save(tenant, heading=HEADING, body=BODY)
 
     assert messages_of(answer) == ["Saved."]
-    assert (own().heading, own().body, own().text, own().html) == (HEADING, BODY, "", "")
+    assert (
+        stored_template().heading,
+        stored_template().body,
+        stored_template().text,
+        stored_template().html,
+    ) == (HEADING, BODY, "", "")
     record = tenant.get(f"/templates/{SLUG}").data
     blocks = ["{{ message }}", "{{ details }}", "{{ actions }}", "{{ links }}"]
     assert (record["subject"], record["custom"]) == (default["subject"], True)
@@ -92,7 +97,7 @@ def test_one_part_leaves_the_others_at_their_default(tenant: Tenant) -> None:
 
     parts = parts_of(member(tenant.app, "viewer").get(page_of(tenant.app)))
 
-    assert (own().heading, own().body) == (HEADING, "")
+    assert (stored_template().heading, stored_template().body) == (HEADING, "")
     assert parts["body"].value.startswith("Hello {{ name }},\n\nWe look forward")
 
 
@@ -105,7 +110,11 @@ def test_own_html_takes_the_place_of_heading_and_text(tenant: Tenant) -> None:
     changed = tenant.put(f"/templates/{SLUG}", {"text": "Own\n"}).data
 
     assert (changed["text"], changed["html"]) == ("Own\n", before["html"])
-    assert (own().heading, own().body, own().html) == ("", "", before["html"])
+    assert (stored_template().heading, stored_template().body, stored_template().html) == (
+        "",
+        "",
+        before["html"],
+    )
     page = member(tenant.app, "viewer").get(page_of(tenant.app))
     assert list(parts_of(page)) == ["subject", "text", "html"]
     assert page.context["opens_advanced"] is True
@@ -119,7 +128,7 @@ def test_subject_alone_keeps_heading_and_text(tenant: Tenant) -> None:
     changed = tenant.put(f"/templates/{SLUG}", {"subject": "Hi"}).data
 
     assert changed == before | {"subject": "Hi", "updated_at": changed["updated_at"]}
-    assert (own().heading, own().body) == (HEADING, BODY)
+    assert (stored_template().heading, stored_template().body) == (HEADING, BODY)
 
 
 @pytest.mark.django_db
@@ -185,7 +194,7 @@ def test_variable_goes_to_the_caret(
 
     assert person.actions == 3
     assert value(opened, "heading") == "Until {{ date }}!"
-    assert own().heading == "Until {{ date }}!"
+    assert stored_template().heading == "Until {{ date }}!"
 
 
 @pytest.mark.django_db(transaction=True)
