@@ -24,7 +24,8 @@ addEventListener("DOMContentLoaded", () => {
 
   // Before the theme, which has `/` for itself on lists.
   addEventListener("keydown", (event) => {
-    const isTyping = event.target.closest?.(FIELDS) || document.querySelector("dialog[open]");
+    // A field keeps the focus for a moment after its dialog was closed.
+    const isTyping = event.target.closest?.(FIELDS)?.checkVisibility() || document.querySelector("dialog[open]");
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isTyping) return;
     const act = actions[event.key] ?? linkOf(event.key);
     if (!act) return;
