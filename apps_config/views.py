@@ -12,7 +12,7 @@ from apps_config.models import Account, App
 from apps_config.permissions import RANKS
 from apps_config.serializers import AppSerializer, EventNotificationSerializer
 from apps_config.services import archive_app, change_app, create_app
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Forbidden, NotFound
 from common.openapi.generator import named_examples, parameters
 

@@ -14,7 +14,7 @@ from apps_config.history import ChangeHistory
 from apps_config.models import App, EventNotification, ParentsAppField
 from common.db.ids import TenantIdField
 from common.db.updated_at import UpdatedAtField
-from common.email_columns import CanonicalAddressField
+from common.email_address import CanonicalAddressField
 
 
 class ObjectField(models.JSONField):

@@ -11,8 +11,7 @@ from apps_config.models import App, EventNotification, ParentsAppField
 from availability.models import Event, Owned, Project, Resource
 from common.db.ids import TenantIdField
 from common.db.message_field import MessageField
-from common.email_address import MAX_LENGTH
-from common.email_columns import CanonicalAddressField, LimitKeyField
+from common.email_address import MAX_LENGTH, CanonicalAddressField, LimitKeyField
 
 
 class BookingQuerySet(models.QuerySet["Booking"]):

@@ -1,4 +1,4 @@
-"""E-mail addresses: what may be one, and the one form by which addresses are compared.
+"""E-mail addresses: what may be one, the one form by which addresses are compared, its columns.
 
 Letter case decides whose an address is, and databases and languages disagree about it: PostgreSQL's
 UPPER('ı') is 'I', so a stranger with the domain gmaıl.com would be the customer of gmail.com, and
@@ -7,11 +7,12 @@ of an address (tests/test_email_addresses.py).
 """
 
 from functools import lru_cache
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 import idna
 from django.core.exceptions import ValidationError
 from django.core.validators import EmailValidator
+from django.db import models
 
 from common.messages import Message
 
@@ -151,3 +152,34 @@ def canonical_pattern(pattern: str) -> str:
     except idna.IDNAError as error:
         raise ValidationError(NO_DOMAIN, NO_DOMAIN) from error
     return f"{local.lower()}{at}{'.'.join(labels)}"
+
+
+class CanonicalAddressField(models.CharField):
+    """The canonical form of the row's `email`, by which rows are found and compared.
+
+    Written whenever the row is saved. `update()` of a query set has to set it, and `save` with
+    `update_fields` to name it. A CharField in migrations.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        own = {"max_length": MAX_LENGTH, "editable": False}
+        super().__init__(*args, **{**own, **kwargs})
+
+    def derive(self, email: str) -> str:
+        return canonical_address(email)
+
+    def pre_save(self, row: Any, add: bool) -> str | None:
+        derived = None if row.email is None else self.derive(row.email)
+        setattr(row, self.attname, derived)
+        return derived
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.CharField", args, kwargs
+
+
+class LimitKeyField(CanonicalAddressField):
+    """What limits count in place of the row's `email` (`limit_key`)."""
+
+    def derive(self, email: str) -> str:
+        return limit_key(email)

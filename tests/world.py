@@ -20,7 +20,7 @@ from availability.models import Resource
 from availability.serializers.projects import ProjectSerializer
 from availability.serializers.resources import ResourceSerializer
 from availability.services import create_project, create_resource
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.db import updated_at
 from common.db.sql import datetime_param
 

@@ -18,7 +18,7 @@ from availability.models import Project, Resource
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.query import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Invalid
 from common.limits.rate_limit import customer_network
 from common.openapi.generator import named_examples

@@ -12,7 +12,7 @@ from access.serializers import MemberSerializer
 from apps_config.services import remove_member
 from apps_config.views import SLUG, AppPathViewSet
 from common.api.pagination import Page, list_envelope
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import NotFound
 from common.openapi.generator import named_examples, parameters
 

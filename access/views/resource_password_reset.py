@@ -21,7 +21,7 @@ from bookings.pages.formatting import to_one_line
 from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from common.api.fields import CANONICAL_ID
 from common.api.json import read_body
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import read_body_as, read_values_as
 from common.errors import Invalid
 from common.openapi.components import EmptySerializer, text_response
 from common.openapi.generator import named_examples, parameters

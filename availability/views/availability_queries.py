@@ -51,8 +51,7 @@ from availability.search.rendering import (
 from availability.serializers.queries import FindtimeSerializer, QuerySerializer
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import array_as_object
-from common.api.serializers import ObjectSerializer
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import ObjectSerializer, read_body_as, read_values_as
 from common.errors import Invalid
 from common.messages import Message, find_message
 from common.openapi.components import SpanSerializer, list_of, text_response

@@ -13,7 +13,7 @@ from availability.serializers.resources import RESOURCE_EXAMPLE
 from availability.services import change_calendar, create_calendar, delete_calendar
 from availability.views.base_views import BY_NAME, ResourceScopedViewSet
 from common.api.search_conditions import CALENDAR_SEARCH
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Invalid
 from common.openapi.generator import named_examples
 

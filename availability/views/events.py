@@ -13,7 +13,7 @@ from availability.services import change_event, create_event, delete_event
 from availability.views.base_views import STAMPS, ResourceScopedViewSet
 from common.api.ordering import BOUND
 from common.api.search_conditions import EVENT_SEARCH
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Invalid
 from common.openapi.generator import named_examples, parameters
 

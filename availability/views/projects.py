@@ -36,7 +36,7 @@ from availability.services import (
 )
 from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE
 from common.api.search_conditions import PROJECT_SEARCH
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import read_body_as, read_values_as
 from common.api.views import found_or_404
 from common.errors import Forbidden
 from common.openapi.generator import named_examples, parameters

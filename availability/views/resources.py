@@ -22,7 +22,7 @@ from availability.serializers.resources import (
 from availability.services import change_resource, create_resource, delete_resource
 from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE, ResourceScopedViewSet
 from common.api.search_conditions import RESOURCE_SEARCH
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.api.views import found_or_404
 from common.errors import Forbidden
 from common.openapi.components import text_response

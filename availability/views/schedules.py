@@ -13,7 +13,7 @@ from availability.serializers.resources import ScheduleSerializer
 from availability.services import change_schedule, create_schedule, delete_schedule
 from availability.views.base_views import BY_NAME
 from common.api.search_conditions import SCHEDULE_SEARCH
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.openapi.generator import named_examples
 
 

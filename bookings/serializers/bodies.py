@@ -30,8 +30,7 @@ from common.api.fields import (
     TextField,
     array_as_object,
 )
-from common.api.serializers import ObjectSerializer
-from common.api.validated_input import read_values_as
+from common.api.serializers import ObjectSerializer, read_values_as
 from common.errors import Invalid
 from common.ical.rrule import MAX_LENGTH
 from common.messages import Message

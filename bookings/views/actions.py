@@ -31,7 +31,7 @@ from bookings.serializers.responses import BookingSerializer
 from bookings.services import THIS, apply_action, reschedule_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.fields import array_as_object
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import read_body_as, read_values_as
 from common.api.views import found_or_404
 from common.errors import Forbidden, Invalid, NotFound
 from common.messages import Message

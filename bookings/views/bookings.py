@@ -36,8 +36,8 @@ from bookings.services import (
 from bookings.views.actions import BookingActions
 from bookings.views.base import INCLUDE_QUERY
 from common.api.fields import array_as_object
+from common.api.serializers import read_body_as
 from common.api.unknown_keys import UnknownKeys
-from common.api.validated_input import read_body_as
 from common.errors import Invalid
 from common.limits.rate_limit import customer_network
 from common.openapi.generator import named_examples, parameters

@@ -30,7 +30,7 @@ from bookings.services.bulk import BulkResult, create_bulk, run_bulk
 from bookings.views.actions import read_message
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.fields import array_as_object
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import read_body_as, read_values_as
 from common.errors import Internal, Invalid, Refusal
 from common.openapi.generator import named_examples, parameters
 

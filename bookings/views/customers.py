@@ -26,7 +26,7 @@ from bookings.serializers.customers import ErasedSerializer, PersonSerializer
 from bookings.serializers.responses import PersonExportSerializer
 from bookings.services.customer_notes import set_customer_note
 from common.api.ordering import read_order
-from common.api.validated_input import read_body_as, read_values_as
+from common.api.serializers import read_body_as, read_values_as
 from common.openapi.components import text_response
 from common.openapi.generator import named_examples, parameters
 

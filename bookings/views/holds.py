@@ -37,7 +37,7 @@ from bookings.services import (
     send_new_code,
 )
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.api.views import Handler, found_or_404
 from common.errors import Invalid, NotFound
 from common.limits.rate_limit import customer_network

@@ -19,6 +19,7 @@ from rest_framework.viewsets import ViewSetMixin
 from common.api.json import read_body
 from common.api.pagination import PAGE_NAMES
 from common.api.query import check_query
+from common.api.serializers import READERS
 from common.api.unknown_keys import (
     UnknownKeys,
     find_unknown_keys,
@@ -27,7 +28,6 @@ from common.api.unknown_keys import (
     unknown_keys_refused,
     without_equal_keys,
 )
-from common.api.validated_input import READERS
 from common.errors import (
     MethodNotAllowed,
     NotFound,

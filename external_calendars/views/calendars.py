@@ -11,7 +11,7 @@ from availability.models import Calendar
 from availability.serializers.calendars import CalendarSerializer
 from availability.services import change_calendar
 from availability.views.calendars import CalendarViewSet
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Invalid
 from common.openapi.generator import named_examples
 from external_calendars.examples import CONNECTED, FEED_ADDRESS, STOPPED

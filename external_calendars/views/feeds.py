@@ -13,7 +13,7 @@ from rest_framework.response import Response
 from apps_config.base_views import PublicView
 from availability.models import Calendar
 from availability.views.base_views import ResourceScopedViewSet
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.db.replica import read_on_replica
 from common.openapi.components import ICALENDAR, TEXT, text_response
 from common.openapi.generator import named_examples, parameters

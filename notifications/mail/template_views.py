@@ -9,7 +9,7 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
 from bookings.models import Booking
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.errors import Invalid, NotFound
 from common.openapi.components import text_response
 from common.openapi.generator import named_examples, parameters

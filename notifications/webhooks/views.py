@@ -9,7 +9,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
-from common.api.validated_input import read_body_as
+from common.api.serializers import read_body_as
 from common.openapi.generator import named_examples
 from notifications.models import Delivery, Webhook
 from notifications.outbox.serializers import (

@@ -24,7 +24,7 @@ from bookings.models import MAX_NOTE, AppCustomer, Booking, Customer
 from bookings.privacy import Person, erase_person, write_export
 from bookings.serializers.bodies import CustomerNoteSerializer
 from bookings.services.customer_notes import notes_of, set_customer_note
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.db.indexed_values import in_values
 from common.errors import Refusal
 from common.time.zone_names import current_zone_name

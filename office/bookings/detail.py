@@ -37,7 +37,7 @@ from bookings.services import (
     end_links,
     reschedule_booking,
 )
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Invalid, Refusal
 from common.time.instants import find_zone, parse_instant
 from common.time.zone_names import current_zone_name

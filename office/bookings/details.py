@@ -10,7 +10,7 @@ from django.utils.translation import pgettext_lazy
 
 from bookings.models import Booking, Customer
 from bookings.serializers.bodies import BookingChangeSerializer
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Invalid
 from office.base.message_translations import translate_message
 from office.bookings.answers import INPUT, answer_field, project_questions

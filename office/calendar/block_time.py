@@ -24,7 +24,7 @@ from availability.serializers.calendars import visible_calendars
 from availability.serializers.events import EventSerializer
 from availability.services import create_event
 from bookings.models import Booking
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Invalid, Refusal
 from office.base.local_time import parse_moment, span_text, today_in
 from office.base.model_admin import refusal_words

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from availability.models import Calendar, Resource
 from availability.serializers.events import EventSerializer
 from bookings.services.postponed import ClosedTime
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Invalid
 from common.time.instants import local_midnight
 from office.base.local_time import parse_moment

@@ -21,7 +21,7 @@ from bookings.models import MAX_NOTE, Booking
 from bookings.pages.formatting import first_known_zone
 from bookings.serializers.bodies import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Invalid, NotFound, Refusal
 from common.time.instants import format_instant, parse_instant, to_datetime
 from office.base.local_time import (

@@ -22,7 +22,7 @@ from availability.search.engine import AvailabilityQuery, Explanation, explain_q
 from availability.search.input import parse_availability_query
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.time.instants import to_datetime
 from office.base.labels import with_customers
 from office.base.local_time import time_text, validate_zone_name

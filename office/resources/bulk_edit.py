@@ -25,7 +25,7 @@ from availability.serializers.resources import ResourceSerializer
 from availability.services import change_resource
 from common.api.query import SearchTerm
 from common.api.search_conditions import RESOURCE_SEARCH
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.errors import Refusal
 from common.time.zone_names import current_zone_name
 from office.base.form_fields import LinesField, ZoneField

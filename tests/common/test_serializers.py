@@ -25,9 +25,8 @@ from common.api.fields import (
     StrictBooleanField,
 )
 from common.api.response_schemas import STAMP_EXAMPLE, example_id, schema_of
-from common.api.serializers import ALL, ObjectSerializer, SettingsSerializer
+from common.api.serializers import ALL, ObjectSerializer, SettingsSerializer, read_values_as
 from common.api.unknown_keys import find_unknown_keys
-from common.api.validated_input import read_values_as
 from common.errors import Invalid
 from common.openapi.component_registry import find_component
 

@@ -10,7 +10,7 @@ from django.core.management.base import BaseCommand, CommandError
 from apps_config.models import Account, App
 from apps_config.serializers import AppSerializer
 from apps_config.services import create_app
-from common.api.validated_input import read_values_as
+from common.api.serializers import read_values_as
 from common.email_address import canonical_address
 from common.errors import Refusal
 
