@@ -28,6 +28,7 @@ from bookings.reports.figures import (
 )
 from common.errors import Invalid
 from common.time.instants import local_date
+from common.time.zone_names import current_zone_name
 from office.base.dates import moment_words, parse_iso_day
 from office.base.lazy_text import LazyText
 from office.base.model_admin_pages import find_row
@@ -106,6 +107,7 @@ def show_reports(request: HttpRequest) -> HttpResponse:
         last=(chosen.period.end - DAY).isoformat(),
         days=f"{plain_date_words(chosen.period.start)} – "
         f"{plain_date_words(chosen.period.end - DAY)}",
+        zone=current_zone_name(app.default_timezone),
         counted_until=moment_words(until),
         **(_pictures(chosen) if until else {}),
     )

@@ -5,6 +5,7 @@ that no catalogue can translate.
 """
 
 import re
+from calendar import day_name, month_name
 from collections import defaultdict
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -48,6 +49,8 @@ CODE = re.compile(
 NAMES = {"state", "from_state", "to_state", "graph", "action", "kind", "type", "recipient", "role"}
 # Keys, methods of HTTP, names, and data that a history shows without its key.
 UNTRANSLATED = frozenset({"ctrl", "esc", "get", "post", "put", "patch", "caldav", "md5", "red"})
+# Words of English dates; Babel writes those of other languages.
+DATE_WORDS = {word.lower() for word in (*day_name, *month_name)}
 # Lists that no page links to: their rows have names of the API.
 TECHNICAL = ("notification_delete",)
 # Elements with texts of the account, or of programs.
@@ -228,7 +231,7 @@ def test_every_text_is_translatable(
     clinic: Tenant, enter: Enter, pseudo_language: set[str], role: str, most: int
 ) -> None:
     client = enter() if role == "superuser" else enter(clinic, role)
-    known = words_in_rows(models.CharField, models.TextField) | UNTRANSLATED
+    known = words_in_rows(models.CharField, models.TextField) | UNTRANSLATED | DATE_WORDS
     known |= {word for zone in ZONES for word in words_of(zone)}
     # Every language is listed under its own name, with its code.
     shown = [text for row in menu_languages(HttpRequest()) for text in row.values()]
