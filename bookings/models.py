@@ -444,7 +444,8 @@ class PostponedStep(models.Model):
     """One booking of a task: what becomes of it, and what became of it."""
 
     CANCEL, DECLINE, MOVE, OFFER = "cancel", "decline", "move", "offer_new_times"
-    ACTIONS = (CANCEL, DECLINE, MOVE, OFFER)
+    MESSAGE = "message"
+    ACTIONS = (CANCEL, DECLINE, MOVE, OFFER, MESSAGE)
     # Skipped: the booking has changed since. Refused: for the staff to look at.
     PENDING, DONE, SKIPPED, REFUSED = STATES = ("pending", "done", "skipped", "refused")
 

@@ -20,7 +20,13 @@ from bookings.graphs import CUSTOMER, GRAPHS, INITIALIZED, OWNER, STATES
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking
 from bookings.pages.formatting import first_known_zone
 from bookings.pages.trusted_texts import trusted_text
-from bookings.services import Transition, on_new_times_offered, on_transition, on_unverified_booking
+from bookings.services import (
+    Transition,
+    on_message_sent,
+    on_new_times_offered,
+    on_transition,
+    on_unverified_booking,
+)
 from common.db.sql import id_param, insert_rows, to_uuid
 from common.db.updated_at import transaction_start
 from common.hooks import Hook
@@ -38,7 +44,7 @@ RESCHEDULED, UPDATED = "rescheduled", "updated"
 # Kinds of mails: a move that only changes the resources; what it tells the former resource.
 REASSIGNED, UNASSIGNED = "reassigned", "unassigned"
 # What asks the customers to move a booking, which has not changed.
-NEW_TIMES = "new_times"
+NEW_TIMES, MESSAGE = "new_times", "message"
 VERIFICATION_CODE = "verification_code"
 # The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
@@ -120,11 +126,20 @@ def plan_verification_mail(row: UnverifiedBooking, now: datetime) -> None:
 
 @on_new_times_offered.register
 def plan_new_times_mails(offer: Transition) -> None:
-    """Write an e-mail to each customer."""
-    content = _facts(offer, [offer], NEW_TIMES) | _facts_for_customers(offer)
+    _plan_customer_mails(offer, NEW_TIMES)
+
+
+@on_message_sent.register
+def plan_message_mails(sent: Transition) -> None:
+    _plan_customer_mails(sent, MESSAGE)
+
+
+def _plan_customer_mails(entry: Transition, kind: str) -> None:
+    """Write an e-mail to each customer about an entry of the log that changed nothing."""
+    content = _facts(entry, [entry], kind) | _facts_for_customers(entry)
     rows = [
-        _new_mail(offer, NEW_TIMES, CUSTOMER, customer=customer, content=content)
-        for customer in offer.customers
+        _new_mail(entry, kind, CUSTOMER, customer=customer, content=content)
+        for customer in entry.customers
     ]
     for number, row in enumerate(rows):
         row.number = number

@@ -15,7 +15,7 @@ from unfold.dataclasses import SearchResult
 from availability.models import Project, Resource
 from bookings.models import AppCustomer, Booking, Customer
 from office.app_settings.admin import AppAdmin, AppForm
-from office.base.labels import booking_words, state_words
+from office.base.labels import booking_words, shown_state, state_words
 from office.base.model_admin import OfficeAdmin, part_id
 from office.base.registered_pages import page_of
 from office.base.scope import scope_of
@@ -134,7 +134,7 @@ def _bookings(request: HttpRequest, bookings: Sequence[Booking]) -> Iterator[Sea
     endings = ending_words(request, bookings)
     for booking in bookings:
         link = reverse("admin:bookings_booking_change", args=[booking.pk])
-        state = gettext("Booking, %(state)s") % {"state": state_words(booking.state)}
+        state = gettext("Booking, %(state)s") % {"state": state_words(shown_state(booking))}
         if ending := endings.get(booking.pk):
             state = f"{state} ({ending})"
         yield SearchResult(booking_words(booking), state, link, "event_available")

@@ -23,6 +23,7 @@ from bookings.services.reschedule import (
     reschedule_booking,
     reschedule_unless_done,
 )
+from bookings.services.send_message import on_message_sent, send_message
 from bookings.services.transition_log import (
     COMPLETES_AFTER,
     Actor,
@@ -91,11 +92,13 @@ __all__ = [
     "movable_bookings",
     "needs_verification",
     "offer_new_times",
+    "on_message_sent",
     "on_new_times_offered",
     "on_transition",
     "on_unverified_booking",
     "reschedule_booking",
     "reschedule_unless_done",
+    "send_message",
     "send_new_code",
     "target_of",
 ]

@@ -25,6 +25,7 @@ from bookings.services.bulk_request import bulk_request
 from bookings.services.errors import ActionNotAllowed
 from bookings.services.offer_new_times import offer_new_times
 from bookings.services.reschedule import reschedule_booking
+from bookings.services.send_message import send_message
 from bookings.services.transition_log import Actor
 from bookings.services.transitions import apply_action
 from common.db.batching import iterate_batches
@@ -219,6 +220,8 @@ def _apply(task: PostponedTask, step: PostponedStep, now: datetime) -> None:
         )
     elif step.action == PostponedStep.OFFER:
         offer_new_times(**change)
+    elif step.action == PostponedStep.MESSAGE:
+        send_message(**change)
     else:
         apply_action(**change, action=step.action)
 

@@ -18,7 +18,7 @@ from common.time.durations import elapsed_seconds
 
 COMPLETES_AFTER = timedelta(hours=1)
 # Actions in the log of a booking that keeps its state.
-RESCHEDULE, OFFER_NEW_TIMES = "reschedule", "offer_new_times"
+RESCHEDULE, OFFER_NEW_TIMES, MESSAGE = "reschedule", "offer_new_times", "message"
 
 
 class Actor(NamedTuple):

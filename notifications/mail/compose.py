@@ -114,6 +114,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "reassigned_customer": _CUSTOMERS_CHOICE,
     "updated_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
+    "message_customer": _CUSTOMERS_CHOICE,
     "new_times_customer": (RESCHEDULE, "cancel_by_customer"),
 }
 # Mails about a booking that will take place: with its place and links for calendars.

@@ -237,6 +237,13 @@ DEFAULTS: Mapping[str, DefaultMail] = {
         _("Please choose another time"),
         _("Sorry, your booking can't take place at this time."),
     ),
+    "message_customer": DefaultMail(
+        NEUTRAL,
+        _("Message"),
+        _("Message: {{ what }}, {{ short_when }}"),
+        _("A message about your booking"),
+        _("Your booking stays as it is."),
+    ),
     "reminder_customer": DefaultMail(
         NEUTRAL,
         _REMINDER,

@@ -52,6 +52,7 @@ STATE_COLOURS: Mapping[str, str] = {
     "cancelled_by_owner": "danger",
     "attended": "success",
     "no_show": "danger",
+    "takes_place": "success",
 }
 # States, outcomes and events; what is missing has a name in the API only.
 STATE_WORDS: Mapping[str, LazyText] = {
@@ -65,11 +66,14 @@ STATE_WORDS: Mapping[str, LazyText] = {
     "cancelled": pgettext_lazy("state of a booking", "cancelled"),
     "cancelled_by_customer": pgettext_lazy("state of a booking", "cancelled by customer"),
     "cancelled_by_owner": pgettext_lazy("state of a booking", "cancelled by owner"),
+    # Translators: state of a class with seats that is not over.
+    "takes_place": pgettext_lazy("state of a booking", "takes place"),
     "attended": pgettext_lazy("state of a booking", "attended"),
     "no_show": pgettext_lazy("state of a booking", "no show"),
     "rescheduled": pgettext_lazy("state of a booking", "rescheduled"),
     "updated": pgettext_lazy("state of a booking", "updated"),
     "new_times": pgettext_lazy("state of a booking", "new times offered"),
+    "message": pgettext_lazy("state of a booking", "message"),
     "reminder": pgettext_lazy("state of a booking", "reminder"),
     "test": pgettext_lazy("state of a booking", "test"),
     "customer": pgettext_lazy("state of a booking", "customer"),
@@ -156,6 +160,7 @@ MAIL_WORDS: Mapping[str, LazyText] = {
     "unassigned": _("“Moved to another resource” e-mail"),
     "updated": _("“Booking changed” e-mail"),
     "new_times": _("“Choose another time” e-mail"),
+    "message": _("Message by e-mail"),
     "reminder": _("Reminder e-mail"),
     "new_key": _("“New key” e-mail"),
     "new_owner": _("“New owner” e-mail"),
@@ -217,6 +222,12 @@ def _language_name(code: str) -> str:
         return str(get_language_info(code.lower())["name_translated"])
     except KeyError:
         return code
+
+
+def shown_state(booking: Booking) -> str:
+    """Return the state, for words and colours: a class that sells its seats waits for nobody."""
+    is_open = booking.max_seats is not None and booking.state == "tentative"
+    return "takes_place" if is_open else booking.state
 
 
 def state_words(state: str) -> str:

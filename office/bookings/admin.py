@@ -27,15 +27,23 @@ from common.errors import Refusal
 from notifications.mail.recipients import Recipients
 from office.base.change_list import OfficeChangeList, Shortcut
 from office.base.dates import days_span_in_zone, moment_words, office_zone, parse_iso_day
-from office.base.labels import GRAPH_WORDS, STATE_COLOURS, LabelledWords, booking_words, state_words
+from office.base.labels import (
+    GRAPH_WORDS,
+    STATE_COLOURS,
+    LabelledWords,
+    booking_words,
+    shown_state,
+    state_words,
+)
 from office.base.list_filters import AppFilter, ChoiceFilter, DaysFilter, ScopedChoiceFilter
 from office.base.local_time import today_in
 from office.base.model_admin_pages import ACTION_FIELDS, ExtraPage, is_confirmed
 from office.base.permissions import BLOCK, MAKE, actor_of
 from office.bookings.action_email_list import MAX_NAMED, mail_lines
 from office.bookings.bulk_actions import BulkActionForm, postpone_actions
+from office.bookings.class_pages import ClassPages
 from office.bookings.customer_search import search_customers
-from office.bookings.detail import QUESTIONS, BookingDetail, action_refusal_words
+from office.bookings.detail import QUESTIONS, action_refusal_words
 from office.bookings.export import export_rows, show_export
 from office.bookings.former_bookings import former_bookings
 from office.bookings.periods import PERIOD, PERIODS, period_days
@@ -144,7 +152,9 @@ class TabFilter(ChoiceFilter):
             return queryset.filter(completed=False, event__end__gt=now)
         if self.value() == PAST:
             return queryset.filter(event__end__lte=now).exclude(state__in=CALLED_OFF)
-        return queryset.filter(state="tentative") if self.value() == PENDING else queryset
+        if self.value() == PENDING:
+            return queryset.filter(state="tentative", max_seats=None)
+        return queryset
 
 
 class OutcomeFilter(ChoiceFilter):
@@ -205,7 +215,7 @@ class PeriodFilter(ChoiceFilter):
 
 
 @admin.register(Booking)
-class BookingAdmin(BookingDetail):
+class BookingAdmin(ClassPages):
     app_paths = ("app",)
     list_display = ("starts", "customer", "what", "resource", "project", "shown_state", "app")
     list_display_links = ("starts", "customer")
@@ -307,7 +317,8 @@ class BookingAdmin(BookingDetail):
 
     @display(description=_("state"), ordering="state", label=STATE_COLOURS)
     def shown_state(self, booking: Booking) -> LabelledWords:
-        return LabelledWords(booking.state, state_words(booking.state))
+        state = shown_state(booking)
+        return LabelledWords(state, state_words(state))
 
     @action(description=_("New booking"), icon="add", url_path="new", permissions=["make"])
     def new_booking(self, request: HttpRequest) -> HttpResponse:
@@ -395,6 +406,10 @@ class BookingAdmin(BookingDetail):
             ExtraPage("<path:object_id>/end-links/", self.end_links, "end_links", "act"),
             ExtraPage("<path:object_id>/move/", self.move, "move", "act"),
             ExtraPage("<path:object_id>/free-times/", self.free_times, "free_times", "act"),
+            ExtraPage("<path:object_id>/print/", self.print_participants, "print", "view"),
+            ExtraPage("<path:object_id>/seats/", self.change_seats, "seats", "act"),
+            ExtraPage("<path:object_id>/add/", self.add_participant, "participant", "act"),
+            ExtraPage("<path:object_id>/message/", self.message_all, "message", "act"),
         )
 
 

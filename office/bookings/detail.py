@@ -29,7 +29,7 @@ from availability.models import Calendar
 from bookings.graphs import GRAPHS
 from bookings.models import MAX_NOTE, Booking, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
-from bookings.serializers.bodies import BookingChangeSerializer
+from bookings.serializers.bodies import MAX_SEATS, BookingChangeSerializer
 from bookings.services import (
     ActionNotAllowed,
     apply_action,
@@ -49,6 +49,7 @@ from office.base.labels import (
     STATE_COLOURS,
     booking_words,
     sends_emails,
+    shown_state,
     state_words,
 )
 from office.base.lazy_text import LazyText
@@ -65,11 +66,11 @@ from office.bookings.customers import customer_links
 from office.bookings.details import CustomerForm, customer_forms, read_changes, show_faults
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
+from office.bookings.participants import read_participants
 from office.bookings.postponed import pending_task_of
 from office.bookings.timeline import booking_timeline
 
 MAX_MESSAGE = 8000
-MAX_SEATS = 500
 # Only the service itself applies this action.
 NOT_BY_HAND = frozenset({"timeout"})
 # Of a request, behind its answers.
@@ -120,7 +121,6 @@ class BookingDetail(RowPageAdmin[Booking]):
             if name not in NOT_BY_HAND and (name != COMPLETE or event.start <= timezone.now())
         ]
         later = AFTER_ANSWER if graph.awaits_answer(booking.state) else ()
-        seats = booking.seats.prefetch_related("customers")[:MAX_SEATS]
         return self.show_page(
             request,
             "office/booking.html",
@@ -128,8 +128,8 @@ class BookingDetail(RowPageAdmin[Booking]):
             subtitle=None,
             original=TitledRow(booking, booking_words(booking)),
             booking=booking,
-            state=state_words(booking.state),
-            colour=STATE_COLOURS.get(booking.state, "info"),
+            state=state_words(shown_state(booking)),
+            colour=STATE_COLOURS.get(shown_state(booking), "info"),
             when=when,
             copies=mirror_status_of(booking),
             pending_task=pending_task_of(booking),
@@ -142,9 +142,7 @@ class BookingDetail(RowPageAdmin[Booking]):
                 )
                 for customer in booking.customers.all()
             ],
-            seats=[(seat, state_words(seat.state)) for seat in seats]
-            if booking.max_seats is not None
-            else [],
+            participants=read_participants(booking) if booking.max_seats is not None else None,
             reminders=[event_notification_words(row) for row in booking.event_notifications.all()],
             occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
             entries=booking_timeline(booking),
@@ -161,6 +159,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             may_edit_details=may_act and any(row.email for row in booking.customers.all()),
             note=request.POST.get("note", booking.note or ""),
             max_note=MAX_NOTE,
+            max_seats=MAX_SEATS,
             sends_emails=sends_emails(booking.app),
             outcome=state_words(booking.outcome or ""),
             outcomes=outcome_buttons(booking, event) if may_act else [],

@@ -30,11 +30,12 @@ MAX_REFUSED = 8  # on Today
 REFRESH_SECONDS = 5  # as often as workers look
 # What a step does, until it has done it and then.
 STEP_WORDS: Mapping[str, LazyText] = {
-    # Translators: this and the next three: what will be done with a booking.
+    # Translators: this and the next four: what will be done with a booking.
     PostponedStep.CANCEL: pgettext_lazy("step", "Cancel"),
     PostponedStep.DECLINE: pgettext_lazy("step", "Decline"),
     PostponedStep.MOVE: pgettext_lazy("step", "Move"),
     PostponedStep.OFFER: pgettext_lazy("step", "Offer new times"),
+    PostponedStep.MESSAGE: pgettext_lazy("step", "Send the message"),
 }
 STATE_WORDS: Mapping[str, LazyText] = {
     PostponedStep.PENDING: pgettext_lazy("state of a step", "pending"),

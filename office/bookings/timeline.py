@@ -14,7 +14,7 @@ from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
 from bookings.services.edit_fields import UPDATE
-from bookings.services.transition_log import OFFER_NEW_TIMES
+from bookings.services.transition_log import MESSAGE, OFFER_NEW_TIMES
 from common.messages import Message
 from notifications.models import Delivery
 from office.base.dates import moment_words
@@ -44,6 +44,7 @@ DONE_WORDS: Mapping[str, LazyText] = {
     "cancel_by_owner": _("Cancelled for the owner"),
     "reschedule": pgettext_lazy("booking", "Rescheduled"),
     OFFER_NEW_TIMES: pgettext_lazy("booking", "New times offered"),
+    MESSAGE: pgettext_lazy("booking", "Message sent"),
     "update": pgettext_lazy("booking", "Changed"),
 }
 # The first change of a booking creates it.

@@ -24,7 +24,7 @@ from availability.search.queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking
 from common.time.instants import to_datetime
-from office.base.labels import state_words
+from office.base.labels import shown_state, state_words
 from office.base.local_time import (
     LocalSpan,
     days_span,
@@ -217,7 +217,7 @@ def _event_record(
     return _event_json(
         record,
         title=title,
-        state=booking.state,
+        state=shown_state(booking),
         url=reverse("admin:bookings_booking_change", args=[booking.id]),
         booking=booking,
         may_move=may_move and event.main_id is None and not booking.completed,

@@ -64,6 +64,7 @@ from office.calendar.new_booking import (
     read_question_fields,
     suggest_customers,
 )
+from office.resources.class_dates import is_class
 
 SUNDAY = 7
 MAX_LENGTH = 366 * 24 * 3600
@@ -266,11 +267,13 @@ def _bookable_resources(
 
 
 def _projects_of(app: App | None) -> list[Project]:
-    """Return the app's projects, with their resources' ids, for the dialog."""
+    """Return the app's projects, with their resources' ids, for the dialog; a class takes people
+    on its own page.
+    """
     if app is None:
         return []
     rows = Project.objects.for_app(app).order_by("name", "id")
-    return list(rows.prefetch_related("project_resources")[:200])
+    return [row for row in rows.prefetch_related("project_resources")[:200] if not is_class(row)]
 
 
 # --- Data -----------------------------------------------------------------------------------------

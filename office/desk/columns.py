@@ -21,7 +21,7 @@ from bookings.pages.formatting import first_known_zone
 from common.errors import Invalid
 from common.time.instants import ZONES, local_date, to_datetime
 from office.base.dates import DAY, days_span_in_zone
-from office.base.labels import ACTION_WORDS, STATE_COLOURS, state_words
+from office.base.labels import ACTION_WORDS, STATE_COLOURS, shown_state, state_words
 from office.base.lazy_text import LazyText
 from office.base.local_time import days_span, time_text
 from office.bookings.buttons import BUTTONS, outcome_buttons
@@ -230,7 +230,7 @@ def _entry(
     )
     if booking is None:
         return entry
-    state = booking.outcome or booking.state
+    state = booking.outcome or shown_state(booking)
     return entry._replace(
         state=state_words(state),
         colour=STATE_COLOURS.get(state, "info"),

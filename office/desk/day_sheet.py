@@ -59,11 +59,19 @@ def _rows(entry: Entry, participants: Mapping[uuid.UUID | None, list[Booking]]) 
     is_group = entry.booking.max_seats is not None
     bookings = participants.get(entry.booking.id, []) if is_group else [entry.booking]
     what = entry.title if is_group else entry.what
-    rows = [
+    rows = sheet_rows(bookings, time=entry.time, what=what, state=entry.state)
+    return rows or [SheetRow(entry.time, what, entry.state)]
+
+
+def sheet_rows(
+    bookings: Iterable[Booking], *, time: str = "", what: str = "", state: str = ""
+) -> list[SheetRow]:
+    """Return a row for each customer of the bookings."""
+    return [
         SheetRow(
-            entry.time,
+            time,
             what,
-            entry.state,
+            state,
             customer.name,
             customer.phone,
             [
@@ -75,4 +83,3 @@ def _rows(entry: Entry, participants: Mapping[uuid.UUID | None, list[Booking]]) 
         for booking in bookings
         for customer in booking.customers.all()
     ]
-    return rows or [SheetRow(entry.time, what, entry.state)]

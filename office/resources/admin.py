@@ -9,7 +9,7 @@ from django.contrib import admin, messages
 from django.db import transaction
 from django.db.models import Exists, Field, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -53,6 +53,7 @@ from booking_pages.picture_paths import picture_paths
 from booking_pages.views.hosted_project_page import is_bookable_project
 from bookings.models import Booking
 from common.db.indexed_values import in_values
+from common.errors import Refusal
 from common.time.zone_names import current_zone_name
 from office.base.api_forms import ApiForm, ChangesForm, patch_of
 from office.base.change_list import CappedPaginator
@@ -64,7 +65,7 @@ from office.base.event_notification_forms import (
 )
 from office.base.event_notification_words import event_notification_words
 from office.base.form_fields import LinesField
-from office.base.labels import GRAPH_WORDS, RULE_WORDS
+from office.base.labels import RULE_WORDS
 from office.base.list_filters import AppFilter, DaysFilter, DeletedFilter, ScopedChoiceFilter
 from office.base.model_admin import (
     ALL_EDITS,
@@ -82,6 +83,14 @@ from office.base.scope import is_allowed, read_once, scope_of
 from office.base.setting_fields import names_of_part, show_fields
 from office.calendars.sync_status import provider_words
 from office.resources.bulk_edit import CHANGE, MAX_RESOURCES, show_bulk_edit
+from office.resources.class_dates import (
+    dates_in_words,
+    dates_page,
+    is_class,
+    make_dates,
+    refusal_with_times,
+    show_class_dates,
+)
 from office.resources.project_form import (
     ADVANCED,
     PAGE,
@@ -92,6 +101,7 @@ from office.resources.project_form import (
     WHO,
     NewProjectForm,
     ProjectForm,
+    kind_words,
 )
 from office.resources.project_resources import (
     ProjectResourceFormSet,
@@ -111,6 +121,7 @@ from office.resources.resource_form import (
 from office.resources.share import page_url
 
 MAX_OFFERED = 50
+NEW_PROJECT = "new_project"  # attribute of a request: the project that it made, and its form
 
 
 class CalendarLineForm(ChangesForm):
@@ -609,11 +620,11 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     sortable_by = ("name", "creation_time")
     list_select_related = ("app",)
     search_fields = ("name", "slug", "id")
-    readonly_fields = ("page_address", "id", "created_at", "updated_at", "deleted_at")
+    readonly_fields = ("dates", "page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ProjectNotificationInline)
     first_fields = frozenset(
         {
-            *("name", "graph", "length", "notice", "mode", "questions", "min_cancel_time"),
+            *("dates", "name", "graph", "length", "notice", "mode", "questions", "min_cancel_time"),
             *("page_address", "published"),
         }
     )
@@ -621,7 +632,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     preview_part = _("Rules")
     fieldsets = (
         (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),
-        (TIMES, {"fields": names_of_part(ProjectForm, TIMES)}),
+        (TIMES, {"fields": ("dates", *names_of_part(ProjectForm, TIMES))}),
         (WHO, {"fields": (*names_of_part(ProjectForm, WHO), "requirements")}),
         (_("Rules"), {"fields": ("rules",)}),
         (QUESTIONS, {"fields": ("questions", *names_of_part(ProjectForm, QUESTIONS))}),
@@ -667,7 +678,25 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     @display(description=_("kind"))
     def kind(self, project: Project) -> str:
         graph = str(project.booking.get("graph") or DEFAULT_GRAPH)  # a stored one may be anything
-        return str(GRAPH_WORDS.get(graph, graph))
+        return kind_words(graph)
+
+    @display(description=_("Dates"))
+    def dates(self, project: Project) -> SafeString:
+        return dates_in_words(project)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
+        """Only a class has dates."""
+        fieldsets = super().get_fieldsets(request, obj)
+        return fieldsets if obj and is_class(obj) else without_field(fieldsets, "dates")
+
+    def extra_pages(self) -> Iterable[ExtraPage]:
+        return (ExtraPage("<path:object_id>/dates/", self.class_dates, "dates", "view"),)
+
+    def class_dates(self, request: HttpRequest, object_id: str) -> HttpResponse:
+        project = self.find(request, object_id)
+        if project.deleted_at or not is_class(project):
+            raise Http404
+        return show_class_dates(self, request, project)
 
     @display(description=_("booking page"))
     def booking_page(self, project: Project) -> str:
@@ -759,6 +788,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     ) -> Project:
         if is_new:
             saved = create_project(app=row.app, given=form.given)
+            setattr(request, NEW_PROJECT, (saved, form))
         else:
             saved = change_project(row, form.given)
         if lacks_payment_link(saved):
@@ -767,6 +797,31 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 gettext("Add a payment link: without it, the booking page takes no bookings."),
             )
         return saved
+
+    def changeform_view(
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """Add the dates of a new class once it is committed: they may need calls to other servers.
+        Refused ones are shown on the page of its dates.
+        """
+        response = super().changeform_view(request, object_id, form_url, extra_context)
+        made = getattr(request, NEW_PROJECT, None)
+        if made is None:
+            return response
+        project, form = made
+        if not (form.is_of_class and form.cleaned_data["first_date"]):
+            return response
+        resource = form.cleaned_data["resources"][0]
+        try:
+            make_dates(request, project, resource, form.cleaned_data)
+        except Refusal as refusal:
+            messages.error(request, refusal_with_times(refusal, resource))
+            return redirect(dates_page(project, form.cleaned_data))
+        return response
 
     def delete_row(self, row: Project) -> None:
         delete_project(row, now=timezone.now())

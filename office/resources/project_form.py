@@ -34,6 +34,8 @@ from office.base.labels import GRAPH_WORDS
 from office.base.lazy_text import LazyText
 from office.base.rule_rows import KINDS
 from office.base.setting_fields import setting_field
+from office.resources.class_dates import FIELDS as DATE_FIELDS
+from office.resources.class_dates import ClassDatesForm
 from office.resources.questions import QuestionsField, questions_of, rows_of
 from office.resources.requirements_field import CHECK_ROWS, RequirementsField
 from office.resources.resource_form import stored_rules
@@ -52,8 +54,12 @@ GRAPH_HELP: Mapping[str, LazyText] = {
     "confirm_decline": _("You accept or decline each request."),
     "instant_payment": _("The booking is confirmed once the customer has paid."),
     "group_owner": _("Several customers share one time, each with a seat."),
-    "group_customer": _("A seat in a group session."),
-    "group_customer_payment": _("A seat in a group session, which the customer pays for."),
+    "group_customer": _("Several customers share dates that you set, each with a seat."),
+    "group_customer_payment": _("The same; a seat is confirmed once the customer has paid."),
+}
+CLASS_WORDS: Mapping[str, LazyText] = {
+    "group_customer": _("Class or group"),
+    "group_customer_payment": _("Class or group, paid first"),
 }
 MODE_WORDS: Mapping[str, LazyText] = {
     "roundrobin_random": _(
@@ -90,11 +96,16 @@ def text_field(
     return forms.CharField(label=label, help_text=help_text, required=False, widget=widget)
 
 
+def kind_words(graph: str) -> str:
+    """Return the kind of a project: that of the seats is the class."""
+    return str(CLASS_WORDS.get(graph) or GRAPH_WORDS.get(graph, graph))
+
+
 def graph_choices(stored: Any) -> dict[str, str]:
-    """Return the kinds of a project. Those of groups are offered only where they are stored: the
-    API creates group sessions, and a page sells their seats with a session's id.
+    """Return the kinds of a project. The owner's side of a class is offered only where it is
+    stored: its page can't be booked.
     """
-    known = {name: str(GRAPH_WORDS[name]) for name in GRAPH_HELP if not name.startswith("group_")}
+    known = {name: kind_words(name) for name in GRAPH_HELP if name != "group_owner"}
     if isinstance(stored, str) and stored not in known:
         unknown = gettext("%(value)s (unknown)") % {"value": stored}
         known[stored] = str(GRAPH_WORDS.get(stored, unknown))
@@ -594,11 +605,11 @@ class ResourcesField(forms.ModelMultipleChoiceField):
         return f"{obj.name} ({obj.app.name})" if self.names_app else obj.name
 
 
-class NewProjectForm(ProjectForm):
+class NewProjectForm(ClassDatesForm, ProjectForm):
     """The few fields of a new project; its page has the others."""
 
     documents = {}
-    asked = ("name", "length", "graph", "resources", "published")
+    asked = ("name", "length", "graph", *DATE_FIELDS, "resources", "published")
     # Set by the admin: the resources to choose from, and whether there are more.
     offered: QuerySet[Resource]
     has_more = False
@@ -628,6 +639,20 @@ class NewProjectForm(ProjectForm):
         resources.names_app = self.only_app is None
         if self.has_more:
             resources.help_text = gettext("The first by name. Add others on the project's page.")
+
+    @property
+    def is_of_class(self) -> bool:
+        return self.cleaned_data.get("graph") in CLASS_WORDS
+
+    def clean(self) -> dict[str, Any]:
+        values = super().clean()
+        if self.is_of_class:
+            self.check_dates(values)
+            if values.get("first_date") and not values.get("resources"):
+                self.add_error("resources", gettext("Who gives the class?"))
+            if values.get("length") == WHOLE:
+                self.add_error("length", gettext("A class has a fixed length."))
+        return values
 
     def api_value(self, name: str, value: Any) -> Any:
         if name == "resources":

@@ -499,6 +499,115 @@ def test_json_is_checked_during_input(
     assert closed is False
 
 
+# --- Classes --------------------------------------------------------------------------------------
+KIND = "[name=graph][value=group_customer]"
+
+
+@pytest.mark.parametrize("way", ["mouse", "keyboard"])
+def test_a_class_of_twelve_is_on_the_web_in_six_clicks_and_four_fields(
+    at_today: Any, by_keyboard: Any, office: Tenant, editor: Account, ada: Any, bob: Any, way: str
+) -> None:
+    """Every Monday at six until the end of the year."""
+    is_keyboard = way == "keyboard"
+    person = (by_keyboard if is_keyboard else at_today)(editor, width=1280)
+    person.go(link("/admin/availability/project/"))
+    person.go("a[href$='/project/add/']")
+    person.fill("[name=name]", "Yoga")
+    hidden = person.page.evaluate("document.querySelector('[name=seats]').checkVisibility()")
+    if is_keyboard:
+        choose_radio(person, KIND)
+    else:
+        person.click(KIND)
+    person.fill("[name=seats]", "12")
+    send_value(person, "first_date", "2030-11-04T18:00")
+    person.choose("[name=repeat]", "weekly")
+    send_value(person, "until", "2030-12-31")
+    person.click(f"[name=resources][value='{ada['id']}']")
+    person.go("[name=_save]")
+
+    assert hidden is False
+    assert person.actions == 6 + 4
+    project = Project.objects.get()
+    assert [project.booking["graph"], project.is_published] == ["group_customer", True]
+    dates = Booking.objects.filter(project=project).order_by("event__start")
+    assert {(row.max_seats, row.resource.name) for row in dates} == {(12, "Ada")}
+    assert [f"{row.event.start:%m-%d %H:%M}" for row in dates] == [
+        *("11-04 17:00", "11-11 17:00", "11-18 17:00", "11-25 17:00", "12-02 17:00"),
+        *("12-09 17:00", "12-16 17:00", "12-23 17:00", "12-30 17:00"),
+    ]
+
+
+def choose_radio(person: KeyboardPerson, selector: str) -> None:
+    """A group of radio buttons is one stop; the arrows choose."""
+    person.actions += 1
+    person.page.tab_to("[name=graph]", most=MAX_TABS)
+    for _ in range(10):
+        if person.page.evaluate(f"document.querySelector({selector!r}).checked"):
+            return
+        person.page.press("ArrowDown")
+    raise AssertionError(selector)
+
+
+@pytest.fixture
+def yoga(office: Tenant, ada: Any) -> Any:
+    """A class in ten hours, with two participants."""
+    booking = {"graph": "group_customer"}
+    project = office.make_project(ada["id"], name="Yoga", booking=booking)
+    start = (timezone.now() + timedelta(hours=10)).replace(minute=0, second=0, microsecond=0)
+    group = office.book(
+        graph="group_owner",
+        project_id=project["id"],
+        start=start.isoformat(),
+        end=(start + timedelta(hours=1)).isoformat(),
+        settings={"max_seats": 12, "enforce_availability": False},
+    ).data
+    for name in ("Ann", "Bob"):
+        seat = {"graph": "group_customer", "related": {"owner_booking_id": group["id"]}}
+        customer = {"name": name, "email": f"{name}@example.com", "phone": "030 1234567"}
+        assert office.book(project_id=project["id"], customer=customer, **seat).status == 201
+    return group | {"project_id": project["id"]}
+
+
+@pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
+def test_pages_of_a_class_are_accessible(
+    visit: Callable[..., Visit], editor: Account, yoga: Any, width: int, scheme: str
+) -> None:
+    path = f"/admin/bookings/booking/{yoga['id']}/change/"
+    opened = visit(editor, path, width=width, height=1600, scheme=scheme)
+    faults = []
+    for name, path in {
+        "booking": f"/admin/bookings/booking/{yoga['id']}/change/",
+        "add": f"/admin/bookings/booking/{yoga['id']}/add/",
+        "message": f"/admin/bookings/booking/{yoga['id']}/message/",
+        "print": f"/admin/bookings/booking/{yoga['id']}/print/",
+        "dates": f"{PROJECTS}{yoga['project_id']}/dates/",
+        "project": f"{PROJECTS}{yoga['project_id']}/change/",
+    }.items():
+        opened.go(path)
+        opened.page.save_screenshot(f"class-{name}-{width}-{scheme}")
+        found = find_faults(opened.page, load_axe())
+        faults += [(name, fault) for fault in found]
+        wide = opened.page.evaluate("document.documentElement.scrollWidth")
+        faults += [(name, f"{wide} px wide")] if wide > width else []
+
+    assert faults == []
+
+
+def test_a_message_to_a_class_takes_three_clicks_and_one_text(
+    at_today: Any, editor: Account, yoga: Any
+) -> None:
+    person = at_today(editor, width=1280)
+    person.go(f"a[href*='{yoga['id']}']")
+    person.go(f"a[href$='{yoga['id']}/message/']")
+    person.fill("[name=message]", "Room 2 today.")
+    person.go("#class-message [name=send]")
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
+
+    assert person.actions == 3 + 1
+    sent = Delivery.objects.filter(kind="message").values_list("content__message", flat=True)
+    assert list(sent) == ["Room 2 today."] * 2
+
+
 # --- Every page of ours ---------------------------------------------------------------------------
 def pages_of(office: Tenant) -> dict[str, str]:
     """A page of each kind, with something to show."""
