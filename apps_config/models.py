@@ -4,7 +4,7 @@ import hashlib
 import re
 import secrets
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from django.contrib.auth.models import AbstractBaseUser, BaseUserManager, PermissionsMixin
 from django.contrib.postgres.functions import TransactionNow
@@ -431,16 +431,36 @@ class AppNotification(EventNotification):
         abstract = False
 
 
-class AppLogo(models.Model):
-    """The app's logo. `settings.logo` has its digest, so that pages need no query for it."""
+class StoredLogo(models.Model):
+    """A logo. The app's settings have its digest as `setting`: pages need no query for it."""
 
-    app = models.OneToOneField(App, models.CASCADE, primary_key=True, related_name="logo")
+    setting: ClassVar[str]
     content = models.BinaryField()
     type = models.CharField(max_length=32)
     digest = models.CharField(max_length=64)
 
+    class Meta:
+        abstract = True
+
+
+class AppLogo(StoredLogo):
+    """The app's logo on pages and in e-mails."""
+
+    setting = "logo"
+    app = models.OneToOneField(App, models.CASCADE, primary_key=True, related_name="logo")
+
     def __str__(self) -> str:
         return f"Logo of {self.app_id}"
+
+
+class DarkLogo(StoredLogo):
+    """The app's logo on dark pages; without one, they have the other."""
+
+    setting = "dark_logo"
+    app = models.OneToOneField(App, models.CASCADE, primary_key=True, related_name="dark_logo")
+
+    def __str__(self) -> str:
+        return f"Dark logo of {self.app_id}"
 
 
 class IdempotencyRecord(models.Model):

@@ -15,6 +15,7 @@ from apps_config.models import (
     AppLogo,
     AppNotification,
     Credential,
+    DarkLogo,
     Membership,
     SecurityEvent,
     make_key,
@@ -71,18 +72,20 @@ def change_app(app: App, given: Mapping[str, Any]) -> App:
     return app
 
 
-def store_logo(app: App, logo: SmallImage | None) -> App:
-    """Replace the app's logo; None removes it."""
+def store_logo(
+    app: App, logo: SmallImage | None, *, kind: type[AppLogo | DarkLogo] = AppLogo
+) -> App:
+    """Replace the app's logo of the kind; None removes it."""
     with transaction.atomic():
         app = App.objects.select_for_update(no_key=True).get(id=app.id)
-        app.settings = {key: value for key, value in app.settings.items() if key != "logo"}
+        app.settings = {key: value for key, value in app.settings.items() if key != kind.setting}
         if logo:
             digest = hashlib.sha256(logo.content).hexdigest()
             values = {**logo._asdict(), "digest": digest}
-            AppLogo.objects.update_or_create(app=app, defaults=values)
-            app.settings["logo"] = digest
+            kind.objects.update_or_create(app=app, defaults=values)
+            app.settings[kind.setting] = digest
         else:
-            AppLogo.objects.filter(app=app).delete()
+            kind.objects.filter(app=app).delete()
         app.save()
     return app
 

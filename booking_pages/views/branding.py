@@ -2,11 +2,12 @@
 
 import uuid
 
+from django.db.models import Q
 from django.http import HttpRequest, HttpResponse
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
-from apps_config.models import AppLogo
+from apps_config.models import AppLogo, DarkLogo
 from availability.models import ResourcePicture
 from bookings.pages.branding import readable_on_dark, readable_on_light
 
@@ -27,7 +28,8 @@ def show_accent_stylesheet(request: HttpRequest, color: str) -> HttpResponse:
 @require_safe
 @xframe_options_exempt
 def show_logo(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    logo = AppLogo.objects.filter(digest=digest, app__slug=slug, app__archived_at=None).first()
+    wanted = Q(digest=digest, app__slug=slug, app__archived_at=None)
+    logo = AppLogo.objects.filter(wanted).first() or DarkLogo.objects.filter(wanted).first()
     return _image_response(logo)
 
 
@@ -39,7 +41,7 @@ def show_picture(request: HttpRequest, resource_id: uuid.UUID, digest: str) -> H
     return _image_response(rows.first())
 
 
-def _image_response(image: AppLogo | ResourcePicture | None) -> HttpResponse:
+def _image_response(image: AppLogo | DarkLogo | ResourcePicture | None) -> HttpResponse:
     if image is None:
         return HttpResponse(status=404)
     headers = {"Cache-Control": FOREVER, "Content-Security-Policy": "default-src 'none'; sandbox"}

@@ -36,6 +36,7 @@ class Branding(NamedTuple):
     imprint: str
     privacy: str
     logo: str  # path
+    dark_logo: str  # path: of the logo on dark pages
 
     @property
     def lines(self) -> list[str]:
@@ -63,14 +64,19 @@ def branding_of(app: App) -> Branding:
     texts = {name: value for name, value in app.settings.items() if isinstance(value, str)}
     links = [texts.get(name, "") for name in ("imprint_url", "privacy_url")]
     imprint, privacy = (link if is_web_address(link) else "" for link in links)
-    accent, digest = texts.get("accent_color", "").lower(), texts.get("logo", "")
+    accent = texts.get("accent_color", "").lower()
+    logo, dark_logo = (
+        f"/book/logos/{app.slug}/{digest}" if DIGEST.fullmatch(digest) else ""
+        for digest in (texts.get("logo", ""), texts.get("dark_logo", ""))
+    )
     return Branding(
         accent=accent if COLOR.fullmatch(accent) else "",
         cover=clean_lines(texts.get("cover_text", ""), 1000),
         address="\n".join(map(to_one_line, texts.get("address", "").splitlines()[:8])),
         imprint=imprint,
         privacy=privacy,
-        logo=f"/book/logos/{app.slug}/{digest}" if DIGEST.fullmatch(digest) else "",
+        logo=logo,
+        dark_logo=dark_logo,
     )
 
 

@@ -239,7 +239,7 @@ DEFAULTS: Mapping[str, DefaultMail] = {
     ),
     "message_customer": DefaultMail(
         NEUTRAL,
-        _("Message"),
+        _("Please note"),
         _("Message: {{ what }}, {{ short_when }}"),
         _("A message about your booking"),
         _("Your booking stays as it is."),

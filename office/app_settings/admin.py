@@ -25,7 +25,7 @@ from unfold.widgets import (
 )
 
 from access.invitations import invite_member
-from apps_config.models import App, AppNotification, Credential, Membership
+from apps_config.models import App, AppLogo, AppNotification, Credential, DarkLogo, Membership
 from apps_config.public_limits import LIMITS, OPEN_PER_EMAIL, PER_ADDRESS, PER_APP, PER_EMAIL
 from apps_config.serializers import EMAIL_SWITCHES, AppSerializer, AppSettingsSerializer, SlugField
 from apps_config.services import archive_app, change_app, create_app, issue_key, store_logo
@@ -67,6 +67,10 @@ def limit_setting(kind: str, label: LazyText) -> Any:
         else _("More attempts are refused. Default: {default}. 0: no limit.")
     )
     return setting(kind, WEB, label, format_lazy(effect, default=limit.default))
+
+
+# Setting -> what stores it.
+LOGOS: Mapping[str, type[AppLogo | DarkLogo]] = {kind.setting: kind for kind in (AppLogo, DarkLogo)}
 
 
 class AppForm(ApiForm):
@@ -150,6 +154,19 @@ class AppForm(ApiForm):
     removes_logo = forms.BooleanField(
         label=_("Remove the logo"),
         help_text=_("Pages and e-mails show the app's name alone. Default: off."),
+        required=False,
+        widget=UnfoldBooleanSwitchWidget,
+    )
+    dark_logo_file = ImageFileField(
+        shrink=small_logo,
+        label=_("Logo for dark screens"),
+        help_text=format_lazy(
+            "{} {}", IMAGE_HINT, _("On pages in dark colours. Default: the logo above.")
+        ),
+    )
+    removes_dark_logo = forms.BooleanField(
+        label=_("Remove the logo for dark screens"),
+        help_text=_("Dark pages show the other logo. Default: off."),
         required=False,
         widget=UnfoldBooleanSwitchWidget,
     )
@@ -317,8 +334,8 @@ class AppForm(ApiForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        if "logo_file" in self.fields:
-            self.fields["logo_file"].show_hidden_initial = False
+        for name in self.fields.keys() & {"logo_file", "dark_logo_file"}:
+            self.fields[name].show_hidden_initial = False
 
     def clean_slug(self) -> str:
         return check_value(SlugField(), self.cleaned_data["slug"])
@@ -341,15 +358,17 @@ class AppForm(ApiForm):
 def other_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that have no field."""
     paths = setting_paths(AppForm.base_fields).values()
-    known = {*(path.partition(".")[2] for path in paths), *EMAIL_SWITCHES, "logo"}
+    known = {*(path.partition(".")[2] for path in paths), *EMAIL_SWITCHES, *LOGOS}
     return {key: value for key, value in settings.items() if key not in known}
 
 
-def save_logo(app: App, given: Mapping[str, Any]) -> App:
-    """Store the logo that was chosen, or remove it."""
-    if logo := given.get("logo_file"):
-        return store_logo(app, logo)
-    return store_logo(app, None) if given.get("removes_logo") else app
+def save_logos(app: App, given: Mapping[str, Any]) -> App:
+    """Store the logos that were chosen, or remove them."""
+    for name, kind in LOGOS.items():
+        logo = given.get(f"{name}_file")
+        if logo or given.get(f"removes_{name}"):
+            app = store_logo(app, logo or None, kind=kind)
+    return app
 
 
 def page_link_words(app: App) -> dict[str, str]:
@@ -399,7 +418,12 @@ class AppAdmin(ServiceBackedAdmin[App]):
         (EMAILS, {"fields": names_of_part(AppForm, EMAILS)}),
         (
             BRANDING,
-            {"fields": (*names_of_part(AppForm, BRANDING), "logo_file", "removes_logo")},
+            {
+                "fields": (
+                    *names_of_part(AppForm, BRANDING),
+                    *("logo_file", "removes_logo", "dark_logo_file", "removes_dark_logo"),
+                )
+            },
         ),
         *(
             (part, {"fields": names_of_part(AppForm, part)})
@@ -437,12 +461,22 @@ class AppAdmin(ServiceBackedAdmin[App]):
 
     def get_fieldsets(self, request: HttpRequest, obj: App | None = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
-        may_remove = obj and branding_of(obj).logo and self.has_change_permission(request, obj)
-        return fieldsets if may_remove else without_field(fieldsets, "removes_logo")
+        may_change = obj is not None and self.has_change_permission(request, obj)
+        branding = branding_of(obj) if obj and may_change else None
+        for name in LOGOS:
+            if not getattr(branding, name, ""):
+                fieldsets = without_field(fieldsets, f"removes_{name}")
+        return fieldsets
 
     @admin.display(description=_("Logo"))
     def logo_file(self, app: App) -> str:
-        path = branding_of(app).logo
+        return self._logo(branding_of(app).logo)
+
+    @admin.display(description=_("Logo for dark screens"))
+    def dark_logo_file(self, app: App) -> str:
+        return self._logo(branding_of(app).dark_logo)
+
+    def _logo(self, path: str) -> str:
         return (
             format_html('<img src="{}" alt="" height="40">', path)
             if path
@@ -515,7 +549,7 @@ class AppAdmin(ServiceBackedAdmin[App]):
             self._invite_member_and_issue_key(request, app, form.cleaned_data)
             return app
         app = change_app(row, form.given) if form.changed_data else App.objects.get(pk=row.pk)
-        return save_logo(app, form.cleaned_data)
+        return save_logos(app, form.cleaned_data)
 
     def _invite_member_and_issue_key(
         self, request: HttpRequest, app: App, given: Mapping[str, Any]

@@ -9,11 +9,11 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 
-from apps_config.models import App
+from apps_config.models import App, DarkLogo
 from apps_config.services import store_logo
 from common.images import small_logo
 from tests.booking_pages.test_book_page import POLICY, Shown, make_page
-from tests.images import LOGO, PNG, SVG
+from tests.images import LOGO, OTHER_LOGO, PNG, SVG
 from tests.world import Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
@@ -124,6 +124,23 @@ def test_logo_is_served_with_its_type(
     assert "logo" not in App.objects.get(id=one.app.id).settings
 
 
+def test_dark_pages_have_their_own_logo(tenant: Tenant) -> None:
+    path = make_page(tenant)
+    app = store_logo(store_logo(tenant.app, LOGO), OTHER_LOGO, kind=DarkLogo)
+    logos = f"/book/logos/{app.slug}/"
+    light, dark = (logos + app.settings[name] for name in ("logo", "dark_logo"))
+    page = Shown(path)
+    shown = Client().get(dark)
+    store_logo(app, None, kind=DarkLogo)
+
+    source = f'<source srcset="{dark}" media="(prefers-color-scheme: dark)">'
+    assert f'<picture>{source}<img class="logo" src="{light}" alt=""></picture>' in page.html
+    assert (shown.status_code, shown.content) == (200, OTHER_LOGO.content)
+    assert (Client().get(dark).status_code, Client().get(light).status_code) == (404, 200)
+    settings = App.objects.get(id=app.id).settings
+    assert ("logo" in settings, "dark_logo" in settings) == (True, False)
+
+
 # --- The back office ------------------------------------------------------------------------------
 def test_app_form_stores_branding_and_logo(tenant: Tenant, admin_client: Client) -> None:
     address = f"/admin/apps_config/app/{tenant.app.id}/change/"
@@ -142,7 +159,13 @@ def test_app_form_stores_branding_and_logo(tenant: Tenant, admin_client: Client)
         accent_color="#1f4f99", address="Quay 5", logo_file=SimpleUploadedFile("x.svg", PNG)
     )
     shown = admin_client.get(address).content.decode()
+    save(dark_logo_file=SimpleUploadedFile("dark.png", PNG))
+    with_both = App.objects.get(id=tenant.app.id).settings
+    save(removes_dark_logo="on")
+    with_one = App.objects.get(id=tenant.app.id).settings
 
+    assert with_both["dark_logo"] == with_both["logo"] == with_one["logo"]
+    assert "dark_logo" not in with_one
     assert wrong.context["adminform"].form.errors == {
         "logo_file": ["Must be a PNG, JPEG or WebP image."]
     }
