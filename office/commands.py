@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import get_format
-from django.utils.translation import get_language, gettext, pgettext_lazy, to_locale
+from django.utils.translation import get_language, gettext, pgettext, pgettext_lazy, to_locale
 from django.utils.translation import gettext_lazy as _
 from unfold.dataclasses import SearchResult
 
@@ -31,7 +31,7 @@ from office.base.dates import days_span_in_zone, office_zone, parse_iso_day
 from office.base.labels import booking_words
 from office.base.lazy_text import LazyText
 from office.base.local_time import today_in
-from office.base.permissions import BLOCK, MAKE, MOVE, SEE, visible_resources
+from office.base.permissions import BLOCK, MAKE, MOVE, SEE, may_enter_absences, visible_resources
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
 from office.bookings.periods import PERIOD, PERIODS
@@ -39,10 +39,11 @@ from office.bookings.tabs import CALLED_OFF
 
 MAX_RESULTS = 3
 MIN_LETTERS = 3  # of a customer's name: the index of names has groups of three letters
-BLOCK_TIME, CANCEL, NEW_BOOKING, LIST = "block", "cancel", "new", ""
+AWAY, BLOCK_TIME, CANCEL, NEW_BOOKING, LIST = "away", "block", "cancel", "new", ""
 # Translators: what people type in the search to get something done. Phrases are separated by |.
 PHRASES: Mapping[str, LazyText] = {
-    BLOCK_TIME: pgettext_lazy("command", "block|block time|away"),
+    AWAY: pgettext_lazy("command", "away|ill"),
+    BLOCK_TIME: pgettext_lazy("command", "block|block time"),
     CANCEL: pgettext_lazy("command", "cancel|cancel booking"),
     NEW_BOOKING: pgettext_lazy("command", "new booking|book"),
 }
@@ -188,6 +189,21 @@ def _block_time(request: HttpRequest, command: Command) -> Iterator[SearchResult
         yield _result(_("Block time"), command, resource, "event_busy", "calendar_block", {})
 
 
+def _away(request: HttpRequest, command: Command) -> Iterator[SearchResult]:
+    if not may_enter_absences(request) or command == Command(AWAY):  # the page itself is found
+        return
+    for resource in _resources(request, command):
+        query: dict[str, Any] = {}
+        if resource:
+            query |= {"app": str(resource.app_id), "resource": str(resource.pk)}
+        if command.day:
+            query["first_day"] = command.day.isoformat()
+            times = {"start": command.start, "end": command.end}
+            query |= {name: f"{clock:%H:%M}" for name, clock in times.items() if clock}
+        words = _words(pgettext("person", "Away"), command, resource)
+        yield SearchResult(words, gettext("Command"), _link("calendar_away", query), "event_busy")
+
+
 def _new_booking(request: HttpRequest, command: Command) -> Iterator[SearchResult]:
     if not MAKE.is_held(request):
         return
@@ -234,6 +250,7 @@ def _bookings_of_day(request: HttpRequest, command: Command) -> Iterator[SearchR
 
 
 FINDERS = {
+    AWAY: _away,
     BLOCK_TIME: _block_time,
     CANCEL: _cancel,
     NEW_BOOKING: _new_booking,
@@ -269,11 +286,19 @@ def _result(
             query = query | {name: f"{command.day}T{clock:%H:%M}"}
         elif command.day and page == "calendar_block" and name == "start":
             query = query | {name: command.day.isoformat()}
+    words = _words(title, command, resource)
+    return SearchResult(words, gettext("Command"), _link(page, query), icon)
+
+
+def _words(title: LazyText, command: Command, resource: Resource | None) -> str:
+    """Return the title with the resource, the day and the times of the command."""
     details = [resource.name] if resource else []
     if command.day:
         details.append(short_date_words(command.day))
     if command.start:
         details.append("–".join(f"{one:%H:%M}" for one in (command.start, command.end) if one))
-    words = f"{title}: {', '.join(details)}" if details else str(title)
-    link = reverse(f"admin:{page}") + (f"?{urlencode(query)}" if query else "")
-    return SearchResult(words, gettext("Command"), link, icon)
+    return f"{title}: {', '.join(details)}" if details else str(title)
+
+
+def _link(page: str, query: Mapping[str, Any]) -> str:
+    return reverse(f"admin:{page}") + (f"?{urlencode(query)}" if query else "")

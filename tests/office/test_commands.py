@@ -107,6 +107,16 @@ def test_commands_fill_in_the_pages(tenant: Tenant, berg: Any, enter: Enter) -> 
     assert found(client, "block tomorrow berg") == [
         (f"Block time: Dr. Berg, {words}", block, {**whose, "start": f"{day}"})
     ]
+    absence = {"app": str(tenant.app.pk), "resource": berg["id"], "first_day": f"{day}"}
+    away = "/admin/calendar/away"
+    assert found(client, "away berg tomorrow") == [(f"Away: Dr. Berg, {words}", away, absence)]
+    assert found(client, "ill berg tomorrow 12-13") == [
+        (
+            f"Away: Dr. Berg, {words}, 12:00–13:00",
+            away,
+            {**absence, "start": "12:00", "end": "13:00"},
+        )
+    ]
     assert found(client, "new booking berg tomorrow 9:30") == [
         (
             f"New booking: Dr. Berg, {words}, 09:30",
@@ -172,9 +182,9 @@ def test_a_link_changes_nothing_without_a_question(tenant: Tenant, berg: Any, en
 
 def test_viewers_find_no_commands_that_change(tenant: Tenant, berg: Any, enter: Enter) -> None:
     client = enter(tenant, Membership.VIEWER)
-    terms = ("block tomorrow 12-13 berg", "new booking berg", "cancel marty")
+    terms = ("block tomorrow 12-13 berg", "away berg", "new booking berg", "cancel marty")
 
-    assert [found(client, term) for term in terms] == [[]] * 3
+    assert [found(client, term) for term in terms] == [[]] * 4
 
 
 def test_resources_of_other_apps_are_not_named(tenant: Tenant, berg: Any, enter: Enter) -> None:
