@@ -445,13 +445,14 @@ class PostponedStep(models.Model):
 
     CANCEL, DECLINE, MOVE, OFFER = "cancel", "decline", "move", "offer_new_times"
     MESSAGE = "message"
-    ACTIONS = (CANCEL, DECLINE, MOVE, OFFER, MESSAGE)
+    CANCEL_FOR_CUSTOMER, CANCEL_FOR_OWNER = "cancel_by_customer", "cancel_by_owner"
+    ACTIONS = (CANCEL, DECLINE, MOVE, OFFER, MESSAGE, CANCEL_FOR_CUSTOMER, CANCEL_FOR_OWNER)
     # Skipped: the booking has changed since. Refused: for the staff to look at.
     PENDING, DONE, SKIPPED, REFUSED = STATES = ("pending", "done", "skipped", "refused")
 
     task = models.ForeignKey(PostponedTask, models.CASCADE, related_name="steps")
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="postponed_steps")
-    action = models.CharField(max_length=16, choices=[(word, word) for word in ACTIONS])
+    action = models.CharField(max_length=32, choices=[(word, word) for word in ACTIONS])
     version = models.PositiveSmallIntegerField(help_text="the booking's moves at the decision")
     # Of a move; no foreign key, as for `PostponedTask.app`.
     start = models.DateTimeField(null=True, blank=True)

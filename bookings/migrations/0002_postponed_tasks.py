@@ -35,7 +35,7 @@ class Migration(migrations.Migration):
             name='PostponedStep',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('action', models.CharField(choices=[('cancel', 'cancel'), ('decline', 'decline'), ('move', 'move'), ('offer_new_times', 'offer_new_times'), ('message', 'message')], max_length=16)),
+                ('action', models.CharField(choices=[('cancel', 'cancel'), ('decline', 'decline'), ('move', 'move'), ('offer_new_times', 'offer_new_times'), ('message', 'message'), ('cancel_by_customer', 'cancel_by_customer'), ('cancel_by_owner', 'cancel_by_owner')], max_length=32)),
                 ('version', models.PositiveSmallIntegerField(help_text="the booking's moves at the decision")),
                 ('start', models.DateTimeField(blank=True, null=True)),
                 ('end', models.DateTimeField(blank=True, null=True)),

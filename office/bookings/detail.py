@@ -15,6 +15,7 @@ from django.http import (
     HttpResponseNotAllowed,
     HttpResponseRedirect,
 )
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
 from django.utils.html import format_html, format_html_join
@@ -37,6 +38,7 @@ from bookings.services import (
     end_links,
     reschedule_booking,
 )
+from bookings.services.postponed import PlannedStep, postpone
 from common.api.serializers import read_values_as
 from common.errors import Invalid, Refusal
 from common.time.instants import find_zone, parse_instant
@@ -58,7 +60,7 @@ from office.base.message_translations import translate_message
 from office.base.model_admin import ALL_EDITS, RowPageAdmin, refusal_words
 from office.base.model_admin_pages import TitledRow, find_row, is_confirmed
 from office.base.permissions import actor_of, json_view
-from office.base.scope import is_allowed
+from office.base.scope import account_of, is_allowed
 from office.bookings.action_email_list import mail_lines
 from office.bookings.answers import labelled_values
 from office.bookings.buttons import BUTTONS, OUTCOME_BUTTONS, outcome_buttons
@@ -202,6 +204,8 @@ class BookingDetail(RowPageAdmin[Booking]):
             return (
                 self.redirect_to_row(booking) if is_outdated else HttpResponseNotAllowed(["POST"])
             )
+        if is_possible and name in QUESTIONS:
+            return self._postpone(request, booking, name, message)
         try:
             done = apply_action(
                 app=booking.app,
@@ -221,6 +225,24 @@ class BookingDetail(RowPageAdmin[Booking]):
             return self.redirect_to_row(booking)  # which has the alternatives
         return self._redirect_back(request, booking)
 
+    def _postpone(
+        self, request: HttpRequest, booking: Booking, name: str, message: str
+    ) -> HttpResponse:
+        """Have the action applied in ten seconds; until then it can be undone."""
+        task = postpone(
+            app=booking.app,
+            actor=account_of(request).email,
+            steps=[PlannedStep(booking, name)],
+            message=message,
+            now=timezone.now(),
+        )
+        if return_page(request):  # the booking's own page says so anyway
+            words = gettext('{booking} is about to be changed. <a href="{link}">Show and undo</a>')
+            link = reverse("admin:postponed", args=[task.pk])
+            given = {"booking": booking_words(booking), "link": link}
+            messages.success(request, format_html(words, **given))
+        return self._redirect_back(request, booking)
+
     def _redirect_back(self, request: HttpRequest, booking: Booking) -> HttpResponse:
         """Return to the page that sent the form, if it named itself, else to the booking's."""
         page = return_page(request)
@@ -237,9 +259,11 @@ class BookingDetail(RowPageAdmin[Booking]):
             title=str(title),
             sentence=booking_words(booking),
             button=str(button),
-            lines=[*lines, _("Your message: %(message)s") % {"message": message}]
-            if message
-            else lines,
+            lines=[
+                *lines,
+                *([_("Your message: %(message)s") % {"message": message}] if message else []),
+                gettext("You can undo it for ten seconds."),
+            ],
             back=return_page(request),
             repeated=("action", "message", RETURN_TO),
         )

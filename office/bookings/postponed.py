@@ -36,6 +36,8 @@ STEP_WORDS: Mapping[str, LazyText] = {
     PostponedStep.MOVE: pgettext_lazy("step", "Move"),
     PostponedStep.OFFER: pgettext_lazy("step", "Offer new times"),
     PostponedStep.MESSAGE: pgettext_lazy("step", "Send the message"),
+    PostponedStep.CANCEL_FOR_CUSTOMER: pgettext_lazy("step", "Cancel"),
+    PostponedStep.CANCEL_FOR_OWNER: pgettext_lazy("step", "Cancel"),
 }
 STATE_WORDS: Mapping[str, LazyText] = {
     PostponedStep.PENDING: pgettext_lazy("state of a step", "pending"),

@@ -287,6 +287,18 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             CANCEL,
         ],
     ),
+    "message_customer": (
+        {},
+        f"Message: Check-up, {SHORT}",
+        [
+            "A message about your booking",
+            HELLO,
+            "Your booking stays as it is.",
+            CUSTOMERS,
+            CANCEL,
+            CALENDARS,
+        ],
+    ),
     "reminder_customer": (
         {},
         f"Reminder: Check-up, {SHORT}",

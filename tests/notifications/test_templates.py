@@ -20,7 +20,7 @@ KINDS = (
     *("cancelled_by_customer_owner", "cancelled_by_customer_customer"),
     *("rescheduled_owner", "rescheduled_customer", "reminder_owner", "reminder_customer"),
     *("reassigned_owner", "reassigned_customer", "unassigned_owner"),
-    *("updated_owner", "updated_customer", "new_times_customer"),
+    *("updated_owner", "updated_customer", "new_times_customer", "message_customer"),
 )
 WORDS = {
     "subject": "See you on {{ date }}",

@@ -68,15 +68,19 @@ def test_an_action_goes_through_the_service_with_its_message(
 
     given = {"action": "decline", "message": " We are closed. ", "confirmed": "yes"}
     shown = post_form(enter(tenant), booking, "act", **given)
+    unchanged = steps(booking)
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
 
     actor = f"editor@{tenant.app.slug}.example.com"
-    assert "The booking is declined." in shown
+    assert "This booking is about to be changed." in shown
+    assert len(unchanged) == 1
     assert steps(booking)[1:] == [("decline", "declined", actor, "admin", "We are closed.")]
     kinds = Delivery.objects.filter(booking_id=booking["id"]).values_list("kind", "recipient")
     assert ("declined", "customer") in set(kinds)
 
 
 OWNER = "ada@example.com"
+UNDO = "You can undo it for ten seconds."
 
 
 @pytest.mark.parametrize(
@@ -120,12 +124,13 @@ def test_cancelling_actions_ask_for_confirmation(
     unchanged = steps(booking)
     fields = dict(asked.context["fields"])
     post_form(client, booking, "act", **fields)
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
 
     words = ("title", "sentence", "lines", "back")
     assert {word: asked.context[word] for word in words} == {
         "title": title,
         "sentence": "Marty McFly – Meeting, Tue 5 Mar 2030, 09:00 CET",
-        "lines": [*lines, "Your message: We are closed."],
+        "lines": [*lines, "Your message: We are closed.", UNDO],
         "back": page_of(booking),
     }
     assert fields == {"action": action, "message": "We are closed.", "confirmed": "yes"}
@@ -141,7 +146,7 @@ def test_confirmation_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter:
 
     asked = enter(tenant).post(page_of(booking, "act"), {"action": "cancel"})
 
-    assert asked.context["lines"] == ["No e-mail is sent. The app's e-mails are off."]
+    assert asked.context["lines"] == ["No e-mail is sent. The app's e-mails are off.", UNDO]
 
 
 def test_confirmation_names_customers_of_seats(tenant: Tenant, ada: Any, enter: Enter) -> None:
@@ -155,7 +160,7 @@ def test_confirmation_names_customers_of_seats(tenant: Tenant, ada: Any, enter: 
 
     asked = enter(tenant).post(page_of(group, "act"), {"action": "cancel"})
 
-    assert asked.context["lines"] == ["Ann, ann@example.com: Cancellation e-mail"]
+    assert asked.context["lines"] == ["Ann, ann@example.com: Cancellation e-mail", UNDO]
 
 
 def test_bulk_cancel_after_confirmation(tenant: Tenant, ada: Any, enter: Enter) -> None:

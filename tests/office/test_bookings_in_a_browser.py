@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from apps_config.models import Account
 from bookings.models import Booking
+from bookings.services.postponed import carry_out_due
 from notifications.models import Delivery
 from tests.accessibility import find_faults, load_axe
 from tests.browser import viewports
@@ -131,7 +132,8 @@ def test_form_is_sent_by_keyboard(visit: Callable[..., Visit], day: Any, editor:
     page.wait_for("!!document.querySelector('#ask')")
     page.tab_to("main .office-danger, .office-page .office-danger")
     page.press("Enter")
-    page.wait_for("document.body?.innerText.includes('The booking is declined.')")
+    page.wait_for("document.body?.innerText.includes('This booking is about to be changed.')")
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
 
     assert ring == "solid"
     assert Booking.objects.get(id=day["id"]).logs.last().message == "We are closed."

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.utils.translation import override
 
 from apps_config.models import Account, Membership
+from bookings.services.postponed import carry_out_due
 from office.commands import BLOCK_TIME, CANCEL, LIST, NEW_BOOKING, Command, read_command
 from tests.office.conftest import Enter, Visit
 from tests.office.test_tasks_in_a_browser import Person
@@ -159,6 +160,7 @@ def test_cancelling_asks_first(tenant: Tenant, berg: Any, enter: Enter) -> None:
     page = client.get(path, query)
     still = tenant.get(f"/bookings/{booking['id']}").data["state"]
     client.post(path, dict(page.context["fields"]))
+    carry_out_due(now=timezone.now() + timedelta(seconds=11))
 
     assert (title, path, query) == (
         "Cancel: Marty McFly – Visit, Tue 5 Mar 2030, 09:00 UTC",

@@ -9,7 +9,8 @@ from django.db import connection
 from django.urls import reverse
 
 from apps_config.models import Account, Membership
-from bookings.models import Booking
+from bookings.models import Booking, PostponedTask
+from bookings.services.postponed import carry_out_due
 from tests.office.conftest import logged_in, member_of
 from tests.office.staff import messages_of
 from tests.queries import Queries
@@ -186,9 +187,16 @@ def test_decline_asks_first_and_returns(tenant: Tenant, people: Any, owner: Acco
         client = logged_in(owner)
         asked = client.post(address, body)
         done = client.post(address, dict(asked.context["fields"]), follow=True)
+        state = Booking.objects.get(id=people["asked"]["id"]).state
+        task = PostponedTask.objects.get()
+        carry_out_due(now=task.run_at)
 
     assert asked.context["back"] == TODAY
     assert done.redirect_chain == [(TODAY, 302)]
+    (message,) = messages_of(done)
+    link = reverse("admin:postponed", args=[task.pk])
+    assert message.endswith(f'is about to be changed. <a href="{link}">Show and undo</a>')
+    assert state == "tentative"
     assert Booking.objects.get(id=people["asked"]["id"]).state == "declined"
 
 
