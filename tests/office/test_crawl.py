@@ -26,6 +26,7 @@ from notifications.mail import SLUGS
 from notifications.models import Attempt
 from notifications.planning import KINDS
 from office.base.labels import RULE_WORDS
+from tests.bookings.group_world import make_group, seat_in
 from tests.office.conftest import Enter
 from tests.office.test_rights import foreign_tenant
 from tests.world import Tenant
@@ -203,6 +204,12 @@ def clinic(foreign_tenant: Tenant) -> Tenant:
     project = foreign_tenant.app.projects.get()
     given = {"meta": {"colour": "red"}, "ui": {"own": {"b": 1}}, "availability": {"mode": "mutual"}}
     foreign_tenant.put(f"/projects/{project.pk}", given)
+    booking = {"graph": "group_customer"}
+    yoga = foreign_tenant.make_project(str(ada.pk), name="Yoga", booking=booking)
+    evening = {"start": f"{day} 18:00:00", "end": f"{day} 19:00:00", "project_id": yoga["id"]}
+    settings = {"enforce_availability": False}
+    group = make_group(foreign_tenant, {"id": str(ada.pk)}, settings=settings, **evening)
+    seat_in(foreign_tenant, group, project_id=yoga["id"])
     hook = {"url": "https://example.com/states", "states": ["cancelled_by_customer"]}
     foreign_tenant.post("/webhooks", hook)
     schedule = foreign_tenant.post("/schedules", {"name": "Shop hours"}).data["id"]
