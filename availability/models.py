@@ -440,6 +440,8 @@ class Project(HasConstraints, Owned):
     booking = ObjectField(default=dict, blank=True)
     customer_fields = ObjectField(default=dict, blank=True)
     ui = ObjectField(default=dict, blank=True)
+    # Language -> texts (availability/project_texts.py).
+    translations = ObjectField(default=dict, db_default={}, blank=True)
     settings = ObjectField(default=dict, blank=True)
     meta = ObjectField(default=dict, blank=True)
     replaces_notifications = models.BooleanField(

@@ -4,8 +4,6 @@ It omits what the page does not show: policies, meta, and event notifications, w
 secrets.
 """
 
-from typing import Any
-
 from rest_framework import serializers
 
 from apps_config.serializers import WIDGET_KEY_EXAMPLE
@@ -17,11 +15,12 @@ from availability.serializers.projects import (
     BookingDefaultsSerializer,
     CustomerFieldsField,
     ProjectAvailabilitySerializer,
+    TranslationsField,
     reservation_time_field,
     resource_ids,
 )
 from common.api.fields import IdField
-from common.api.merge_patch import merge_keys
+from common.api.merge_patch import merge_keys, without_empty
 from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import Json
 
@@ -54,7 +53,10 @@ class EmbeddedPageSerializer(ObjectSerializer):
         "customer_fields": CUSTOMER_FIELDS,
         "ui": UI,
     }
-    on_request = ("resources", "availability", "availability_constraints", "reservation_time")
+    on_request = (
+        *("resources", "availability", "availability_constraints", "reservation_time"),
+        "translations",
+    )
     in_example = ("resources", "availability", "availability_constraints")
 
     id = IdField()
@@ -69,6 +71,7 @@ class EmbeddedPageSerializer(ObjectSerializer):
         help_text="The project's settings, merged over defaults for the calendar and"
         " `localization`."
     )
+    translations = TranslationsField()
     reservation_time = reservation_time_field()
 
     get_resources = staticmethod(resource_ids)
@@ -107,11 +110,3 @@ def public_project_record(project: Project) -> Json:
         for kind, params in rule.items()
     ]
     return without_empty(record)
-
-
-def without_empty(value: Any) -> Any:
-    """Remove keys with empty values from objects, at any depth; false and 0 are not empty."""
-    if not isinstance(value, dict):
-        return value
-    kept = {key: without_empty(element) for key, element in value.items()}
-    return {key: element for key, element in kept.items() if element not in (None, "", [], {})}

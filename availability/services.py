@@ -45,7 +45,7 @@ from availability.search.requirements import (
     derive_resources_by_tag,
     load_requirements,
 )
-from common.api.merge_patch import merge_free, merge_keys
+from common.api.merge_patch import merge_free, merge_keys, without_empty
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
 from common.images import SmallImage
@@ -468,6 +468,7 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     for name in PROJECT_FREE_OBJECTS:
         merged = merge_free(getattr(project, name), given.get(name, {}), path=name)
         setattr(project, name, merged)
+    project.translations = _merge_translations(project.translations, given.get("translations", {}))
     project.requires = given.get("requires", project.requires)
     if project.requires and project.availability.get("length", "") is None:
         raise Invalid.at("availability.length", "Required with `requires`.")
@@ -478,6 +479,15 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
         project.replaces_notifications = given["event_notifications"] is not None
     elif "replaces_notifications" in given:
         project.replaces_notifications = given["replaces_notifications"]
+
+
+def _merge_translations(kept: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the merged texts by language, without removed ones. Raises Invalid."""
+    merged = without_empty(merge_keys(kept, given))
+    for language in given.keys() & merged.keys():
+        questions = merged[language].get("questions", {})
+        merge_free({}, questions, path=f"translations.{language}.questions")
+    return merged
 
 
 def cannot_be_paid(project: Project) -> bool:

@@ -7,6 +7,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from availability.project_texts import QuestionTexts
 from availability.serializers.projects import MAX_POSITION
 from bookings.booking_input import NOT_ASKED
 from bookings.pages.formatting import to_one_line
@@ -57,12 +58,16 @@ MAX_FIELDS = 2000
 
 
 class FormField(NamedTuple):
-    """One field of the form. A readonly one shows the project's prefilled value."""
+    """One field of the form. A readonly one shows the project's prefilled value.
+
+    choice_texts: the translated choices, by the choice that is sent.
+    """
 
     id: str
     key: str
     title: str
     is_own: bool  # whether the title is the project's, not one of ours
+    is_translated: bool  # whether it is in the language of the page
     element: str  # input, textarea, select or checkbox
     type: str
     autocomplete: str
@@ -70,13 +75,26 @@ class FormField(NamedTuple):
     readonly: bool
     value: Any
     choices: Sequence[str]
+    choice_texts: Mapping[str, str]
     length: int
 
+    @property
+    def options(self) -> list[tuple[str, str]]:
+        """Return each choice and its translation; "" if it has none."""
+        return [(choice, self.choice_texts.get(choice, "")) for choice in self.choices]
 
-def form_fields(questions: Mapping[str, Any]) -> list[FormField]:
-    """Return the fields in the order of `ordered_questions`."""
+
+def form_fields(
+    questions: Mapping[str, Any], translations: Mapping[str, QuestionTexts] | None = None
+) -> list[FormField]:
+    """Return the fields in the order of `ordered_questions`. translations: the texts of questions
+    in the language of the page, by key.
+    """
+    texts = translations or {}
     fields = [
-        field for key, question in ordered_questions(questions) for field in _fields(key, question)
+        field
+        for key, question in ordered_questions(questions)
+        for field in _fields(key, question, texts.get(key, QuestionTexts()))
     ]
     return [field._replace(id=f"field-{number}") for number, field in enumerate(fields, start=1)]
 
@@ -118,15 +136,15 @@ def has_own_title(question: Mapping[str, Any]) -> bool:
     return isinstance(title, str) and bool(title)
 
 
-def _fields(key: str, question: Mapping[str, Any]) -> Iterable[FormField]:
-    field = _field(key, question)
+def _fields(key: str, question: Mapping[str, Any], texts: QuestionTexts) -> Iterable[FormField]:
+    field = _field(key, question, texts)
     if key == "name" and question.get("split_name"):
         yield from _split_name(field)
     else:
         yield field
 
 
-def _field(key: str, question: Mapping[str, Any]) -> FormField:
+def _field(key: str, question: Mapping[str, Any], texts: QuestionTexts) -> FormField:
     element, kind = element_of(key, question)
     enum = question.get("enum")
     choices = (
@@ -140,8 +158,9 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
     return FormField(
         id="",
         key=key,
-        title=title_of(key, question),
+        title=to_one_line(texts.title) or title_of(key, question),
         is_own=has_own_title(question),
+        is_translated=bool(texts.title),
         element=element,
         type=kind,
         autocomplete=AUTOCOMPLETE.get(key, ""),
@@ -149,6 +168,7 @@ def _field(key: str, question: Mapping[str, Any]) -> FormField:
         readonly=bool(question.get("readonly")) and value not in ("", False),
         value=value,
         choices=choices,
+        choice_texts=texts.choices,
         length=LENGTHS.get(key, MAX_FIELDS),
     )
 
@@ -164,6 +184,7 @@ def _split_name(field: FormField) -> Iterable[FormField]:
     yield field._replace(
         title=gettext("First name"),
         is_own=False,
+        is_translated=False,
         autocomplete="given-name",
         value=first,
         length=99,
@@ -171,6 +192,7 @@ def _split_name(field: FormField) -> Iterable[FormField]:
     yield field._replace(
         title=gettext("Last name"),
         is_own=False,
+        is_translated=False,
         autocomplete="family-name",
         value=last,
         length=99,

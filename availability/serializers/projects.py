@@ -46,6 +46,7 @@ from common.api.fields import (
     LanguageField,
     ListOf,
     MetaField,
+    ObjectOf,
     OneLineField,
     OriginField,
     SecondsField,
@@ -262,6 +263,8 @@ class BookingDefaultsSerializer(SettingsSerializer):
 
 
 MAX_POSITION = 1000
+MAX_CHOICES = 200
+MAX_LANGUAGES = 50
 MAX_PER_PERIOD = 10_000
 MAX_ORIGINS = 50
 PUBLIC_RESCHEDULE = ("link", "id")
@@ -409,7 +412,7 @@ class CustomerFieldSerializer(SettingsSerializer):
     required = StrictBooleanField(**OPTIONAL)  # type: ignore[assignment]  # DRF takes it out
     readonly = StrictBooleanField(**OPTIONAL)
     prefilled = serializers.JSONField(help_text="Any value.", **OPTIONAL)
-    enum = ListOf(OneLineField(200), 200, **OPTIONAL)
+    enum = ListOf(OneLineField(200), MAX_CHOICES, **OPTIONAL)
     split_name = StrictBooleanField(**OPTIONAL)
     position = BoundedIntegerField(
         0,
@@ -452,6 +455,59 @@ class CustomerFieldsField(MetaField):
         if errors:
             raise serializers.ValidationError(errors)
         return given
+
+
+class QuestionTextsSerializer(SettingsSerializer):
+    examples = {"title": "Versicherung", "choices": {"Public": "Gesetzlich"}}
+
+    title = OneLineField(200, **CLEARABLE)
+    choices = ObjectOf(
+        OneLineField(200, allow_null=True),
+        MAX_CHOICES,
+        key=OneLineField(200),
+        help_text="The texts of the choices, by the choice: a value of `enum`.",
+        **CLEARABLE,
+    )
+
+
+class ProjectTextsSerializer(SettingsSerializer):
+    """The texts of a project in one language, each instead of the project's own. A text that is
+    missing is the project's own. Null removes a text."""
+
+    examples = {
+        "name": "Kontrolle",
+        "questions": {"insurance": QuestionTextsSerializer.example()},
+    }
+
+    name = OneLineField(200, **CLEARABLE)
+    what = OneLineField(200, help_text="Instead of `booking.what`.", **CLEARABLE)
+    description = TextField(8000, help_text="Instead of `booking.description`.", **CLEARABLE)
+    where = OneLineField(
+        200,
+        help_text="Instead of `booking.where`, with the same placeholders.",
+        **CLEARABLE,
+    )
+    submit_button = OneLineField(
+        200, help_text="Instead of `ui.localization.submit_button`.", **CLEARABLE
+    )
+    success_message = TextField(
+        8000, help_text="Instead of `ui.localization.success_message`.", **CLEARABLE
+    )
+    questions = ObjectOf(
+        QuestionTextsSerializer(allow_null=True),
+        META_KEYS,
+        help_text="The texts of questions, by their key in `customer_fields`. At most 16 kB as"
+        " JSON.",
+        **CLEARABLE,
+    )
+
+
+class TranslationsField(ObjectOf):
+    """The texts of a project in further languages: the code of a shipped language -> texts."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        child = ProjectTextsSerializer(allow_null=True)
+        super().__init__(child, MAX_LANGUAGES, key=LanguageField(), **kwargs)
 
 
 def resource_ids(project: Project) -> list[str]:
@@ -502,6 +558,11 @@ class ProjectSerializer(ObjectSerializer):
     booking = BookingDefaultsSerializer(**OPTIONAL)
     customer_fields = CustomerFieldsField(**OPTIONAL)
     ui = MetaField(**OPTIONAL)
+    translations = TranslationsField(
+        help_text="The project's texts in further languages, by language: on the booking page, on"
+        " other pages for customers, and in e-mails to customers.",
+        **OPTIONAL,
+    )
     event_notifications = notifications_field(help_text="Null: the app's.", **CLEARABLE)
     reminders = notifications_field(
         write_only=True,

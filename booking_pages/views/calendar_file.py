@@ -12,7 +12,7 @@ from bookings.models import Booking
 from bookings.pages.action_links import CALENDAR, project_page_path
 from bookings.pages.email_links import LinkPageView
 from bookings.pages.formatting import activate_language_of, clean_lines, to_one_line
-from bookings.pages.trusted_texts import trusted_text
+from bookings.pages.translated_texts import customer_text
 from bookings.services import ActionNotAllowed
 from common.api.fields import NOT_IN_URL, is_web_address
 from common.ical.writing import Guest
@@ -44,9 +44,9 @@ def calendar_entry_of(booking: Booking) -> Invitation:
     return Invitation(
         method="PUBLISH",
         occurrences=[InvitationEntry(booking.calendar_uid, booking.reschedules, start, end)],
-        what=to_one_line(trusted_text(booking, "what")),
-        where=to_one_line(trusted_text(booking, "where")),
-        description=clean_lines(trusted_text(booking, "description")),
+        what=to_one_line(customer_text(booking, "what")),
+        where=to_one_line(customer_text(booking, "where")),
+        description=clean_lines(customer_text(booking, "description")),
         organizer=Guest(sender.name, sender.address),
         guests=(),
         hosts=(),
@@ -56,7 +56,7 @@ def calendar_entry_of(booking: Booking) -> Invitation:
 
 def meeting_or_page_url(booking: Booking) -> str:
     """Return the address at which the booking takes place, else its booking page's; "" without."""
-    where = trusted_text(booking, "where").strip()
+    where = customer_text(booking, "where").strip()
     if is_web_address(where) and not NOT_IN_URL.search(where):
         return where
     path = project_page_path(booking)

@@ -22,6 +22,7 @@ from apps_config.services import public_key
 from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
+from availability.project_texts import ProjectTexts, own_texts, project_texts
 from availability.reserve.policies import policy_query
 from availability.search.cost import public_days
 from availability.search.engine import AvailabilityQuery, SearchResource, load_project_resources
@@ -137,6 +138,7 @@ class BookPageView(RateLimitedPageView):
 
     def _values(self, project: Project, request: Request) -> Mapping[str, Any]:
         graph = booking_graph_of(project)
+        texts = project_texts(project, get_language())
         resources = load_project_resources(project.app, project, now=self.now)
         people = resources_to_choose(project, resources, graph)
         person = next(
@@ -163,10 +165,11 @@ class BookPageView(RateLimitedPageView):
             offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
         )
         return {
-            "heading": to_one_line(project.name),
-            "sharing": sharing_values(project, weeks.get("soonest", {})),
-            "description": clean_lines(text_value(project.booking, "description")),
-            "facts": project_facts(project, rules, has_lengths=bool(lengths)),
+            "heading": to_one_line(texts.name),
+            "sharing": sharing_values(project, texts, weeks.get("soonest", {})),
+            "description": clean_lines(texts.description),
+            "translated": texts.translated,
+            "facts": project_facts(texts, rules, has_lengths=bool(lengths)),
             "words": PAGE,
             "verifies": verifies,
             "people": resource_links(people, person, request.GET),
@@ -174,8 +177,8 @@ class BookPageView(RateLimitedPageView):
             "is_group": graph.is_seat,
             "is_pending": graph.is_paid_later or needs_approval(graph),
             "zone": zone_name,
-            "fields": form_fields(project.customer_fields),
-            "submit": to_one_line(project_words(project, "submit_button")) or submit_text(graph),
+            "fields": form_fields(project.customer_fields, texts.questions),
+            "submit": to_one_line(texts.submit_button) or submit_text(graph),
             "step": "times" if wanted.day else "days",
             "has_clock": has_two_clocks(),
             "contact": contact,
@@ -201,10 +204,11 @@ class BookPageView(RateLimitedPageView):
                 "offer": {**offer._asdict(), "slots": pack_slots(offer.slots)},
                 "search_days": public_days(len(resources)),
                 "hold": 0 if graph.is_seat else page_hold_seconds(project),
+                "translations": translations_of_event_texts(project, texts),
                 "outcome": [
                     str(sentence) for sentence in confirmation_of(graph, is_mailed=is_mailed)
                 ],
-                "success": project_words(project, "success_message")
+                "success": clean_lines(texts.success_message)
                 or success_texts(graph, is_mailed=is_mailed),
                 "payment": payment_seconds(project, graph),
                 "needs_challenge": needs_challenge(project.app),
@@ -227,15 +231,25 @@ class BookPageView(RateLimitedPageView):
         return response
 
 
-def sharing_values(project: Project, soonest: Mapping[str, str]) -> dict[str, str]:
+def sharing_values(
+    project: Project, texts: ProjectTexts, soonest: Mapping[str, str]
+) -> dict[str, str]:
     """Return what others show of a link to the page: the next free time, and the description."""
-    description = to_one_line(text_value(project.booking, "description"))
-    texts = [soonest.get("words", ""), description]
+    shown = [soonest.get("words", ""), to_one_line(texts.description)]
     return {
         "service": settings.PUBLIC_URL,
         "address": f"{settings.PUBLIC_URL}/book/{quote(project.slug)}",
-        "text": shorten_text(" · ".join(filter(None, texts)), MAX_SHARED),
+        "text": shorten_text(" · ".join(filter(None, shown)), MAX_SHARED),
     }
+
+
+def translations_of_event_texts(project: Project, texts: ProjectTexts) -> dict[str, str]:
+    """Return the project's title and place -> their translations, for the script: the API returns
+    a booking with the project's own texts.
+    """
+    own = own_texts(project)
+    names = [name for name in ("what", "where") if name in texts.translated]
+    return {own[name]: getattr(texts, name) for name in names}
 
 
 def script_words(graph: Graph, *, verifies: bool) -> dict[str, str]:
@@ -337,18 +351,19 @@ def is_bookable_project(project: Project) -> bool:
     return graph is not None and can_be_booked(project, graph)
 
 
-def project_entry(project: Project) -> dict[str, str]:
+def project_entry(project: Project) -> dict[str, Any]:
     try:
         terms = with_parameters(SlotParameters(), project.availability)
         lengths: Sequence[int | None] = terms.lengths or [terms.length]
     except ValueError:  # only writes without the services can leave it
         lengths = []
-    description = clean_lines(text_value(project.booking, "description"))
+    texts = project_texts(project, get_language())
     return {
         "link": f"/book/{project.slug}",
-        "name": to_one_line(project.name),
+        "name": to_one_line(texts.name),
         "length": " / ".join(map(length_words, lengths)),
-        "description": to_one_line(description),
+        "description": to_one_line(clean_lines(texts.description)),
+        "translated": texts.translated,
     }
 
 
@@ -465,18 +480,6 @@ def hint_without_times(*, is_bookable: bool, contact: str) -> str:
     return str(NOTHING_FREE_WITH_CONTACT if contact else NOTHING_FREE)
 
 
-def text_value(values: Mapping[str, Any], name: str) -> str:
-    """Return the text at `name`; "" for any other type."""
-    text = values.get(name)
-    return text if isinstance(text, str) else ""
-
-
-def project_words(project: Project, name: str) -> str:
-    """Return a text of the project's `ui.localization`; "" if there is none."""
-    words = project.ui.get("localization")
-    return clean_lines(text_value(words, name)) if isinstance(words, Mapping) else ""
-
-
 def page_zone(project: Project, rules: AvailabilityQuery) -> str:
     """Return the resources' time zone if they share one, else the app's."""
     zones = {resource.zone for resource in rules.resources}
@@ -490,7 +493,7 @@ def page_hold_seconds(project: Project) -> int:
 
 
 def project_facts(
-    project: Project, rules: AvailabilityQuery, *, has_lengths: bool
+    texts: ProjectTexts, rules: AvailabilityQuery, *, has_lengths: bool
 ) -> Sequence[tuple[str, str]]:
     """Return (label, value) for length, place and person, without empty ones and without a length
     that customers choose.
@@ -498,7 +501,7 @@ def project_facts(
     names = [resource.name for resource in rules.resources]
     rows = [
         (gettext("Length"), "" if has_lengths else length_words(rules.terms.length)),
-        (gettext("Where"), to_one_line(text_value(project.booking, "where"))),
+        (gettext("Where"), to_one_line(texts.where)),
         (gettext("With"), to_one_line(names[0]) if len(names) == 1 else ""),
     ]
     return [(label, value) for label, value in rows if value]

@@ -32,7 +32,7 @@ from bookings.pages.formatting import (
     to_one_line,
 )
 from bookings.pages.refusal_texts import REFUSAL_TEXTS, RefusalText
-from bookings.pages.trusted_texts import trusted_text
+from bookings.pages.translated_texts import customer_text
 from bookings.services import ActionNotAllowed, Actor, PolicyViolated, apply_action
 from common.api.fields import CANONICAL_ID, NOT_IN_URL, TextField, is_web_address
 from common.api.json import read_body
@@ -349,7 +349,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
     event, customers = booking.event, list(booking.customers.all())
     is_customers = reader == "customer"
     what, where = (
-        trusted_text(booking, name) if is_customers else getattr(event, name)
+        customer_text(booking, name) if is_customers else getattr(event, name)
         for name in ("what", "where")
     )
     zone_name = (

@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 from urllib.parse import urlsplit
@@ -368,6 +369,46 @@ class ListOf(serializers.ListField):
         if len(data) > self.max_items:
             self.fail("max_items", max_items=self.max_items)
         return super().to_internal_value(data)
+
+
+class ObjectOf(serializers.DictField):
+    """An object of at most `max_keys` keys, each of which `key` accepts, and values of one kind;
+    their count is checked first. An empty array is read as `{}`.
+    """
+
+    default_error_messages = {
+        "not_a_dict": Message("Must be an object."),
+        "max_keys": "Must have at most {max_keys} keys.",
+    }
+
+    def __init__(
+        self,
+        child: serializers.Field,
+        max_keys: int,
+        *,
+        key: serializers.Field | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(child=child, **kwargs)
+        self.max_keys, self.key = max_keys, key
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        data = array_as_object(data)
+        if isinstance(data, dict) and len(data) > self.max_keys:
+            self.fail("max_keys", max_keys=self.max_keys)
+        return super().to_internal_value(data)
+
+    def run_child_validation(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        values, errors = {}, {}
+        for key, value in data.items():
+            try:
+                name = self.key.run_validation(key) if self.key else key
+                values[name] = self.child.run_validation(value)
+            except serializers.ValidationError as error:
+                errors[key] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return values
 
 
 class IdField(serializers.UUIDField):

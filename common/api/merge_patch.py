@@ -36,3 +36,11 @@ def merge_free(kept: Mapping[str, Any], given: Mapping[str, Any], *, path: str) 
         return MetaField().run_validation(merge_keys(kept, given))
     except ValidationError as error:
         raise Invalid({path: [find_message(fault) for fault in error.detail]}) from error
+
+
+def without_empty(value: Any) -> Any:
+    """Remove keys with empty values from objects, at any depth; false and 0 are not empty."""
+    if not isinstance(value, dict):
+        return value
+    kept = {key: without_empty(element) for key, element in value.items()}
+    return {key: element for key, element in kept.items() if element not in (None, "", [], {})}

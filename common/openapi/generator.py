@@ -35,7 +35,7 @@ from rest_framework.serializers import ListSerializer
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from common.api.fields import ListOf
+from common.api.fields import ListOf, ObjectOf
 from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import COMPONENTS, Json, find_component, register_component
 from common.openapi.components import (
@@ -400,6 +400,8 @@ class Schema(AutoSchema):
         if isinstance(field, ListOf):
             schema["maxItems"] = field.max_items
             schema |= {} if field.allow_empty else {"minItems": 1}
+        if isinstance(field, ObjectOf):
+            schema["maxProperties"] = field.max_keys
 
 
 ANSWERS = {

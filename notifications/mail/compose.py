@@ -3,6 +3,7 @@
 import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
@@ -14,10 +15,11 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import get_language_bidi, gettext
+from django.utils.translation import get_language, get_language_bidi, gettext
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
+from availability.project_texts import project_texts
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer
 from bookings.pages.action_links import (
@@ -51,6 +53,7 @@ from bookings.pages.formatting import (
     time_words,
     to_one_line,
 )
+from bookings.pages.translated_texts import translated_text
 from bookings.pages.trusted_texts import customer_name, trusted_text
 from bookings.services import customer_may_move
 from common.api.fields import NOT_IN_URL, is_web_address
@@ -144,8 +147,9 @@ INSTEAD_OF = _("Instead of")
 ALSO_FREE = _("Free that day")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
 REPEATS, DETAILS = _("Repeats"), _("Details")
-# Details that the app or project has written.
+# Details that the app or project has written; of those the ones that a project can translate.
 APP_TEXTS = (WHAT, WHERE, WITH, RESOURCE, INSTEAD_OF, DETAILS)
+EVENT_TEXTS = ((WHAT, "what"), (WHERE, "where"), (DETAILS, "description"))
 # Mails to customers whose booking does not take place.
 ENDS = frozenset(
     {
@@ -240,8 +244,32 @@ class Letter:
             return customer_name(self.booking, customer)
         return to_one_line(customer.name)
 
+    @property
+    def in_language(self) -> AbstractContextManager[str]:
+        """Activates the recipient's language, whose code is the value."""
+        languages = languages_of(self.booking, self.customer)
+        return activate_language_of(self.booking.app, *languages)
+
+    @property
+    def project_name(self) -> str:
+        """The project's name, for a customer in the active language."""
+        project = self.booking.project
+        if project is None or self.recipient == OWNER:
+            return project.name if project else ""
+        return project_texts(project, get_language()).name
+
     def fact(self, name: str) -> str:
-        """`what`, `where` or `description`."""
+        """`what`, `where` or `description`, for a customer in the active language."""
+        text = self.stored_fact(name)
+        if self.recipient == OWNER:
+            return text
+        return translated_text(self.booking, name, text, self.starts_at, self.ends_at)
+
+    def is_translated(self, name: str) -> bool:
+        return self.fact(name) != self.stored_fact(name)
+
+    def stored_fact(self, name: str) -> str:
+        """`what`, `where` or `description` as stored."""
         value = self.facts.get(name)
         if value is not None:
             return str(value)
@@ -277,7 +305,8 @@ def compose_mail(letter: Letter, others: Sequence[Letter] = ()) -> EmailMultiAlt
     words = mail_words(letter, others)
     sender = Sender.of(letter.booking.app)
     message = new_message(words, sender, delivery_id=letter.delivery_id, to=letter.to)
-    attach_entries(message, letters_with_entries([letter, *others]), sender)
+    with letter.in_language:
+        attach_entries(message, letters_with_entries([letter, *others]), sender)
     return message
 
 
@@ -291,8 +320,7 @@ def mail_words(
     letter: Letter, others: Sequence[Letter] = (), *, link: Link = mail_link
 ) -> MailWords:
     """Subject, text and HTML in the recipient's language. others: as in `compose_mail`."""
-    languages = languages_of(letter.booking, letter.customer)
-    with activate_language_of(letter.booking.app, *languages) as language:
+    with letter.in_language as language:
         return render_mail(letter, language=language, link=link, others=others)
 
 
@@ -416,9 +444,15 @@ class PlaceholderValues:
 
     def _in_language(self, label: str, value: str) -> str:
         """Return the value as HTML, an app's text with its language if the mail has another one."""
-        if self.text_language and label in map(str, APP_TEXTS):
+        if self.text_language and label in self.foreign_labels():
             return f'<span lang="{self.text_language}">{as_html(value)}</span>'
         return as_html(value)
+
+    def foreign_labels(self) -> set[str]:
+        """Return the labels of details in the language of the app's texts."""
+        is_translated = self.letter.is_translated
+        translated = [str(label) for label, name in EVENT_TEXTS if is_translated(name)]
+        return set(map(str, APP_TEXTS)).difference(translated)
 
     def actions_text(self) -> str:
         return "\n\n".join(f"{label}:\n{url}" for _action, label, url in self.choices)
@@ -447,7 +481,7 @@ class PlaceholderValues:
             "short_when": short_start_words(start, all_day=booking.event.all_day),
             "resource": letter.resource_names,
             "old_resource": letter.old_resource_names,
-            "project": booking.project.name if booking.project else "",
+            "project": letter.project_name,
             "customer_email": first.email if first else "",
             "customer_phone": first.phone if first and not letter.hides_texts else "",
             "app": given.get("from_name") or booking.app.name,

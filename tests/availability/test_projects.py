@@ -50,6 +50,18 @@ FULL: dict[str, Any] = {
         "insurer": {"title": "Insurer", "enum": ["A", "B"], "prefilled": "A", "format": "select"},
     },
     "ui": {"theme": {"colour": "red"}, "localization": {"submit_button": "Book"}},
+    "translations": {
+        "de": {
+            "name": "Kontrolle",
+            "what": "Kontrolltermin",
+            "where": "Raum 2",
+            "description": "Bringen Sie\nIhre Karte mit.",
+            "submit_button": "Reservieren",
+            "success_message": "Bis bald!\nNachricht an %s.",
+            "questions": {"insurer": {"title": "Versicherer", "choices": {"A": "Erster"}}},
+        },
+        "pt-BR": {"name": "Consulta"},
+    },
     "event_notifications": [REMINDER],
     "settings": {
         "allow_double_bookings": False,
@@ -78,6 +90,7 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
         "booking": {},
         "customer_fields": {},
         "ui": {},
+        "translations": {},
         "event_notifications": None,
         "settings": {},
         "reservation_time": None,

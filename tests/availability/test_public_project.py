@@ -58,7 +58,10 @@ def make_full(tenant: Tenant) -> tuple[Any, list[str]]:
 WHOLE = {
     **{
         key: FULL[key]
-        for key in ("slug", "name", "availability", "availability_constraints", "booking")
+        for key in (
+            *("slug", "name", "availability", "availability_constraints", "booking"),
+            "translations",
+        )
     },
     "customer_fields": {
         "name": {"title": "Your name", "required": True, "readonly": False, "split_name": True},

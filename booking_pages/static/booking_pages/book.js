@@ -1164,6 +1164,12 @@ function seatLines({ count, wanted }) {
 
 const makeLink = (text, href, values = {}) => make("a", text, { href, ...values });
 
+/** The event of a booking with the project's title and place in the language of the page. */
+function readable(event) {
+  const shown = (text) => (Object.hasOwn(page.translations, text) ? page.translations[text] : text);
+  return { ...event, what: shown(event.what), where: shown(event.where) };
+}
+
 /** The place, with a link to a map or to the meeting. */
 function placeLine({ where }) {
   if (!where) return null;
@@ -1277,7 +1283,8 @@ function againLine() {
   return again;
 }
 
-function showDone({ booking, email: address, seats, paidBy }) {
+function showDone({ booking: booked, email: address, seats, paidBy }) {
+  const booking = { ...booked, event: readable(booked.event) };
   const slot = span(booking.event);
   const [heading, sentence] = page.outcome;
   const place = booking.resource.timezone;
