@@ -241,6 +241,7 @@ def test_data_for_the_script(tenant: Tenant) -> None:
         "embed_origins": None,
         "shows_ends": False,
         "hold": 300,
+        "translations": {},
         "outcome": ["Your booking is confirmed", ""],
         "success": "Thank you. A message to %s is on its way.",
         "payment": None,
