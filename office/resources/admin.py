@@ -93,6 +93,7 @@ from office.resources.class_dates import (
 )
 from office.resources.project_form import (
     ADVANCED,
+    LANGUAGES,
     PAGE,
     POLICIES,
     QUESTIONS,
@@ -119,6 +120,7 @@ from office.resources.resource_form import (
     stored_rules,
 )
 from office.resources.share import page_url
+from office.resources.translations_field import translation_lines
 
 MAX_OFFERED = 50
 NEW_PROJECT = "new_project"  # attribute of a request: the project that it made, and its form
@@ -647,6 +649,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             },
         ),
         (_("Reminders"), {"fields": ("replaces_notifications",)}),
+        (LANGUAGES, {"classes": ("collapse",), "fields": ("translations",)}),
         (
             _("Advanced"),
             {
@@ -672,6 +675,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         (_("Policies"), None),
         (_("Booking page"), None),
         (_("Reminders"), ProjectNotificationInline),
+        (_("Languages"), None),
         (_("Advanced"), None),
     )
 
@@ -708,6 +712,10 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     @display(description=_("Rules"))
     def rules(self, project: Project) -> str:
         return rule_lines(stored_rules(project))
+
+    @display(description=_("Texts in other languages"))
+    def translations(self, project: Project) -> str:
+        return format_html_join("", "{}<br>", ((line,) for line in translation_lines(project)))
 
     @display(description=_("Several resources at once"))
     def requirements(self, project: Project) -> str:
@@ -871,7 +879,9 @@ def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
 
 
 show_fields(
-    ProjectAdmin, ProjectForm, ProjectForm.declared_fields.keys() - {"rules", "requirements"}
+    ProjectAdmin,
+    ProjectForm,
+    ProjectForm.declared_fields.keys() - {"rules", "requirements", "translations"},
 )
 
 

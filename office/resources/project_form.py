@@ -41,6 +41,7 @@ from office.resources.requirements_field import CHECK_ROWS, RequirementsField
 from office.resources.resource_form import stored_rules
 from office.resources.rules_field import RulesField, rules_of
 from office.resources.rules_field import rows_of as rule_rows_of
+from office.resources.translations_field import TranslationsField
 
 USUAL_LENGTH = "1 hour"
 # The first unit is that of an empty field.
@@ -121,6 +122,7 @@ def graph_choices(stored: Any) -> dict[str, str]:
 # Parts of the page.
 SERVICE, TIMES, WHO, QUESTIONS = _("Service"), _("Times"), _("Who"), _("Questions")
 POLICIES, PAGE, ADVANCED = _("Policies"), _("Booking page"), _("Advanced")
+LANGUAGES = _("Languages")
 
 project_field = partial(setting_field, ProjectSerializer, "")
 term = partial(setting_field, TermsSerializer, "availability")
@@ -134,6 +136,7 @@ class ProjectForm(ApiForm):
     documents = {
         "customer_fields": ("questions",),
         "ui": ("other_ui", *PAGE_TEXTS),
+        "translations": ("translations",),
         "meta": ("meta",),
     }
 
@@ -459,6 +462,15 @@ class ProjectForm(ApiForm):
         ),
     )
 
+    # Languages
+    translations = TranslationsField(
+        label=_("Texts in other languages"),
+        help_text=_(
+            "Customers read them on pages and in e-mails in their language. Default: the texts"
+            " above."
+        ),
+    )
+
     # Advanced
     round_to_nearest_hour = term(
         "round_to_nearest_hour",
@@ -506,6 +518,9 @@ class ProjectForm(ApiForm):
         self.initial.update({name: _text(texts.get(name)) for name in PAGE_TEXTS})
         self.initial["other_ui"] = other_ui(project.ui)
         self.initial["questions"] = rows_of(project.customer_fields)
+        if "translations" in self.fields and not self.is_new:
+            translations = cast(TranslationsField, self.fields["translations"])
+            self.initial["translations"] = translations.show(project)
         if not self.is_new:
             self.initial["rules"] = rule_rows_of(stored_rules(project))
 
@@ -574,6 +589,8 @@ class ProjectForm(ApiForm):
         if name == "customer_fields":
             is_new_order = values is self.cleaned_data
             return questions_of(values["questions"], renumber=is_new_order)
+        if name == "translations":
+            return values["translations"]
         if name == "meta":
             return _object(values["meta"])
         ui = dict(_object(values["other_ui"]))
@@ -589,6 +606,9 @@ class ProjectForm(ApiForm):
             title = titles.get(steps[0]) or steps[0].replace("_", " ")
             faults = [f"{title}: {fault}" for fault in faults]
             steps = []
+        if field == "translations" and steps:
+            label = cast(TranslationsField, self.fields["translations"]).label_of(steps)
+            faults, steps = [f"{label}: {fault}" for fault in faults], []
         if field == "requirements" and len(steps) > 1:
             column = "tags" if "tags" in steps else "resources" if "any_of" in steps else steps[1]
             rows = cast(RequirementsField, self.fields["requirements"])
