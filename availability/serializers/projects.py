@@ -462,7 +462,7 @@ class QuestionTextsSerializer(SettingsSerializer):
 
     title = OneLineField(200, **CLEARABLE)
     choices = ObjectOf(
-        OneLineField(200, allow_null=True),
+        OneLineField(200),
         MAX_CHOICES,
         key=OneLineField(200),
         help_text="The texts of the choices, by the choice: a value of `enum`.",
@@ -494,7 +494,7 @@ class ProjectTextsSerializer(SettingsSerializer):
         8000, help_text="Instead of `ui.localization.success_message`.", **CLEARABLE
     )
     questions = ObjectOf(
-        QuestionTextsSerializer(allow_null=True),
+        QuestionTextsSerializer(),
         META_KEYS,
         help_text="The texts of questions, by their key in `customer_fields`. At most 16 kB as"
         " JSON.",
@@ -506,8 +506,7 @@ class TranslationsField(ObjectOf):
     """The texts of a project in further languages: the code of a shipped language -> texts."""
 
     def __init__(self, **kwargs: Any) -> None:
-        child = ProjectTextsSerializer(allow_null=True)
-        super().__init__(child, MAX_LANGUAGES, key=LanguageField(), **kwargs)
+        super().__init__(ProjectTextsSerializer(), MAX_LANGUAGES, key=LanguageField(), **kwargs)
 
 
 def resource_ids(project: Project) -> list[str]:

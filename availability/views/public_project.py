@@ -28,7 +28,8 @@ CONFIGURATION = (
     "The configuration of a booking page. Empty values are omitted. `customer_fields` contains at"
     " least name and e-mail. `ui` contains at least `availability_view`, `time_date_format`,"
     " `show_timezone_helper`, and the texts `submit_button` and `success_message` in"
-    " `localization`; the project's values override these defaults."
+    " `localization`; the project's values override these defaults. `translations` has the"
+    " project's texts in further languages."
 )
 CACHE_HEADERS = {"Cache-Control": TEXT | {"description": f"Fresh for {FRESH_FOR} seconds."}}
 

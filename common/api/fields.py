@@ -372,8 +372,9 @@ class ListOf(serializers.ListField):
 
 
 class ObjectOf(serializers.DictField):
-    """An object of at most `max_keys` keys, each of which `key` accepts, and values of one kind;
-    their count is checked first. An empty array is read as `{}`.
+    """An object of at most `max_keys` keys, each of which `key` accepts, and values of one kind.
+
+    Null removes a key. The count is checked first. An empty array is read as `{}`.
     """
 
     default_error_messages = {
@@ -403,7 +404,7 @@ class ObjectOf(serializers.DictField):
         for key, value in data.items():
             try:
                 name = self.key.run_validation(key) if self.key else key
-                values[name] = self.child.run_validation(value)
+                values[name] = None if value is None else self.child.run_validation(value)
             except serializers.ValidationError as error:
                 errors[key] = error.detail
         if errors:

@@ -36,6 +36,7 @@ from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
 from common.api.fields import ListOf, ObjectOf
+from common.api.response_schemas import nullable
 from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import COMPONENTS, Json, find_component, register_component
 from common.openapi.components import (
@@ -402,6 +403,11 @@ class Schema(AutoSchema):
             schema |= {} if field.allow_empty else {"minItems": 1}
         if isinstance(field, ObjectOf):
             schema["maxProperties"] = field.max_keys
+            schema["additionalProperties"] = nullable(schema["additionalProperties"])
+            if field.key:
+                names = dict(self._map_serializer_field(field.key, "request"))
+                self._insert_field_validators(field.key, names)
+                schema["propertyNames"] = names
 
 
 ANSWERS = {
