@@ -649,7 +649,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             },
         ),
         (_("Reminders"), {"fields": ("replaces_notifications",)}),
-        (LANGUAGES, {"classes": ("collapse",), "fields": ("translations",)}),
+        (LANGUAGES, {"classes": ("collapse",), "fields": ("translated_texts",)}),
         (
             _("Advanced"),
             {
@@ -714,7 +714,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         return rule_lines(stored_rules(project))
 
     @display(description=_("Texts in other languages"))
-    def translations(self, project: Project) -> str:
+    def translated_texts(self, project: Project) -> str:
         return format_html_join("", "{}<br>", ((line,) for line in translation_lines(project)))
 
     @display(description=_("Several resources at once"))
@@ -881,7 +881,7 @@ def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
 show_fields(
     ProjectAdmin,
     ProjectForm,
-    ProjectForm.declared_fields.keys() - {"rules", "requirements", "translations"},
+    ProjectForm.declared_fields.keys() - {"rules", "requirements", "translated_texts"},
 )
 
 

@@ -136,7 +136,7 @@ class ProjectForm(ApiForm):
     documents = {
         "customer_fields": ("questions",),
         "ui": ("other_ui", *PAGE_TEXTS),
-        "translations": ("translations",),
+        "translations": ("translated_texts",),
         "meta": ("meta",),
     }
 
@@ -463,7 +463,7 @@ class ProjectForm(ApiForm):
     )
 
     # Languages
-    translations = TranslationsField(
+    translated_texts = TranslationsField(
         label=_("Texts in other languages"),
         help_text=_(
             "Customers read them on pages and in e-mails in their language. Default: the texts"
@@ -518,9 +518,9 @@ class ProjectForm(ApiForm):
         self.initial.update({name: _text(texts.get(name)) for name in PAGE_TEXTS})
         self.initial["other_ui"] = other_ui(project.ui)
         self.initial["questions"] = rows_of(project.customer_fields)
-        if "translations" in self.fields and not self.is_new:
-            translations = cast(TranslationsField, self.fields["translations"])
-            self.initial["translations"] = translations.show(project)
+        if "translated_texts" in self.fields and not self.is_new:
+            translations = cast(TranslationsField, self.fields["translated_texts"])
+            self.initial["translated_texts"] = translations.show(project)
         if not self.is_new:
             self.initial["rules"] = rule_rows_of(stored_rules(project))
 
@@ -590,7 +590,7 @@ class ProjectForm(ApiForm):
             is_new_order = values is self.cleaned_data
             return questions_of(values["questions"], renumber=is_new_order)
         if name == "translations":
-            return values["translations"]
+            return values["translated_texts"]
         if name == "meta":
             return _object(values["meta"])
         ui = dict(_object(values["other_ui"]))
@@ -606,8 +606,8 @@ class ProjectForm(ApiForm):
             title = titles.get(steps[0]) or steps[0].replace("_", " ")
             faults = [f"{title}: {fault}" for fault in faults]
             steps = []
-        if field == "translations" and steps:
-            label = cast(TranslationsField, self.fields["translations"]).label_of(steps)
+        if field == "translated_texts" and steps:
+            label = cast(TranslationsField, self.fields["translated_texts"]).label_of(steps)
             faults, steps = [f"{label}: {fault}" for fault in faults], []
         if field == "requirements" and len(steps) > 1:
             column = "tags" if "tags" in steps else "resources" if "any_of" in steps else steps[1]

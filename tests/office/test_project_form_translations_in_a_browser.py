@@ -14,7 +14,7 @@ from tests.world import Tenant
 pytestmark = pytest.mark.django_db(transaction=True)
 
 PART = "document.getElementById('part-languages')"
-GERMAN = "document.querySelector('[name=translations-de-0]')"
+GERMAN = "document.querySelector('[name=translated_texts-de-0]')"
 
 
 @pytest.mark.parametrize(("width", "scheme"), viewports())
@@ -26,13 +26,13 @@ def test_a_text_is_translated(
     path = f"/admin/availability/project/{project['id']}/change/"
     page = visit(editor, path, width=width, height=1500, scheme=scheme).page
 
-    is_closed = page.evaluate(f"{GERMAN}.offsetParent === null")
+    is_closed = page.evaluate(f"!{GERMAN}.checkVisibility()")
     page.evaluate(f"{PART}.querySelector('details').open = true")
     page.evaluate(f"{GERMAN}.closest('details').open = true")
     page.evaluate(f"{GERMAN}.focus()")
     page.type("Kontrolle")
     page.evaluate(f"{PART}.scrollIntoView()")
-    page.save_screenshot(f"translations-{width}-{scheme}")
+    page.save_screenshot(f"translated_texts-{width}-{scheme}")
     faults = find_faults(page, load_axe(), PART)
     page.evaluate("window.isOld = true; document.querySelector('[name=_save]').click()")
     page.wait_for("window.isOld === undefined && document.readyState === 'complete'")
