@@ -6,6 +6,10 @@ from typing import Any, NamedTuple
 from availability.models import Project
 from common.shipped_languages import find_shipped
 
+# Texts of the page, for which the service has its own. Any other text is only translated if the
+# project has it.
+WITH_DEFAULT = ("submit_button", "success_message")
+
 
 class QuestionTexts(NamedTuple):
     """The translated texts of a question: "" or no entry stands for the original."""
@@ -36,7 +40,7 @@ def project_texts(project: Project, language: str | None) -> ProjectTexts:
     own = own_texts(project)
     given = project.translations.get(find_shipped(language or ""))
     stored = given if isinstance(given, Mapping) else {}
-    translations = {name: text for name in own if (text := text_value(stored, name))}
+    translations = {name: text for name in translatable(own) if (text := text_value(stored, name))}
     has_title = bool(text_value(project.booking, "what"))
     if "name" in translations and not has_title:
         translations.setdefault("what", translations["name"])
@@ -56,6 +60,11 @@ def own_texts(project: Project) -> dict[str, str]:
         **{name: text_value(booking, name) for name in ("description", "where")},
         **{name: text_value(words, name) for name in ("submit_button", "success_message")},
     }
+
+
+def translatable(own: Mapping[str, str]) -> list[str]:
+    """Return the names of the texts that can be translated."""
+    return [name for name, text in own.items() if text or name in WITH_DEFAULT]
 
 
 def _question_texts(stored: Any) -> dict[str, QuestionTexts]:

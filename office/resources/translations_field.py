@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from availability.models import Project
-from availability.project_texts import own_texts
+from availability.project_texts import own_texts, translatable
 from booking_pages.form_fields import TITLES, has_own_title, ordered_questions, title_of
 from bookings.pages.formatting import text_language
 from common.api.merge_patch import without_empty
@@ -47,7 +47,8 @@ class Text(NamedTuple):
 
 def texts_of(project: Project) -> Iterator[Text]:
     own = own_texts(project)
-    for name, (label, has_lines) in TEXTS.items():
+    for name in translatable(own):
+        label, has_lines = TEXTS[name]
         yield Text((name,), str(label), own[name], has_lines)
     for key, question in ordered_questions(project.customer_fields):
         title = title_of(key, question)

@@ -227,6 +227,17 @@ def test_the_name_is_the_title_of_bookings_without_one() -> None:
     assert (texts.what, texts.translated) == ("Kontrolle", frozenset({"name", "what", "where"}))
 
 
+def test_a_text_that_the_project_does_not_have_is_not_translated() -> None:
+    """Those of the button and the message replace the service's own."""
+    stored = {"description": "Karte", "where": "Kai 5", "success_message": "Bis bald"}
+    project = Project(name="Check-up", translations={"de": stored})
+
+    texts = project_texts(project, "de")
+
+    assert (texts.description, texts.where, texts.success_message) == ("", "", "Bis bald")
+    assert texts.translated == frozenset({"success_message"})
+
+
 @pytest.mark.parametrize(
     "stored",
     [

@@ -40,7 +40,9 @@ GERMAN = {
 @pytest.fixture
 def project(tenant: Tenant) -> Any:
     return tenant.make_project(
-        customer_fields=QUESTIONS, booking={"where": "Quay 5"}, translations={"de": GERMAN}
+        customer_fields=QUESTIONS,
+        booking={"where": "Quay 5", "description": "Bring your\ncard."},
+        translations={"de": GERMAN},
     )
 
 
@@ -199,6 +201,24 @@ def test_many_questions_leave_fewer_languages(
 
     assert {name.split("-")[1] for name in shown if name.startswith("translated_texts-")} == {"de"}
     assert stored(project) == {"de": {**GERMAN, "name": "Vorsorge"}, "sv": {"name": "Kontroll"}}
+
+
+def test_a_text_that_the_project_does_not_have_is_not_asked_for(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    """What is stored of it stays."""
+    tenant.put(f"/projects/{project['id']}", {"booking": {"description": None, "where": None}})
+    client, path = enter(tenant), page_of(project)
+
+    answer = client.get(path)
+    client.post(path, form_of(client, path) | {"translated_texts-de-0": "Vorsorge"})
+
+    texts = answer.context["adminform"].form.fields["translated_texts"].widget.texts
+    assert [text.label for text in texts] == [
+        *("Name", "Title of bookings", "Button", "Message after booking"),
+        *("Insurance", "Insurance: Public", "Insurance: Private"),
+    ]
+    assert stored(project) == {"de": {**GERMAN, "name": "Vorsorge"}}
 
 
 def test_a_viewer_reads_the_translations(tenant: Tenant, project: Any, enter: Enter) -> None:
