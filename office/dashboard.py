@@ -38,7 +38,7 @@ from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
 from office.base.permissions import MOVE, has_permission
 from office.base.scope import Scope, scope_of
 from office.bookings.postponed import refused_steps
-from office.bookings.tabs import CALLED_OFF
+from office.bookings.tabs import CALLED_OFF, open_requests
 from office.calendars.sync_status import (
     NEEDS_ATTENTION,
     STATES,
@@ -62,6 +62,7 @@ from office.navigation import (
     may_open,
     only_app_id,
 )
+from office.offline.device_files import offline_files
 
 MAX_COUNTED = 1000  # a count stops here
 MAX_LISTED = 8
@@ -113,6 +114,7 @@ def today_context(request: HttpRequest) -> dict[str, Any]:
         "is_empty": not parts,
         "may_block": may_block,
         "may_be_away": may_be_away,
+        "offline_files": offline_files(),
     }
 
 
@@ -186,13 +188,8 @@ def _bookings_today_figure(bookings: Bookings, today: Today) -> Figure:
     return Figure(_("bookings today"), _count(rows), link)
 
 
-def _open_requests(bookings: Bookings) -> Bookings:
-    """Return the requests that an owner has to answer."""
-    return bookings.filter(state="tentative", graph="confirm_decline")
-
-
 def _waiting(bookings: Bookings) -> Figure:
-    number = _count(_open_requests(bookings))
+    number = _count(open_requests(bookings))
     link = _list(BOOKINGS, state="tentative", graph="confirm_decline")
     return Figure(_("pending requests"), number, link)
 
@@ -303,7 +300,7 @@ def _calendar_line(calendar: Calendar) -> dict[str, Any]:
 
 def _pending_request_lines(request: HttpRequest, bookings: Bookings) -> list[dict[str, Any]]:
     """Return the latest requests, with the buttons that answer them."""
-    rows = _open_requests(bookings).order_by("-created_at", "-id")
+    rows = open_requests(bookings).order_by("-created_at", "-id")
     rows = rows.select_related("event", "resource").prefetch_related("customers")[:MAX_LISTED]
     return [
         {

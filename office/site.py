@@ -25,6 +25,7 @@ from office.base.row_choices import RowChoices
 from office.base.scope import scope_of
 from office.bookings.tabs import booking_tabs
 from office.dashboard import today_context
+from office.offline.device_files import show_manifest, show_offline_page, show_worker
 from office.script_words import all_script_words
 
 # Imports the admins, which need this site.
@@ -134,6 +135,10 @@ class OfficeSite(UnfoldAdminSite):
     def extra_urls(self) -> list[URLPattern]:
         return [
             *urls.paths(self.admin_view),
+            # For a device, without a log-in: none has anybody's data.
+            path("office.webmanifest", show_manifest, name="manifest"),
+            path("offline.js", show_worker, name="offline_worker"),
+            path("offline/", show_offline_page, name="offline"),
             # For people who can't log in yet: the link itself grants access.
             path(
                 "password/<uidb64>/<token>/", ChoosePasswordView.as_view(), name="choose_password"

@@ -25,6 +25,7 @@ from office.desk import views as desk_views
 from office.explain import rules_preview
 from office.explain import views as explain_views
 from office.notifications import mail_file_viewer
+from office.offline import today_list
 from office.reports import views as report_views
 from office.resources import share
 
@@ -65,6 +66,7 @@ PAGES = (
     OfficePage("calendar/away", away.away, "calendar_away", may_enter_absences),
     OfficePage("postponed/<uuid:task_id>/", postponed.show_postponed, "postponed", MOVE.is_held),
     OfficePage("day-sheet/", desk_views.show_day_sheet, "day_sheet", SEE.is_held),
+    OfficePage("offline/today", today_list.read_today_list, "offline_today", SEE.is_held),
     OfficePage("why/", explain_views.show_default_resource, "why", SEE.is_held),
     OfficePage("why/<uuid:resource_id>/", explain_views.show_resource, "why_resource", SEE.is_held),
     OfficePage("reports/", report_views.show_reports, "reports", SEE.is_held),

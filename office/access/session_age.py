@@ -23,6 +23,11 @@ def begin_session(session: SessionBase, *, now: datetime) -> None:
     postpone_session_end(session, now=now)
 
 
+def session_end(session: SessionBase) -> datetime:
+    """Return when a session that has begun ends, if no further request postpones the end."""
+    return to_datetime(session[ENDS])
+
+
 def postpone_session_end(session: SessionBase, *, now: datetime) -> None:
     began = session.get(BEGAN) or int(now.timestamp())
     ends = min(began + settings.SESSION_COOKIE_AGE, int(now.timestamp()) + settings.SESSION_IDLE)

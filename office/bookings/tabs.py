@@ -35,6 +35,11 @@ def next_first(bookings: QuerySet[Booking]) -> QuerySet[Booking]:
     return bookings.order_by(until.asc(nulls_last=True), "-event__start", "-id")
 
 
+def open_requests(bookings: QuerySet[Booking]) -> QuerySet[Booking]:
+    """Return the requests that an owner has to answer."""
+    return bookings.filter(state="tentative", graph="confirm_decline")
+
+
 def booking_tabs(request: HttpRequest) -> dict[str, Any]:
     """Return the tabs in the theme's format."""
     path = reverse("admin:bookings_booking_changelist")

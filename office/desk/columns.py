@@ -113,7 +113,7 @@ class Desk(NamedTuple):
 def desk_day(app: App, today: date, zone: str, now: datetime) -> date:
     """Return today, or the next day with bookings if the last ones of today ended a while ago."""
     start, end = days_span_in_zone(today, today + DAYS_AHEAD * DAY, zone)
-    rows = _bookings_between(app, start, end).filter(event__end__gt=now - TO_NOTE_OUTCOMES)
+    rows = bookings_between(app, start, end).filter(event__end__gt=now - TO_NOTE_OUTCOMES)
     first = rows.order_by("event__start", "id").values_list("event__start", flat=True).first()
     return today if first is None else max(local_date(first, zone), today)
 
@@ -138,7 +138,7 @@ def read_desk(desk: DeskRequest) -> Desk:
 
 
 # --- Rows -----------------------------------------------------------------------------------------
-def _bookings_between(app: App, start: datetime, end: datetime) -> QuerySet[Booking]:
+def bookings_between(app: App, start: datetime, end: datetime) -> QuerySet[Booking]:
     rows = Booking.objects.filter(app=app, deleted_at=None, owner_booking=None)
     rows = rows.filter(event__end__gt=start, event__start__gt=start - DAY, event__start__lt=end)
     return rows.exclude(state__in=CALLED_OFF)
@@ -150,7 +150,7 @@ def _resources(desk: DeskRequest) -> list[Resource]:
     if desk.only:
         rows = rows.filter(id__in=desk.only)
     start, end = days_span_in_zone(desk.day, desk.day, "UTC")
-    booked = _bookings_between(desk.app, start - ANY_ZONE, end + ANY_ZONE)
+    booked = bookings_between(desk.app, start - ANY_ZONE, end + ANY_ZONE)
     place = Case(When(id__in=booked.values("resource_id"), then=Value(0)), default=Value(1))
     return list(rows.order_by(place, "name", "id")[:MAX_CONSIDERED])
 

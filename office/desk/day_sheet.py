@@ -13,6 +13,7 @@ from office.bookings.answers import labelled_values
 from office.desk.columns import Column, Entry
 
 MAX_PARTICIPANTS = 2000  # of all groups of a sheet
+Participants = Mapping[uuid.UUID | None, list[Booking]]  # group -> its seats
 
 
 class SheetRow(NamedTuple):
@@ -34,14 +35,14 @@ def read_sheet(columns: Iterable[Column]) -> list[tuple[Column, list[SheetRow]]]
     columns = list(columns)
     bookings = [entry.booking for column in columns for entry in column.entries if entry.booking]
     prefetch_related_objects(bookings, "project")  # for its questions
-    participants = _read_participants(bookings)
+    participants = read_participants(bookings)
     return [
         (column, [row for entry in column.entries for row in _rows(entry, participants)])
         for column in columns
     ]
 
 
-def _read_participants(bookings: Iterable[Booking]) -> dict[uuid.UUID | None, list[Booking]]:
+def read_participants(bookings: Iterable[Booking]) -> Participants:
     """Return group -> its seats."""
     groups = [booking.id for booking in bookings if booking.max_seats is not None]
     rows = Booking.objects.filter(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
@@ -53,7 +54,7 @@ def _read_participants(bookings: Iterable[Booking]) -> dict[uuid.UUID | None, li
     return seats
 
 
-def _rows(entry: Entry, participants: Mapping[uuid.UUID | None, list[Booking]]) -> list[SheetRow]:
+def _rows(entry: Entry, participants: Participants) -> list[SheetRow]:
     if entry.booking is None:
         return [SheetRow(entry.time, entry.title, "")]
     is_group = entry.booking.max_seats is not None

@@ -74,6 +74,7 @@ PAGES: dict[str, tuple[str, ...]] = {
     "calendar_customers": (f"/admin/calendar/customers?resource_id={{ada}}&q={TRACE}",),
     "calendar_questions": ("/admin/calendar/questions?resource_id={ada}",),
     "calendar_move": ("/admin/calendar/bookings/{booking}/move",),
+    "offline_today": ("/admin/offline/today?app={app}",),
     "why": ("/admin/why/", "/admin/why/?resource={ada}"),
     "why_resource": ("/admin/why/{ada}/?at=2030-01-02T10:00",),
     "first_steps_end": ("/admin/first-steps/{app}/end",),
@@ -91,13 +92,16 @@ PAGES: dict[str, tuple[str, ...]] = {
     "mfa_remove_webauthn": ("/admin/account/security/webauthn/keys/1/remove/",),
     "mfa_edit_webauthn": ("/admin/account/security/webauthn/keys/1/edit/",),
 }
+# What devices get to install the office: nothing of an account.
+FOR_DEVICES = {"manifest", "offline", "offline_worker"}
 # Pages that show or change the account alone, or what everybody may read.
 OWN_PAGES = {
     *("index", "search", "jsi18n", "login", "account_logout", "account_reauthenticate"),
     *("password_change", "password_change_done", "choose_password", "account_sessions"),
     *("mfa_index", "mfa_list_webauthn", "mfa_login_webauthn"),
+    *FOR_DEVICES,
 }
-PUBLIC_PAGES = {"login", "account_logout", "choose_password"}
+PUBLIC_PAGES = {"login", "account_logout", "choose_password", *FOR_DEVICES}
 
 
 @pytest.fixture

@@ -96,3 +96,16 @@ addEventListener("DOMContentLoaded", () => {
   improve();
   new MutationObserver(improve).observe(document.body, { childList: true, subtree: true });
 });
+
+// Devices that keep no list of today do not load the script for it.
+addEventListener("DOMContentLoaded", () => {
+  const box = document.getElementById("office-offline");
+  const load = () => {
+    const script = document.createElement("script");
+    script.src = document.querySelector("link[rel=manifest]").dataset.script;
+    document.head.append(script);
+  };
+  if (box) box.closest("p").hidden = !navigator.serviceWorker;
+  if (localStorage.getItem("office-offline") !== null) load();
+  else box?.addEventListener("change", load, { once: true });
+});
