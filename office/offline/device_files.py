@@ -45,8 +45,8 @@ def show_manifest(request: HttpRequest) -> HttpResponse:
 
 
 def offline_files() -> str:
-    """Return the paths of the page for times without a connection, its script and its style."""
-    files = "office/offline_page.js", "bookings/page.css"
+    """Return the paths of the page for times without a connection, its script and its styles."""
+    files = "office/offline_page.js", "office/offline_page.css", "bookings/page.css"
     return " ".join([reverse("admin:offline"), *map(static, files)])
 
 

@@ -69,7 +69,8 @@ def test_list_has_first_names_and_times_only(tenant: Tenant, ada: Any, viewer: A
 
     answer = get(viewer, tenant)
 
-    assert (answer.status_code, answer.headers["Cache-Control"]) == (200, "no-store")
+    assert answer.status_code == 200
+    assert "no-store" in answer.headers["Cache-Control"]
     assert answer.json() == {
         "data": {
             "day": "Tuesday, 5 March 2030",
@@ -223,7 +224,10 @@ def test_worker_is_a_script_of_the_office(db: None) -> None:
     assert path.rpartition("/")[0] == reverse("admin:index").rstrip("/")
     assert answer.headers["Content-Type"] == "text/javascript"
     assert answer.headers["Cache-Control"] == "no-store"
-    files = "/admin/offline/ /static/office/offline_page.js /static/bookings/page.css"
+    files = (
+        "/admin/offline/ /static/office/offline_page.js /static/office/offline_page.css"
+        " /static/bookings/page.css"
+    )
     assert f'const FILES = "{files}".split(" ");' in answer.content.decode()
 
 

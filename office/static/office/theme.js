@@ -105,7 +105,7 @@ addEventListener("DOMContentLoaded", () => {
     script.src = document.querySelector("link[rel=manifest]").dataset.script;
     document.head.append(script);
   };
-  if (box) box.closest("p").hidden = !navigator.serviceWorker;
+  if (box) box.closest("div").hidden = !navigator.serviceWorker;
   if (localStorage.getItem("office-offline") !== null) load();
   else box?.addEventListener("change", load, { once: true });
 });
