@@ -3,6 +3,7 @@
 "use strict";
 (() => {
   const ACCOUNT = "office-offline", LIST = "office-offline-list", CACHE = "office-offline";
+  const DAY = 24 * 3600 * 1000;
   // "" on the page of the log-in: whoever is there has logged out, or the session has ended.
   const { account } = document.querySelector("link[rel=manifest]").dataset;
   const box = document.getElementById("office-offline");
@@ -53,7 +54,7 @@
   function dropInTime() {
     const list = JSON.parse(localStorage.getItem(LIST));
     const left = isOn() && list ? list.until - Date.now() : 0;
-    if (left > 0) setTimeout(dropInTime, left);
+    if (left > 0 && left < DAY) setTimeout(dropInTime, left); // longer: the clock was set back
     else drop();
   }
 })();
