@@ -224,7 +224,7 @@ def test_the_name_is_the_title_of_bookings_without_one() -> None:
 
     texts = project_texts(project, "de")
 
-    assert (texts.what, texts.translated) == ("Kontrolle", frozenset({"name", "what", "where"}))
+    assert (texts.what, texts.translated) == ("Kontrolle", frozenset({"name", "what"}))
 
 
 def test_a_text_that_the_project_does_not_have_is_not_translated() -> None:
