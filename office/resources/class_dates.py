@@ -49,6 +49,7 @@ class ClassDatesForm(forms.Form):
 
     seats = forms.IntegerField(
         label=_("Seats"),
+        help_text=_("How many people can take part. Default: none."),
         min_value=1,
         max_value=MAX_SEATS,
         required=False,
@@ -57,21 +58,21 @@ class ClassDatesForm(forms.Form):
     first_date = forms.CharField(
         label=_("First date"),
         help_text=_(
-            "On the clock of the person or room. Dates may lie outside of the opening hours. Empty:"
-            " add dates later."
+            "On the clock of the person or room. Dates may lie outside of the opening hours."
+            " Default: none yet."
         ),
         required=False,
         widget=UnfoldAdminTextInputWidget(attrs={"type": "datetime-local", "step": "300"}),
     )
     repeat = forms.ChoiceField(
         label=_("Repeat"),
-        choices=[(ONCE, _("Once")), *REPEAT_WORDS.items()],
+        choices=[(ONCE, _("Once (default)")), *REPEAT_WORDS.items()],
         required=False,
         widget=UnfoldAdminSelectWidget,
     )
     until = forms.DateField(
         label=_("Last day"),
-        help_text=_("The last day, if the class repeats."),
+        help_text=_("The last day, if the class repeats. Default: none."),
         required=False,
         widget=UnfoldAdminTextInputWidget(attrs={"type": "date"}),
     )

@@ -241,12 +241,17 @@ def test_a_new_project_has_its_address_and_resources(
     ]
 
 
-def test_form_of_a_new_project_offers_no_group_sessions(tenant: Tenant, enter: Enter) -> None:
+def test_form_of_a_new_project_offers_no_owners_side_of_a_class(
+    tenant: Tenant, enter: Enter
+) -> None:
     form = enter(tenant).get(ADD_PROJECT)
 
     kinds = [kind for kind, _ in form.context["adminform"].form.fields["graph"].choices]
 
-    assert kinds == ["instant", "confirm_decline", "instant_payment"]
+    assert kinds == [
+        *("instant", "confirm_decline", "instant_payment"),
+        *("group_customer", "group_customer_payment"),
+    ]
 
 
 def test_message_about_a_new_project_without_payment_link(tenant: Tenant, enter: Enter) -> None:
