@@ -107,6 +107,7 @@ class NewDatesForm(ClassDatesForm):
     def __init__(self, *args: Any, resources: Sequence[Resource], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["first_date"].required = self.fields["seats"].required = True
+        self.fields["seats"].help_text = ""
         self.fields["first_date"].help_text = gettext(
             "On the clock of the person or room. Dates may lie outside of the opening hours."
         )
