@@ -45,8 +45,8 @@ QUERY = {
     ),
     "by": text_response(
         f"What the rows are: one of {', '.join(WHAT)}, one of {', '.join(WHEN)}, or one of each,"
-        " separated by a comma. Absent: one row.",
-        pattern=f"^({'|'.join(WHAT)}|({'|'.join(WHAT)}),({'|'.join(WHEN)})|{'|'.join(WHEN)})$",
+        " separated by a comma. Absent or empty: one row.",
+        pattern=f"^({'|'.join(WHAT)}|({'|'.join(WHAT)}),({'|'.join(WHEN)})|{'|'.join(WHEN)})?$",
         examples=["resource,week"],
     ),
 }
