@@ -27,7 +27,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps_config.models import Membership
 from availability.models import Calendar
-from bookings.graphs import GRAPHS
+from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import MAX_NOTE, Booking, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
 from bookings.serializers.bodies import MAX_SEATS, BookingChangeSerializer
@@ -39,6 +39,7 @@ from bookings.services import (
     reschedule_booking,
 )
 from bookings.services.postponed import PlannedStep, postpone
+from bookings.services.transitions import check_notice
 from common.api.serializers import read_values_as
 from common.errors import Invalid, Refusal
 from common.time.instants import find_zone, parse_instant
@@ -229,12 +230,19 @@ class BookingDetail(RowPageAdmin[Booking]):
         self, request: HttpRequest, booking: Booking, name: str, message: str
     ) -> HttpResponse:
         """Have the action applied in ten seconds; until then it can be undone."""
+        now = timezone.now()
+        if name in CUSTOMER_ACTIONS:
+            try:
+                check_notice(booking, "min_cancel_time", now)
+            except Refusal as refusal:  # at once, instead of in ten seconds
+                show_refusal(request, booking, refusal)
+                return self.redirect_to_row(booking)
         task = postpone(
             app=booking.app,
             actor=account_of(request).email,
             steps=[PlannedStep(booking, name)],
             message=message,
-            now=timezone.now(),
+            now=now,
         )
         if return_page(request):  # the booking's own page says so anyway
             words = gettext('{booking} is about to be changed. <a href="{link}">Show and undo</a>')

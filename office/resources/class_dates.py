@@ -7,6 +7,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import messages
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -245,9 +246,11 @@ def show_class_dates(admin: Any, request: HttpRequest, project: Project) -> Http
     order = ("project_resources__position", "project_resources__id")
     rows = project.resources.filter(deleted_at=None, project_resources__project=project)
     resources = list(rows.order_by(*order))
-    may_add = has_permission(request, project.app_id, MAKE) and bool(resources)
+    may_add = has_permission(request, project.app_id, MAKE)
+    if request.method == "POST" and not may_add:
+        raise PermissionDenied
     form = None
-    if may_add:
+    if may_add and resources:
         values = request.GET.dict()
         form = NewDatesForm(
             request.POST if request.method == "POST" else None,

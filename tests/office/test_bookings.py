@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from apps_config.models import App, Membership
-from bookings.models import Booking
+from bookings.models import Booking, PostponedTask
 from bookings.services.postponed import carry_out_due
 from notifications.models import Delivery
 from notifications.outbox.expansion import expand_changes
@@ -138,6 +138,20 @@ def test_cancelling_actions_ask_for_confirmation(
     assert (steps(booking)[-1][0], steps(booking)[-1][-1]) == (action, "We are closed.")
     told = [f"{row.kind} {row.recipient}" for row in Delivery.objects.filter(change__action=action)]
     assert len(told) == len(lines)
+
+
+def test_a_policy_refuses_at_once(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    project = tenant.make_project(ada["id"], settings={"min_cancel_time": "3 days"})
+    start = timezone.now().replace(microsecond=0) + timedelta(days=1)
+    times = {"start": start.isoformat(), "end": (start + timedelta(hours=1)).isoformat()}
+    settings = {"enforce_availability": False}
+    booking = tenant.book(project_id=project["id"], settings=settings, **times).data
+
+    given = {"action": "cancel_by_customer", "confirmed": "yes"}
+    shown = post_form(enter(tenant), booking, "act", **given)
+
+    assert "The policy min_cancel_time does not allow this." in shown
+    assert not PostponedTask.objects.exists()
 
 
 def test_confirmation_says_that_no_mail_is_sent(tenant: Tenant, ada: Any, enter: Enter) -> None:
