@@ -52,6 +52,7 @@ def test_invalid_stored_values_are_ignored() -> None:
         "imprint_url": "javascript:x",
         "privacy_url": None,
         "logo": "../x",
+        "dark_logo": 7,
     }
     right = {
         "accent_color": "#1F4F99",
@@ -60,9 +61,10 @@ def test_invalid_stored_values_are_ignored() -> None:
         "imprint_url": "https://example.com/imprint",
         "privacy_url": "https://example.com/privacy",
         "logo": "0" * 64,
+        "dark_logo": "1" * 64,
     }
 
-    assert branding_of(App(slug="a", settings=wrong)) == Branding("", "", "", "", "", "")
+    assert branding_of(App(slug="a", settings=wrong)) == Branding("", "", "", "", "", "", "")
     assert branding_of(App(slug="a", settings=right)) == Branding(
         accent="#1f4f99",
         cover="Welcome\nto us",
@@ -70,4 +72,5 @@ def test_invalid_stored_values_are_ignored() -> None:
         imprint="https://example.com/imprint",
         privacy="https://example.com/privacy",
         logo=f"/book/logos/a/{'0' * 64}",
+        dark_logo=f"/book/logos/a/{'1' * 64}",
     )

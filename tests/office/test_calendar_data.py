@@ -159,7 +159,7 @@ def test_events_of_every_kind(tenant: Tenant, ada: Any, editor: Client) -> None:
     assert sorted(found, key=lambda one: one[2]) == [
         ("Meeting · Marty McFly", "pending", "2026-11-23T09:00:00", True),
         ("Meeting · Marty McFly", "cancelled", "2026-11-24T09:00:00", False),
-        ("Yoga (1 of 2)", "pending", "2026-11-25T09:00:00", True),
+        ("Yoga (1 of 2)", "takes place", "2026-11-25T09:00:00", True),
         ("Held", "hold", "2026-11-25T13:00:00", False),
         ("Congress", "event", "2026-11-26T09:00:00", False),
         ("Lunch", "shown as free", "2026-11-26T11:00:00", False),
