@@ -1,10 +1,12 @@
 """Pages of a class: its participants in print, one more of them, and a message to all."""
 
 import uuid
+from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.contrib import messages
+from django.db import transaction
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
 from django.utils import timezone
@@ -14,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from bookings.booking_input import parse_new_booking
-from bookings.models import Booking, Customer, PostponedStep
+from bookings.models import Booking, Customer, PostponedStep, PostponedTask
 from bookings.pages.formatting import first_known_zone
 from bookings.serializers.bodies import BookingChangeSerializer
 from bookings.services import change_booking, make_booking
@@ -164,13 +166,7 @@ class ClassPages(BookingDetail):
         is_right = sends_emails(group.app) and form.is_valid()
         preview = None
         if is_right and seats and "send" in request.POST:
-            task = postpone(
-                app=group.app,
-                actor=account_of(request).email,
-                steps=[PlannedStep(seat, PostponedStep.MESSAGE) for seat in seats],
-                message=form.cleaned_data["message"],
-                now=timezone.now(),
-            )
+            task = _postpone_message(request, group, seats, form.cleaned_data["message"])
             return HttpResponseRedirect(reverse("admin:postponed", args=[task.pk]))
         if is_right and seats:
             facts = {"message": form.cleaned_data["message"]}
@@ -190,6 +186,28 @@ class ClassPages(BookingDetail):
                 if customer.email
             ],
             sends_emails=sends_emails(group.app),
+        )
+
+
+def _postpone_message(
+    request: HttpRequest, group: Booking, seats: Sequence[Booking], message: str
+) -> PostponedTask:
+    """Return the task that sends the message; of a form that was sent twice, the first one."""
+    with transaction.atomic():
+        Booking.objects.select_for_update(no_key=True).get(pk=group.pk)
+        same = PostponedTask.objects.filter(
+            app=group.app_id,
+            started_at=None,
+            message=message,
+            steps__booking=seats[0],
+            steps__action=PostponedStep.MESSAGE,
+        )
+        return same.first() or postpone(
+            app=group.app,
+            actor=account_of(request).email,
+            steps=[PlannedStep(seat, PostponedStep.MESSAGE) for seat in seats],
+            message=message,
+            now=timezone.now(),
         )
 
 

@@ -355,6 +355,21 @@ def test_a_message_goes_to_each_person_once(
     assert len(messages_sent()) == 2
 
 
+def test_a_form_that_is_sent_twice_sends_one_message(
+    tenant: Tenant, group: Any, ann_twice: None, enter: Enter
+) -> None:
+    client = enter(tenant)
+    given = {"message": "Room 2 today.", "send": "yes"}
+    pages = {client.post(page_of(group, "message"), given).url for _ in range(2)}
+    carry_out()
+
+    assert pages == {reverse("admin:postponed", args=[PostponedTask.objects.get().pk])}
+    assert messages_sent() == [
+        ("ann@example.com", "Room 2 today."),
+        ("bob@example.com", "Room 2 today."),
+    ]
+
+
 def test_an_undone_message_is_not_sent(
     tenant: Tenant, group: Any, ann_twice: None, enter: Enter
 ) -> None:
