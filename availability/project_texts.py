@@ -37,7 +37,7 @@ def project_texts(project: Project, language: str | None) -> ProjectTexts:
     """Return the project's texts in a language, given by its code in any case. A missing text is
     the project's own. The title of bookings is the name, if the project has no other.
     """
-    own = own_texts(project)
+    own = original_texts(project)
     given = project.translations.get(find_shipped(language or ""))
     stored = given if isinstance(given, Mapping) else {}
     translations = {name: text for name in translatable(own) if (text := text_value(stored, name))}
@@ -51,7 +51,7 @@ def project_texts(project: Project, language: str | None) -> ProjectTexts:
     )
 
 
-def own_texts(project: Project) -> dict[str, str]:
+def original_texts(project: Project) -> dict[str, str]:
     booking, words = project.booking, project.ui.get("localization")
     words = words if isinstance(words, Mapping) else {}
     return {

@@ -22,7 +22,7 @@ from apps_config.services import public_key
 from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
-from availability.project_texts import ProjectTexts, own_texts, project_texts
+from availability.project_texts import ProjectTexts, original_texts, project_texts
 from availability.reserve.policies import policy_query
 from availability.search.cost import public_days
 from availability.search.engine import AvailabilityQuery, SearchResource, load_project_resources
@@ -247,7 +247,7 @@ def translations_of_event_texts(project: Project, texts: ProjectTexts) -> dict[s
     """Return the project's title and place -> their translations, for the script: the API returns
     a booking with the project's own texts.
     """
-    own = own_texts(project)
+    own = original_texts(project)
     names = [name for name in ("what", "where") if name in texts.translated]
     return {own[name]: getattr(texts, name) for name in names}
 

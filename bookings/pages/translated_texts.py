@@ -10,7 +10,7 @@ from datetime import datetime
 from django.utils.translation import get_language
 
 from availability.models import Project
-from availability.project_texts import own_texts, project_texts
+from availability.project_texts import original_texts, project_texts
 from bookings.models import Booking
 from bookings.pages.trusted_texts import trusted_text
 from bookings.services.where_placeholders import fill_placeholders
@@ -42,7 +42,7 @@ def translated_text(booking: Booking, name: str, text: str, start: datetime, end
 
 def _translations(project: Project, name: str) -> Iterator[tuple[str, str]]:
     """Yield own texts and their translations; a title can be the project's name too."""
-    own, texts = own_texts(project), project_texts(project, get_language())
+    own, texts = original_texts(project), project_texts(project, get_language())
     for field in (name, "name") if name == "what" else (name,):
         if field in texts.translated:
             yield own[field], getattr(texts, field)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from availability.models import Project
-from availability.project_texts import own_texts, translatable
+from availability.project_texts import original_texts, translatable
 from booking_pages.form_fields import TITLES, has_own_title, ordered_questions, title_of
 from bookings.pages.formatting import text_language
 from common.api.merge_patch import without_empty
@@ -46,7 +46,7 @@ class Text(NamedTuple):
 
 
 def texts_of(project: Project) -> Iterator[Text]:
-    own = own_texts(project)
+    own = original_texts(project)
     for name in translatable(own):
         label, has_lines = TEXTS[name]
         yield Text((name,), str(label), own[name], has_lines)
