@@ -16,7 +16,7 @@ from availability.models import Event
 from availability.search.live_freebusy import freebusy_sources
 from availability.search.queries import TimeSpan
 from common.db.updated_at import TransactionStart
-from common.ical.occurrences import UnreadableCalendar, read_occurrences
+from common.ical.occurrences import UnreadableCalendar
 from common.time.instants import to_datetime
 from external_calendars.credentials import credentials_of
 from external_calendars.models import Connection, WrittenEvent
@@ -139,9 +139,9 @@ def _query_calendar(
             TimeSpan(int(occurrence.start.timestamp()), int(occurrence.end.timestamp())),
         )
         for remote_object in objects
-        for occurrence in read_occurrences(
+        for occurrence in request.provider.event_format.read_object(
             remote_object.text, zone=request.zone, window=window, address=request.address
-        )
+        ).occurrences
         if occurrence.busy and not (ignore_all_day and occurrence.all_day)
     ]
 

@@ -28,15 +28,11 @@ from common.ical.writing import Guest
 from common.messages import Message, cut_message, find_message
 from common.time.instants import local_date
 from external_calendars.credentials import credentials_of
-from external_calendars.mirror.compose import (
+from external_calendars.event_formats.base import (
+    EventFormat,
     ForeignObject,
     MirroredEvent,
     canonical_addresses,
-    compose_event,
-    has_uid,
-    read_invitations,
-    replace_event_keeping_sequence,
-    update_event,
 )
 from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
 from external_calendars.mirror.server_invitations import all_invited, invitation_problem
@@ -382,7 +378,7 @@ class _MirrorWrite:
         Raises ProviderError, ForeignObject, and PreconditionFailed if it changed in every round.
         """
         if not self.href:
-            self.href = self.provider.new_href(self.access, self.uid)
+            self.href = self._locate()
             try:
                 return self._create(entry)
             except PreconditionFailed:
@@ -394,28 +390,37 @@ class _MirrorWrite:
                 continue
         raise PreconditionFailed
 
+    @property
+    def _format(self) -> EventFormat:
+        return self.provider.event_format
+
+    def _locate(self) -> str:
+        return self.provider.locate(self.access, self.uid, deadline=self.seconds_left)
+
     def _create(self, entry: MirroredEvent) -> StoredObject:
-        return self._write(entry, compose_event(entry), etag="")
+        return self._write(entry, self._format.compose_event(entry), etag="")
 
     def _update_remote_event(self, entry: MirroredEvent) -> StoredObject:
         remote_object = self.provider.read_object(
             self.access, self.href, deadline=self.seconds_left
         )
         if remote_object is None:
+            self.href = self._locate()
             return self._create(entry)
-        write = replace_event_keeping_sequence if self.is_afresh else update_event
+        write = self._format.replace_event if self.is_afresh else self._format.update_event
         text = write(remote_object.text, entry)
         if text is None:
             return self._stored(entry, remote_object)
         return self._write(entry, text, remote_object.etag)
 
     def _write(self, entry: MirroredEvent, text: str, etag: str) -> StoredObject:
-        etag = self.provider.put(self.access, self.href, text, etag, deadline=self.seconds_left)
-        remote_object = RemoteObject(self.href, etag, "")
-        if entry.guests and self.may_invite:
+        remote_object = self.provider.put(
+            self.access, self.href, text, etag, deadline=self.seconds_left
+        )
+        if entry.guests and self.may_invite and not remote_object.text:
             with suppress(ProviderError):  # the write itself has succeeded
                 found = self.provider.read_object(
-                    self.access, self.href, deadline=self.seconds_left
+                    self.access, remote_object.href, deadline=self.seconds_left
                 )
                 remote_object = remote_object._replace(text=found.text if found else "")
         return self._stored(entry, remote_object)
@@ -428,7 +433,7 @@ class _MirrorWrite:
         return StoredObject(
             remote_object.href,
             remote_object.etag,
-            read_invitations(remote_object.text, self.uid, guests),
+            self._format.read_invitations(remote_object.text, self.uid, guests),
         )
 
     def remove(self) -> StoredObject:
@@ -439,10 +444,12 @@ class _MirrorWrite:
                 return StoredObject()
             except PreconditionFailed:
                 pass
-        href = self.href or self.provider.new_href(self.access, self.uid)
+        href = self.href or self._locate()
+        if not href:
+            return StoredObject()
         for _ in range(ROUNDS):
             remote_object = self.provider.read_object(self.access, href, deadline=self.seconds_left)
-            if remote_object is None or not has_uid(remote_object.text, self.uid):
+            if remote_object is None or not self._format.has_uid(remote_object.text, self.uid):
                 return StoredObject()
             try:
                 self.provider.delete(

@@ -4,11 +4,12 @@ Nothing here uses the database. Every request goes through `common.net.safe_http
 limited in time and size, and raises `ProviderError` for any failure of the server.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from common.messages import Message
+from external_calendars.event_formats.base import EventFormat
 
 # Error code in the API -> text for the person who connected the calendar.
 PROVIDER_ERRORS: Mapping[str, str] = {
@@ -85,7 +86,7 @@ class ChangeSet(NamedTuple):
     """Changes since a mark. changed: href -> etag of new or possibly new objects. gone: hrefs.
 
     is_whole: `changed` names every object, so all others are gone. texts: objects included in the
-    answer (of a feed); fetch the others. mark: pass it to the next `list_changes`.
+    answer; fetch the others. mark: pass it to the next `list_changes`.
     """
 
     changed: Mapping[str, str]
@@ -104,11 +105,21 @@ def compare_etags(
 
 
 class RemoteObject(NamedTuple):
-    """One object at the provider, with its iCalendar text as the server sent it."""
+    """One object at the provider, with its text as the server sent it (see EventFormat)."""
 
     href: str
     etag: str
     text: str
+
+
+class StoredObjects(Protocol):
+    """What the last syncs have stored of a calendar."""
+
+    def etags(self) -> Mapping[str, str]:
+        """Return href -> etag of all objects."""
+
+    def texts(self, hrefs: Collection[str]) -> Mapping[str, str]:
+        """Return href -> text of those of these objects whose texts are kept (recurring ones)."""
 
 
 class Provider(Protocol):
@@ -117,6 +128,7 @@ class Provider(Protocol):
     name: str  # in the API
     label: str  # for a person
     can_write: bool
+    event_format: EventFormat
 
     def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         """Find the calendar behind a user's input, and check that it can be used."""
@@ -125,14 +137,11 @@ class Provider(Protocol):
         self,
         access: CalendarAccess,
         mark: Mapping[str, Any],
-        known: Callable[[], Mapping[str, str]],
+        stored: StoredObjects,
         *,
         deadline: float,
     ) -> ChangeSet:
-        """Return the changes since `mark` ({}: everything); one request if nothing has changed.
-
-        `known()` returns href -> etag of the stored objects, for servers that can't report changes.
-        """
+        """Return the changes since `mark` ({}: everything); one request if nothing has changed."""
 
     def fetch(
         self, access: CalendarAccess, hrefs: Sequence[str], *, deadline: float
@@ -149,8 +158,8 @@ class Provider(Protocol):
 
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
-    ) -> str:
-        """Write an object and return its new etag.
+    ) -> RemoteObject:
+        """Write an object, and return it as stored; its text is "" if the answer does not have it.
 
         `etag`: of the object to replace; "": the object must not exist. Raises PreconditionFailed.
         """
@@ -163,5 +172,8 @@ class Provider(Protocol):
     ) -> Sequence[RemoteObject]:
         """Return the current objects in the half-open range, and perhaps others near it."""
 
-    def new_href(self, access: CalendarAccess, uid: str) -> str:
-        """Return the path for a new object with this UID."""
+    def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
+        """Return the href of the event with this UID, or of a new one if there is none.
+
+        "" if there is none and the server chooses the href of a new one.
+        """

@@ -3,11 +3,13 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
 from common.net.safe_http import FetchResult
+from external_calendars.event_formats import ical
+from external_calendars.event_formats.base import EventFormat
 from external_calendars.providers import webdav_xml
 from external_calendars.providers.base import (
     CalendarAccess,
@@ -16,6 +18,7 @@ from external_calendars.providers.base import (
     PreconditionFailed,
     ProviderError,
     RemoteObject,
+    StoredObjects,
     compare_etags,
 )
 from external_calendars.providers.caldav_collection_reader import (
@@ -50,6 +53,7 @@ class CalDav:
     name = "caldav"
     label = "CalDAV"
     can_write = True
+    event_format: EventFormat = ical
 
     def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         whole = access._replace(address=full_address(access.address))
@@ -59,13 +63,13 @@ class CalDav:
         self,
         access: CalendarAccess,
         mark: Mapping[str, Any],
-        known: Callable[[], Mapping[str, str]],
+        stored: StoredObjects,
         *,
         deadline: float,
     ) -> ChangeSet:
         collection, way = CalDavCollection(access, deadline), mark.get("way")
         if way == "etags":
-            return compare_etags(collection.etags(), known(), mark)
+            return compare_etags(collection.etags(), stored.etags(), mark)
         change_set = collection.synced(mark["token"]) if way == "sync" else None
         if change_set is not None:
             return change_set
@@ -78,7 +82,9 @@ class CalDav:
         new_mark = {"way": "ctag", "ctag": ctag} if ctag else {"way": "etags"}
         seen = collection.etags()
         return (
-            compare_etags(seen, known(), new_mark) if mark else ChangeSet(seen, [], True, new_mark)
+            compare_etags(seen, stored.etags(), new_mark)
+            if mark
+            else ChangeSet(seen, [], True, new_mark)
         )
 
     def fetch(
@@ -118,14 +124,15 @@ class CalDav:
 
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
-    ) -> str:
+    ) -> RemoteObject:
         """Write an object. Raises PreconditionFailed also for a taken UID (RFC 4791 5.3.2.1)."""
         visit, url = HttpSession(access, deadline), object_url(access.address, href)
         known = {"If-Match": etag} if etag else {"If-None-Match": "*"}
         answer = visit.ask("PUT", url, headers={**TEXT_TYPE, **known}, body=text.encode())
         if answer.status not in (200, 201, 204):
             raise write_refusal(answer)
-        return normal_etag(answer.headers.get("ETag", "")) or etag_at(visit, url)
+        new_etag = normal_etag(answer.headers.get("ETag", "")) or etag_at(visit, url)
+        return RemoteObject(href, new_etag, "")
 
     def delete(self, access: CalendarAccess, href: str, etag: str, *, deadline: float) -> None:
         visit = HttpSession(access, deadline)
@@ -146,7 +153,7 @@ class CalDav:
         query = webdav_xml.calendar_query(start - MARGIN, end + MARGIN)
         return CalDavCollection(access, deadline).objects(query)
 
-    def new_href(self, access: CalendarAccess, uid: str) -> str:
+    def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         """Return a path with the UID, or with its hash if a server may refuse the UID in a path."""
         plain = PLAIN_UID.fullmatch(uid)
         name = uid if plain else hashlib.sha256(uid.encode(errors="replace")).hexdigest()

@@ -1,16 +1,19 @@
 """Read-only iCalendar feeds: one text at a URL."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from common.net.safe_http import FetchResult
+from external_calendars.event_formats import ical
+from external_calendars.event_formats.base import EventFormat
 from external_calendars.providers.base import (
     CalendarAccess,
     ChangeSet,
     DiscoveredCalendar,
     ProviderError,
     RemoteObject,
+    StoredObjects,
     compare_etags,
 )
 from external_calendars.providers.http_session import HttpSession, provider_error
@@ -39,6 +42,7 @@ class IcsFeed:
     name = "ics"
     label = "iCalendar feed"
     can_write = False
+    event_format: EventFormat = ical
 
     def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         access = access._replace(address=full_address(access.address))
@@ -56,7 +60,7 @@ class IcsFeed:
         self,
         access: CalendarAccess,
         mark: Mapping[str, Any],
-        known: Callable[[], Mapping[str, str]],
+        stored: StoredObjects,
         *,
         deadline: float,
     ) -> ChangeSet:
@@ -68,7 +72,9 @@ class IcsFeed:
         # Never empty, so that {} means "first sync" here too.
         new_mark = {"way": "feed", **cache_validators(answer)}
         change_set = (
-            compare_etags(seen, known(), new_mark) if mark else ChangeSet(seen, [], True, new_mark)
+            compare_etags(seen, stored.etags(), new_mark)
+            if mark
+            else ChangeSet(seen, [], True, new_mark)
         )
         return change_set._replace(texts={href: entries[href].text for href in change_set.changed})
 
@@ -89,7 +95,7 @@ class IcsFeed:
 
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
-    ) -> str:
+    ) -> RemoteObject:
         raise ProviderError("no_write_access", detail=READ_ONLY)
 
     def delete(self, access: CalendarAccess, href: str, etag: str, *, deadline: float) -> None:
@@ -102,7 +108,7 @@ class IcsFeed:
         entries = split_answer(fetch_feed(access, {}, deadline))
         return [entry.as_object() for entry in entries if entry.may_touch(start, end)]
 
-    def new_href(self, access: CalendarAccess, uid: str) -> str:
+    def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         raise ProviderError("no_write_access", detail=READ_ONLY)
 
 

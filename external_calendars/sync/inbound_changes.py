@@ -21,12 +21,7 @@ from common.ical.occurrences import UnreadableCalendar
 from common.messages import cut_message
 from common.time.instants import check_year, format_instant, wall_to_utc_or_gap_end
 from external_calendars.credentials import credentials_of
-from external_calendars.mirror.compose import (
-    ForeignObject,
-    RemoteEvent,
-    read_invitations,
-    read_remote_event,
-)
+from external_calendars.event_formats.base import EventFormat, ForeignObject, RemoteEvent
 from external_calendars.mirror.desired import MAX_ETAG
 from external_calendars.mirror.server_invitations import invitation_problem
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
@@ -134,6 +129,10 @@ class _InboundChange:
     def app(self) -> App:
         return self.calendar.resource.app
 
+    @property
+    def _format(self) -> EventFormat:
+        return PROVIDERS[self.calendar.provider].event_format
+
     @with_calls_outside_transaction
     def apply(self) -> None:
         """Apply or record the change, unless a write or the booking has changed meanwhile.
@@ -196,7 +195,7 @@ class _InboundChange:
         if self.remote_object is None:
             return None
         try:
-            return read_remote_event(self.remote_object.text, self.row.uid)
+            return self._format.read_remote_event(self.remote_object.text, self.row.uid)
         except ForeignObject:
             return None
 
@@ -281,7 +280,7 @@ class _InboundChange:
     def _store_invitations(self, span: Span) -> None:
         """Store the object, which is as the booking, and whom its server has invited meanwhile."""
         text, known = self.remote_object.text if self.remote_object else "", self.row.invitations
-        invitations = read_invitations(text, self.row.uid, known) if known else {}
+        invitations = self._format.read_invitations(text, self.row.uid, known) if known else {}
         self._store_result(WrittenEvent.WRITTEN, invitation_problem(invitations), span)
         self._update(invitations=invitations)
 

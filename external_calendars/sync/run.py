@@ -6,7 +6,7 @@ calendar counts as synced, only after everything is stored.
 """
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import cached_property
 from typing import TypeVar
 
@@ -93,12 +93,12 @@ class _SyncRun:
         self.access = credentials_of(self.connection)
         self._reset_sync_if_context_changed()
         change_set = self.provider.list_changes(
-            self.access, self.connection.mark, lambda: self.known, deadline=SYNC_SECONDS
+            self.access, self.connection.mark, self, deadline=SYNC_SECONDS
         )
-        self.etags = self._changed_etags(change_set)
-        self.connection.done, self.connection.total = 0, len(self.etags)
-        if self.etags:
-            record_progress(self.connection, 0, len(self.etags))
+        self.new_etags = self._changed_etags(change_set)
+        self.connection.done, self.connection.total = 0, len(self.new_etags)
+        if self.new_etags:
+            record_progress(self.connection, 0, len(self.new_etags))
         for objects in self._batches(change_set):
             self._store_objects(objects)
             if self.stopping():
@@ -113,6 +113,14 @@ class _SyncRun:
         self._follow_edits()
         release_lease(self.connection)
         return SYNCED
+
+    # --- StoredObjects, for the provider ----------------------------------------------------------
+    def etags(self) -> dict[str, str]:
+        return self.known
+
+    def texts(self, hrefs: Collection[str]) -> dict[str, str]:
+        rows = self.connection.remote_objects.filter(href__in=hrefs).exclude(text="")
+        return dict(rows.values_list("href", "text"))
 
     @cached_property
     def known(self) -> dict[str, str]:
@@ -144,11 +152,11 @@ class _SyncRun:
         """Yield the objects that came with the change set, then fetch the others."""
         batch = [
             RemoteObject(href, etag, change_set.texts[href])
-            for href, etag in self.etags.items()
+            for href, etag in self.new_etags.items()
             if href in change_set.texts
         ]
         yield from _chunks(batch, BATCH)
-        away = [href for href in self.etags if href not in change_set.texts]
+        away = [href for href in self.new_etags if href not in change_set.texts]
         if away:
             for objects in self.provider.fetch(self.access, away, deadline=BATCH_SECONDS):
                 yield from _chunks(objects, BATCH)
@@ -156,10 +164,10 @@ class _SyncRun:
     def _store_objects(self, objects: Sequence[RemoteObject]) -> None:
         fetched = [
             remote_object._replace(
-                etag=(remote_object.etag or self.etags[remote_object.href])[:MAX_ETAG]
+                etag=(remote_object.etag or self.new_etags[remote_object.href])[:MAX_ETAG]
             )
             for remote_object in objects
-            if remote_object.href in self.etags
+            if remote_object.href in self.new_etags
         ]
         reads = read_all(self.connection, fetched, self.window)
         for part in chunked(reads):

@@ -12,8 +12,9 @@ from django.utils import timezone
 from availability.models import Event
 from common.db.sql import insert_rows
 from common.db.updated_at import transaction_start
-from common.ical.occurrences import LAST, CalendarOccurrence, UnreadableCalendar, read_object
+from common.ical.occurrences import LAST, CalendarOccurrence, UnreadableCalendar
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
+from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import RemoteObject
 
 # Recurring events are expanded, and events kept, from PAST ago to AHEAD from now.
@@ -80,7 +81,7 @@ def read_all(
 def _read(connection: Connection, one: RemoteObject, window: Window) -> ReadObject:
     resource = connection.calendar.resource
     try:
-        reading = read_object(
+        reading = PROVIDERS[connection.calendar.provider].event_format.read_object(
             one.text,
             zone=resource.timezone,
             window=window,

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from availability.models import Calendar, Event, Resource
 from common.encryption import encrypt_text
+from external_calendars.event_formats import ical
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import (
@@ -17,6 +18,7 @@ from external_calendars.providers.base import (
     ChangeSet,
     DiscoveredCalendar,
     RemoteObject,
+    StoredObjects,
 )
 from external_calendars.sync import leases
 from external_calendars.sync import run as sync_module
@@ -33,6 +35,7 @@ class Memory:
     """
 
     name, label, can_write = "memory", "In memory", True
+    event_format = ical
 
     def __init__(self) -> None:
         self.objects: dict[str, tuple[str, str]] = {}
@@ -60,7 +63,7 @@ class Memory:
         self,
         access: CalendarAccess,
         mark: Mapping[str, Any],
-        known: Callable[[], Mapping[str, str]],
+        stored: StoredObjects,
         *,
         deadline: float,
     ) -> ChangeSet:

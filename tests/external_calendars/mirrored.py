@@ -11,6 +11,7 @@ import icalendar
 
 from availability.models import Calendar
 from external_calendars.credentials import store_credentials
+from external_calendars.event_formats import ical
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
 from external_calendars.providers.base import CalendarAccess, PreconditionFailed, RemoteObject
 from notifications.models import Delivery
@@ -31,6 +32,7 @@ class Memory:
     """
 
     name, label, can_write = "caldav", "In memory", True
+    event_format = ical
 
     def __init__(self) -> None:
         self.objects: dict[str, tuple[str, str]] = {}
@@ -71,10 +73,10 @@ class Memory:
 
     def put(
         self, access: CalendarAccess, href: str, text: str, etag: str, *, deadline: float
-    ) -> str:
-        def write() -> str:
+    ) -> RemoteObject:
+        def write() -> RemoteObject:
             self._check(href, etag)
-            return self.set(href, text)
+            return RemoteObject(href, self.set(href, text), "")
 
         return self._do("put", href, write)
 
@@ -97,7 +99,7 @@ class Memory:
         found = [self._do("fetch", href, lambda href=href: self._object(href)) for href in hrefs]
         yield [one for one in found if one]
 
-    def new_href(self, access: CalendarAccess, uid: str) -> str:
+    def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         path = "/" + access.address.split("/", 3)[3]
         return f"{path}{uid}.ics"
 

@@ -11,6 +11,7 @@ from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import PROVIDER_ERRORS, CalendarAccess
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.servers import PASSWORD, READER, CalendarServer
+from tests.external_calendars.stored_objects import NOTHING_STORED, Stored
 from tests.external_calendars.test_feed import SPAN, fetch, make_feed
 from tests.sinks import Call
 from tests.world import BERLIN, Tenant
@@ -109,11 +110,11 @@ def test_published_feed_can_be_subscribed(tenant: Tenant, fake: Front) -> None:
     made = tenant.post("/calendars", subscribed)
     access = credentials_of(Connection.objects.get())
     feed = PROVIDERS["ics"]
-    first = feed.list_changes(access, {}, dict, deadline=5)
-    again = feed.list_changes(access, first.mark, dict, deadline=5)
+    first = feed.list_changes(access, {}, NOTHING_STORED, deadline=5)
+    again = feed.list_changes(access, first.mark, NOTHING_STORED, deadline=5)
     tenant.post(f"/bookings/{booking}/cancel")
     mirror.show()
-    changed = feed.list_changes(access, first.mark, lambda: first.changed, deadline=5)
+    changed = feed.list_changes(access, first.mark, Stored(first.changed), deadline=5)
 
     assert (made.status, made.data["name"], made.data["provider_id"]) == (
         201,

@@ -15,6 +15,7 @@ from availability.search import live_freebusy
 from availability.search.queries import TimeSpan
 from external_calendars import live_provider_freebusy
 from external_calendars.credentials import store_credentials
+from external_calendars.event_formats import ical
 from external_calendars.live_provider_freebusy import fetch_calendar_busy
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers.base import CalendarAccess, ProviderError, RemoteObject
@@ -65,6 +66,7 @@ class FakeProvider:
     window and the deadline."""
 
     name, label, can_write = "fake", "Fake", True
+    event_format = ical
 
     def __init__(self) -> None:
         self.answers: dict[str, Callable[[], Sequence[str]]] = {}

@@ -9,7 +9,7 @@ from xandikos.store import STORE_TYPE_SCHEDULE_INBOX
 from xandikos.store.git import TreeGitStore
 
 from availability.models import Calendar, Resource
-from external_calendars.mirror.compose import read_invitations
+from external_calendars.event_formats.ical import read_invitations
 from external_calendars.mirror.server_invitations import invitation_problem
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.services import connect_calendar

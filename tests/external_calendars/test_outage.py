@@ -186,7 +186,7 @@ class MemoryPlace(Memory):
         return sum(self.homes[0].folder in call for call in self.calls)
 
     def list_changes(
-        self, access: CalendarAccess, mark: Mapping[str, Any], known: Any, *, deadline: float
+        self, access: CalendarAccess, mark: Mapping[str, Any], stored: Any, *, deadline: float
     ) -> ChangeSet:
         folder = access.address.removeprefix("https://").partition("/")[2]
         found = {path: etag for path, (etag, _) in self.objects.items() if folder in path}

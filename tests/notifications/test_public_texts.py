@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from bookings.models import Booking
 from common.link_detection import looks_like_link
-from external_calendars.mirror.compose import compose_event
+from external_calendars.event_formats.ical import compose_event
 from external_calendars.providers import PROVIDERS
 from notifications.mail import PLACEHOLDERS
 from notifications.models import Delivery, EmailTemplate

@@ -15,17 +15,22 @@ from external_calendars.providers.base import (
 from external_calendars.providers.caldav import CalDav
 from tests.external_calendars.front import Answer
 from tests.external_calendars.servers import PASSWORD, READER
+from tests.external_calendars.stored_objects import Stored
 from tests.external_calendars.texts import NINE, event_text
 
 CALDAV = CalDav()
 
 
-def nothing_known() -> dict[str, str]:
-    raise AssertionError("This server can tell by itself what is new.")
+class NotAsked(Stored):
+    def etags(self) -> dict[str, str]:
+        raise AssertionError("This server can tell by itself what is new.")
 
 
-def look(calendar, mark, known=nothing_known) -> ChangeSet:
-    return CALDAV.list_changes(calendar.access, mark, known, deadline=30)
+NOT_ASKED = NotAsked()
+
+
+def look(calendar, mark, stored=NOT_ASKED) -> ChangeSet:
+    return CALDAV.list_changes(calendar.access, mark, stored, deadline=30)
 
 
 def fetch(calendar, hrefs) -> dict[str, RemoteObject]:
@@ -105,7 +110,7 @@ def test_changes_by_ctag_without_sync_collection(server):
     etag_a2 = calendar.put("a.ics", event_text("a", what="Other"), etag_a)
     etag_c = calendar.put("c.ics", event_text("c"))
     calendar.delete("b.ics")
-    second = look(calendar, first.mark, lambda: first.changed)
+    second = look(calendar, first.mark, Stored(first.changed))
 
     assert first == ChangeSet({a: etag_a, b: etag_b}, [], True, first.mark)
     assert first.mark["way"] == "ctag"
@@ -134,7 +139,7 @@ def test_changes_by_etags_without_ctag(server):
     etag_a2 = calendar.put("a.ics", event_text("a", what="Other"), etag_a)
     calendar.delete("b.ics")
     with server.front.counted() as lines:
-        second = look(calendar, first.mark, lambda: first.changed)
+        second = look(calendar, first.mark, Stored(first.changed))
 
     assert (first.is_whole, set(first.changed), first.mark) == (True, {a, b}, {"way": "etags"})
     assert second == ChangeSet({a: etag_a2}, [b], False, {"way": "etags"})
@@ -159,7 +164,7 @@ def test_wrong_password_is_unauthorized(server):
 
     for known_mark in (mark, {}):
         with pytest.raises(ProviderError) as trouble:
-            CALDAV.list_changes(wrong, known_mark, nothing_known, deadline=30)
+            CALDAV.list_changes(wrong, known_mark, NOT_ASKED, deadline=30)
         assert (trouble.value.code, trouble.value.status) == ("unauthorized", 401)
 
 
@@ -260,12 +265,13 @@ def test_objects_between_two_times(server, start, minutes, uids):
 # --- Writing --------------------------------------------------------------------------------------
 def test_write_move_and_remove(server):
     calendar = server.make_calendar()
-    href = CALDAV.new_href(calendar.access, "bkg-1@example.com")
+    href = CALDAV.locate(calendar.access, "bkg-1@example.com", deadline=30)
 
     with server.front.counted() as lines:
-        etag = CALDAV.put(calendar.access, href, event_text("bkg-1@example.com"), "", deadline=30)
+        new = event_text("bkg-1@example.com")
+        etag = CALDAV.put(calendar.access, href, new, "", deadline=30).etag
         moved = event_text("bkg-1@example.com", NINE + timedelta(hours=1))
-        etag2 = CALDAV.put(calendar.access, href, moved, etag, deadline=30)
+        etag2 = CALDAV.put(calendar.access, href, moved, etag, deadline=30).etag
     stands = calendar.get("bkg-1%40example.com.ics")
     CALDAV.delete(calendar.access, href, etag2, deadline=30)
     CALDAV.delete(calendar.access, href, etag2, deadline=30)
@@ -325,13 +331,13 @@ def test_etag_is_fetched_if_the_response_has_none(server):
 
     server.front.forward = without_etag
     try:
-        etag = CALDAV.put(
+        stored = CALDAV.put(
             calendar.access, f"{calendar.path}a.ics", event_text("a"), "", deadline=30
         )
     finally:
         server.front.forward = passed_on
 
-    assert etag == calendar.etag("a.ics")
+    assert stored.etag == calendar.etag("a.ics")
 
 
 def test_put_and_delete_without_write_access(radicale):
@@ -340,7 +346,7 @@ def test_put_and_delete_without_write_access(radicale):
     reader = calendar.access._replace(username=READER, password=PASSWORD)
     href = f"{calendar.path}a.ics"
 
-    assert list(CALDAV.list_changes(reader, {}, nothing_known, deadline=30).changed) == [href]
+    assert list(CALDAV.list_changes(reader, {}, NOT_ASKED, deadline=30).changed) == [href]
     with pytest.raises(ProviderError) as put:
         CALDAV.put(reader, href, event_text("a", what="Other"), etag, deadline=30)
     with pytest.raises(ProviderError) as delete:
@@ -360,7 +366,7 @@ def test_put_and_delete_without_write_access(radicale):
         ("x" * 201, hashlib.sha256(b"x" * 201).hexdigest()),
     ],
 )
-def test_new_href_of_an_object(radicale, uid, name):
+def test_href_of_a_new_object(radicale, uid, name):
     access = radicale.make_calendar().access
 
-    assert CALDAV.new_href(access, uid).rpartition("/")[2] == f"{name}.ics"
+    assert CALDAV.locate(access, uid, deadline=30).rpartition("/")[2] == f"{name}.ics"

@@ -13,6 +13,7 @@ from external_calendars.providers.base import (
 )
 from external_calendars.providers.ics import IcsFeed
 from tests.external_calendars.front import Answer, Front
+from tests.external_calendars.stored_objects import NOTHING_STORED, Stored
 from tests.external_calendars.texts import NINE, calendar_text, event_lines, event_text
 
 FEED = IcsFeed()
@@ -45,7 +46,7 @@ def publisher(fake: Front) -> Publisher:
 
 def look(publisher: Publisher, mark, known=None) -> ChangeSet:
     access = CalendarAccess(publisher.url)
-    return FEED.list_changes(access, mark, lambda: dict(known or {}), deadline=10)
+    return FEED.list_changes(access, mark, Stored(known or {}), deadline=10)
 
 
 def test_changes_list_new_and_deleted_objects(publisher):
@@ -133,7 +134,7 @@ def test_redirects_are_followed_without_the_password(publisher):
     try:
         access = CalendarAccess(f"{door.url}/f", "ada", "x")
         found = FEED.find_calendar(access, deadline=10)
-        seen = FEED.list_changes(access, {}, dict, deadline=10)
+        seen = FEED.list_changes(access, {}, NOTHING_STORED, deadline=10)
     finally:
         door.stop()
 
@@ -189,7 +190,7 @@ def test_writes_are_refused(publisher):
     for write in (
         lambda: FEED.put(access, "a", event_text("a"), "", deadline=10),
         lambda: FEED.delete(access, "a", "", deadline=10),
-        lambda: FEED.new_href(access, "a"),
+        lambda: FEED.locate(access, "a", deadline=5),
     ):
         with pytest.raises(ProviderError) as trouble:
             write()

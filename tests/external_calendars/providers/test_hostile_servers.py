@@ -14,6 +14,7 @@ import pytest
 from external_calendars.providers import PROVIDERS, http_session
 from external_calendars.providers.base import CalendarAccess, PreconditionFailed, ProviderError
 from tests.external_calendars.front import Answer, Front
+from tests.external_calendars.stored_objects import NOTHING_STORED
 from tests.external_calendars.texts import NINE, event_text
 
 DAV = PROVIDERS["caldav"]
@@ -25,15 +26,17 @@ HOUR = (NINE, NINE + timedelta(hours=1))
 
 DEEDS: dict[str, Callable[[CalendarAccess], Any]] = {
     "find": lambda access: DAV.find_calendar(access, deadline=DEADLINE),
-    "look": lambda access: DAV.list_changes(access, SYNC, dict, deadline=DEADLINE),
-    "first look": lambda access: DAV.list_changes(access, {}, dict, deadline=DEADLINE),
+    "look": lambda access: DAV.list_changes(access, SYNC, NOTHING_STORED, deadline=DEADLINE),
+    "first look": lambda access: DAV.list_changes(access, {}, NOTHING_STORED, deadline=DEADLINE),
     "fetch": lambda access: list(DAV.fetch(access, ["/cal/a.ics"], deadline=DEADLINE)),
     "read": lambda access: DAV.read_object(access, "/cal/a.ics", deadline=DEADLINE),
     "put": lambda access: DAV.put(access, "/cal/a.ics", event_text("a"), "", deadline=DEADLINE),
     "delete": lambda access: DAV.delete(access, "/cal/a.ics", '"1"', deadline=DEADLINE),
     "between": lambda access: DAV.objects_between(access, *HOUR, deadline=DEADLINE),
     "find a feed": lambda access: FEED.find_calendar(access, deadline=DEADLINE),
-    "look at a feed": lambda access: FEED.list_changes(access, {}, dict, deadline=DEADLINE),
+    "look at a feed": lambda access: FEED.list_changes(
+        access, {}, NOTHING_STORED, deadline=DEADLINE
+    ),
     "between of a feed": lambda access: FEED.objects_between(access, *HOUR, deadline=DEADLINE),
 }
 FINDS = {"find", "find a feed"}
@@ -270,7 +273,9 @@ def test_paginated_changes(fake):
 
     fake.answer = answer
 
-    found = DAV.list_changes(CalendarAccess(f"{fake.url}/cal/"), SYNC, dict, deadline=DEADLINE)
+    found = DAV.list_changes(
+        CalendarAccess(f"{fake.url}/cal/"), SYNC, NOTHING_STORED, deadline=DEADLINE
+    )
 
     assert found.changed == {"/cal/b.ics": '"b.ics"', "/cal/c.ics": '"/cal/c.ics"'}
     assert (found.gone, found.is_whole) == (["/cal/a.ics"], False)

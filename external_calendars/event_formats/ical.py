@@ -1,56 +1,32 @@
-"""Compose and update iCalendar objects of mirrored events (RFC 5545). No database or network."""
+"""Events as iCalendar objects (RFC 5545), of CalDAV servers and feeds. No database or network."""
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import UTC, date, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from icalendar import Calendar, Component, Event, vCalAddress
 
 from common.email_address import canonical_address
-from common.ical.occurrences import UnreadableCalendar, attendee_address
+from common.ical.occurrences import UnreadableCalendar, attendee_address, read_object
 from common.ical.writing import Guest, ical_address, ical_time, new_calendar
+from external_calendars.event_formats.base import ForeignObject, MirroredEvent, RemoteEvent
+
+__all__ = [
+    "compose_event",
+    "has_uid",
+    "read_invitations",
+    "read_object",
+    "read_remote_event",
+    "replace_event",
+    "update_event",
+]
 
 # Properties that make the event recur, or that end it otherwise than DTEND.
 REPETITION = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
 SCHEDULE_STATUS = "SCHEDULE-STATUS"
 STATUS_CODE = re.compile(r"[1-5]\.\d{1,2}")
-
-
-class ForeignObject(Exception):
-    """The object at the provider has another UID."""
-
-
-@dataclass(frozen=True, slots=True)
-class MirroredEvent:
-    """A booking's event. start, end: aware, or dates for all-day events, the end exclusive.
-
-    guests: the attendees. known: canonical addresses of all customers the booking ever had.
-    Attendees in `known` that are no longer in `guests` are removed; other attendees are the owner's
-    own.
-    """
-
-    uid: str
-    sequence: int
-    stamp: datetime
-    start: datetime | date
-    end: datetime | date
-    what: str
-    where: str
-    description: str
-    organizer: Guest | None
-    guests: Sequence[Guest]
-    known: Collection[str]
-
-
-class RemoteEvent(NamedTuple):
-    """The times of an event at the provider, as in MirroredEvent; naive if floating."""
-
-    start: datetime | date
-    end: datetime | date
-    is_recurring: bool
-    is_cancelled: bool
 
 
 def compose_event(entry: MirroredEvent) -> str:
@@ -85,7 +61,7 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     return calendar.to_ical().decode()
 
 
-def replace_event_keeping_sequence(text: str, entry: MirroredEvent) -> str:
+def replace_event(text: str, entry: MirroredEvent) -> str:
     """Return a new object that keeps only the SEQUENCE of `text`. Raises as `update_event`."""
     sequence = _read_sequence(_find_master(_read(text), entry.uid))
     return compose_event(replace(entry, sequence=max(sequence, entry.sequence)))
@@ -258,7 +234,3 @@ def _attendee(guest: Guest) -> vCalAddress:
 
 def _address(attendee: Any) -> str:
     return canonical_address(attendee_address(attendee))
-
-
-def canonical_addresses(addresses: Iterable[str]) -> frozenset[str]:
-    return frozenset(canonical_address(address) for address in addresses if address)

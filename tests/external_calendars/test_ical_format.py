@@ -8,14 +8,12 @@ import pytest
 
 from common.ical.occurrences import UnreadableCalendar
 from common.ical.writing import Guest
-from external_calendars.mirror.compose import (
-    ForeignObject,
-    MirroredEvent,
-    RemoteEvent,
+from external_calendars.event_formats.base import ForeignObject, MirroredEvent, RemoteEvent
+from external_calendars.event_formats.ical import (
     compose_event,
     has_uid,
     read_remote_event,
-    replace_event_keeping_sequence,
+    replace_event,
     update_event,
 )
 from tests.external_calendars.mirrored import change, shown
@@ -192,9 +190,7 @@ def test_replace_keeps_only_the_sequence() -> None:
         "END:VEVENT", f"ATTENDEE:mailto:gone@example.com\r\n{ALARM}END:VEVENT"
     )
 
-    assert replace_event_keeping_sequence(text, entry(sequence=2)) == TEXT.replace(
-        "SEQUENCE:0", "SEQUENCE:7"
-    )
+    assert replace_event(text, entry(sequence=2)) == TEXT.replace("SEQUENCE:0", "SEQUENCE:7")
 
 
 @pytest.mark.parametrize("text", ["", "hello", "BEGIN:VCALENDAR", "BEGIN:VEVENT\r\nEND:VCALENDAR"])
