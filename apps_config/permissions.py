@@ -67,6 +67,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "retrieve": Access(VIEWER, (RESOURCE,)),
         "update": Access(EDITOR, (RESOURCE,)),
         "destroy": Access(EDITOR, (RESOURCE,)),
+        "connect": Access(EDITOR, (RESOURCE,)),
         "test": Access(VIEWER, (RESOURCE,)),
         "sync": Access(EDITOR, (RESOURCE,)),
         "disconnect": Access(EDITOR, (RESOURCE,)),

@@ -251,7 +251,8 @@ class AppSettingsSerializer(SettingsSerializer):
     redirect_urls = ListOf(
         UrlField(),
         50,
-        help_text="The only addresses to which links in e-mails can redirect after an action.",
+        help_text="The only addresses to which links in e-mails and the consent pages of calendar"
+        " providers can redirect.",
         **CLEARABLE,
     )
     default_timezone = ZoneField(

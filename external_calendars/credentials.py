@@ -8,9 +8,16 @@ from external_calendars.providers.base import CalendarAccess, ProviderError
 
 
 def credentials_of(connection: Connection) -> CalendarAccess:
-    """Return the decrypted credentials. Raises ProviderError (secret_unreadable)."""
+    """Return the decrypted credentials. Raises ProviderError (secret_unreadable).
+
+    Select the grant with the connection: it is read here.
+    """
+    grant = connection.grant
     try:
         address = decrypt_text(connection.address)
+        if grant is not None:
+            token = decrypt_text(grant.access_token)
+            return CalendarAccess(address, grant.email, token=token)
         password = decrypt_text(connection.password) if connection.password else ""
     except SecretUnreadable as error:
         raise ProviderError("secret_unreadable") from error
@@ -20,8 +27,9 @@ def credentials_of(connection: Connection) -> CalendarAccess:
 def store_credentials(connection: Connection, access: CalendarAccess) -> None:
     """Encrypt the credentials into the connection's fields. Does not save the row."""
     connection.address = encrypt_text(access.address)
-    connection.username = access.username
-    connection.password = encrypt_text(access.password) if access.password else ""
+    if connection.grant_id is None:
+        connection.username = access.username
+        connection.password = encrypt_text(access.password) if access.password else ""
 
 
 def scheme_and_host(address: str) -> str:

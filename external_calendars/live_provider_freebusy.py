@@ -81,7 +81,7 @@ def _freebusy_requests(resource_ids: Collection[uuid.UUID]) -> Iterable[Freebusy
         calendar__deleted_at=None,
         calendar__provider__in=[name for name, provider in PROVIDERS.items() if provider.can_write],
     ).exclude(problem__in=NOT_ASKED)
-    for connection in connections.select_related("calendar__resource"):
+    for connection in connections.select_related("calendar__resource", "grant"):
         calendar, resource = connection.calendar, connection.calendar.resource
         if _silent_until.get(calendar.id, now) > now:
             continue

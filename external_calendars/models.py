@@ -1,13 +1,95 @@
-"""Calendars at providers: connections, synced objects, mirrored events, and feeds."""
+"""Calendars at providers: grants, connections, synced objects, mirrored events, and feeds."""
 
 from django.db import models
 from django.utils import timezone
 
-from availability.models import Calendar, Event
+from apps_config.models import Account, App
+from availability.models import Calendar, Event, Resource
 from common.db.ids import TenantIdField
 from common.db.message_field import MessageField
 from common.time.instants import format_stamp
 from external_calendars.providers.base import PROVIDER_ERRORS
+
+
+class ProviderClient(models.Model):
+    """An app's own OAuth client at a provider. Other apps use the client of the settings."""
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(App, models.CASCADE, related_name="provider_clients")
+    provider = models.CharField(max_length=16)
+    client_id = models.CharField(max_length=300)
+    client_secret = models.TextField(editable=False, help_text="encrypted")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["app", "provider"], name="provider_client_once"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.provider} {self.client_id}"
+
+
+class ConsentRequest(models.Model):
+    """A person on the way to a provider's consent page; used once, within ten minutes.
+
+    account: who began it in the back office, and has to come back; NULL if a program asked for it.
+    calendar: to be connected anew. wanted: the name or id of a calendar; "": the person's main one.
+    """
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(App, models.CASCADE, related_name="+")
+    resource = models.ForeignKey(Resource, models.CASCADE, related_name="+")
+    calendar = models.ForeignKey(Calendar, models.CASCADE, null=True, related_name="+")
+    account = models.ForeignKey(Account, models.CASCADE, null=True, related_name="+")
+    provider = models.CharField(max_length=16)
+    state_hash = models.CharField(max_length=64, unique=True, editable=False)
+    verifier = models.TextField(editable=False, help_text="encrypted")
+    nonce = models.CharField(max_length=64, editable=False)
+    redirect_url = models.CharField(max_length=2000)
+    wanted = models.CharField(max_length=300, blank=True)
+    is_primary = models.BooleanField(null=True)
+    expires_at = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return f"{self.provider} for {self.resource_id}"
+
+
+class Grant(models.Model):
+    """What a person allowed at a provider, for one or several calendars of an app.
+
+    `renew_at`: when a worker may get new tokens; while one does, the end of its lease; NULL if only
+    the person can mend it.
+    """
+
+    id = TenantIdField(primary_key=True)
+    app = models.ForeignKey(App, models.CASCADE, related_name="grants")
+    provider = models.CharField(max_length=16)
+    # Of the person at the provider: an id that never changes, and the e-mail address.
+    subject = models.CharField(max_length=255)
+    email = models.CharField(max_length=300, blank=True)
+    client_id = models.CharField(max_length=300, editable=False)
+    refresh_token = models.TextField(editable=False, help_text="encrypted")
+    access_token = models.TextField(editable=False, help_text="encrypted")
+    access_ends_at = models.DateTimeField(editable=False)
+    renew_at = models.DateTimeField(null=True, editable=False)
+    lease_token = models.UUIDField(null=True, editable=False)
+    failures = models.PositiveIntegerField(default=0, editable=False, help_text="in a row")
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["app", "provider", "subject"], name="grant_once"),
+        ]
+        indexes = [
+            models.Index(
+                fields=["renew_at"],
+                condition=models.Q(renew_at__isnull=False),
+                name="grant_renewal_due",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.email or self.subject} at {self.provider}"
 
 
 class Connection(models.Model):
@@ -25,6 +107,10 @@ class Connection(models.Model):
     address = models.TextField(editable=False, help_text="encrypted")
     username = models.CharField(max_length=300, blank=True)
     password = models.TextField(blank=True, editable=False, help_text="encrypted")
+    # In place of user name and password, for providers with OAuth.
+    grant = models.ForeignKey(
+        Grant, models.PROTECT, null=True, editable=False, related_name="connections"
+    )
     # Where the last sync ended: `way` and a sync token, a ctag, or a feed's ETag and Last-Modified.
     mark = models.JSONField(default=dict, blank=True, editable=False)
     # The zone and e-mail address with which texts were parsed; a change re-reads everything.
@@ -39,6 +125,8 @@ class Connection(models.Model):
     unread = models.PositiveIntegerField(default=0, editable=False)
     next_at = models.DateTimeField(null=True, blank=True, editable=False)
     lease_token = models.UUIDField(null=True, blank=True, editable=False)
+    # The last message that something has changed: a sync that began before it is not the last.
+    notified_at = models.DateTimeField(null=True, blank=True, editable=False)
     # The e-mail addresses of the calendar's user at the provider, as it spells them.
     user_addresses = models.JSONField(default=list, blank=True, editable=False)
     # Of the last write; and of the last one with attendees, whether its server invited them all.
@@ -78,6 +166,26 @@ class Connection(models.Model):
         if self.lease_token is None or not self.total:
             return None
         return {"done": self.done, "total": self.total}
+
+
+class PushChannel(models.Model):
+    """A channel on which a provider says that a calendar has changed.
+
+    Before it ends, a new one takes its place; until then, both may call.
+    """
+
+    connection = models.ForeignKey(Connection, models.CASCADE, related_name="channels")
+    # The channel's id at Google (ours), or the subscription's at Microsoft (theirs).
+    channel_id = models.CharField(max_length=300, unique=True)
+    token_hash = models.CharField(max_length=64, editable=False)
+    # Google's id of the watched calendar, needed to end the channel.
+    resource_id = models.CharField(max_length=300, blank=True, editable=False)
+    renew_at = models.DateTimeField(editable=False)
+    ends_at = models.DateTimeField(editable=False)
+    created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    def __str__(self) -> str:
+        return self.channel_id
 
 
 class ExternalObject(models.Model):

@@ -7,15 +7,25 @@ from rest_framework import serializers
 
 from availability.models import Calendar
 from availability.serializers.calendars import CalendarSerializer
-from common.api.fields import CLEARABLE, ONE_LINE, OPTIONAL, OneLineField, StrictBooleanField
+from common.api.fields import (
+    CLEARABLE,
+    ONE_LINE,
+    OPTIONAL,
+    IdField,
+    OneLineField,
+    StrictBooleanField,
+    UrlField,
+)
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 from common.messages import Message, find_message
-from external_calendars.providers import PROVIDERS
+from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
 from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from external_calendars.providers.urls import full_address
 
 MAX_ADDRESS = 2000
+NOT_FOR_PROVIDER = Message("This provider does not take it.")
+ONE_OF_BOTH = Message("Give either resource_id or calendar_id.")
 
 
 @extend_schema_field({"type": "string", "enum": [Calendar.SERVICE, *PROVIDERS]})
@@ -65,6 +75,22 @@ def calendar_password_field() -> OneLineField:
     )
 
 
+def wanted_field() -> OneLineField:
+    return OneLineField(
+        300,
+        help_text="The name or id of one of the account's calendars. Absent: its main calendar.",
+        **OPTIONAL,
+    )
+
+
+def primary_field() -> StrictBooleanField:
+    return StrictBooleanField(
+        help_text="Whether the resource's bookings are written to this calendar. The default is"
+        " true for the resource's first writable calendar.",
+        **OPTIONAL,
+    )
+
+
 class AccessSerializer(ObjectSerializer):
     """Address and credentials of a connected calendar."""
 
@@ -101,16 +127,68 @@ class ConnectSerializer(AccessSerializer, CalendarSerializer):
         " at the provider.",
         **OPTIONAL,
     )
-    provider_primary = StrictBooleanField(
-        help_text="Whether the resource's bookings are written to this calendar. The default is"
-        " true for the resource's first writable calendar.",
+    grant_id = IdField(
+        help_text="Required for `google` and `microsoft`: the grant of another calendar of the"
+        " account. `address` is then the name or id of a calendar of the account; absent: its main"
+        " calendar. For a new account, use POST /calendars/connect.",
         **OPTIONAL,
     )
+    provider_primary = primary_field()
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """With a grant, the address may be a name instead of a web address."""
+        if isinstance(data, dict) and data.get("provider") in OAUTH_PROVIDERS:
+            self.fields["address"] = wanted_field()
+        return super().to_internal_value(data)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "address" not in given:
-            raise serializers.ValidationError({"address": ["This field is required."]})
+        is_granted = given.get("provider") in OAUTH_PROVIDERS
+        needed = "grant_id" if is_granted else "address"
+        if needed not in given:
+            raise serializers.ValidationError({needed: ["This field is required."]})
+        for name in ("username", "password") if is_granted else ("grant_id",):
+            if given.get(name):
+                raise serializers.ValidationError({name: [NOT_FOR_PROVIDER]})
         return given
+
+
+class ConsentSerializer(ObjectSerializer):
+    """The body of POST /calendars/connect."""
+
+    examples = {
+        "provider": "google",
+        "resource_id": example_id(11),
+        "redirect_url": "https://app.example.com/settings/calendars",
+    }
+
+    provider = serializers.ChoiceField(list(OAUTH_PROVIDERS))
+    resource_id = IdField(help_text="Whose calendar is connected.", **OPTIONAL)
+    calendar_id = IdField(
+        help_text="A connected calendar whose permission has ended; instead of `resource_id`.",
+        **OPTIONAL,
+    )
+    redirect_url = UrlField(
+        help_text="Where the person returns to, with `calendar_id` or `error` in the query. One of"
+        " the app's `redirect_urls`, with any query."
+    )
+    name = wanted_field()
+    provider_primary = primary_field()
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if ("resource_id" in given) == ("calendar_id" in given):
+            raise serializers.ValidationError({"resource_id": [ONE_OF_BOTH]})
+        return given
+
+
+class ConsentUrlSerializer(ObjectSerializer):
+    examples = {
+        "url": "https://accounts.google.com/o/oauth2/v2/auth?client_id=...",
+    }
+
+    url = serializers.CharField(
+        read_only=True,
+        help_text="The provider's consent page: send the person there within ten minutes.",
+    )
 
 
 class CalendarFeedSerializer(ObjectSerializer):

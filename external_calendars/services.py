@@ -21,9 +21,10 @@ from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
 from common.messages import Message
 from external_calendars.credentials import credentials_of, scheme_and_host, store_credentials
+from external_calendars.grants import access_token, delete_unused_grant
 from external_calendars.mirror.backfill import backfill, retry_now
-from external_calendars.models import Connection, Feed
-from external_calendars.providers import PROVIDERS
+from external_calendars.models import Connection, Feed, Grant
+from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
 from external_calendars.providers.base import (
     NO_WRITE_ACCESS,
     PROVIDER_ERRORS,
@@ -38,6 +39,7 @@ from notifications.outbox.wakeup import wake_up_after_commit
 MAX_CONNECTED = 10  # per resource
 MAX_USER_ADDRESSES = 50
 FIND_SECONDS = 10.0
+GRANTED = Message("This calendar is reached with a person's consent: connect it again instead.")
 TYPE_AGAIN = Message("Enter the password again: the address is on another server.")
 # Error code -> the body's field that the error is about; "address" for the others.
 FIELDS = {
@@ -86,6 +88,14 @@ def find_single_calendar(provider: str, access: CalendarAccess) -> DiscoveredCal
         raise NotConnectable(provider_error) from provider_error
 
 
+def grant_access(grant: Grant, wanted: str = "") -> CalendarAccess:
+    """Return what calls the provider with the grant. `wanted`: a calendar's address, id or name."""
+    try:
+        return CalendarAccess(wanted, grant.email, token=access_token(grant))
+    except ProviderError as provider_error:
+        raise NotConnectable(provider_error) from provider_error
+
+
 # --- Connect --------------------------------------------------------------------------------------
 def connect_calendar(
     *,
@@ -93,14 +103,16 @@ def connect_calendar(
     provider: str,
     access: CalendarAccess,
     given: Mapping[str, Any],
+    grant: Grant | None = None,
     is_primary: bool | None = None,
     now: datetime,
 ) -> Calendar:
     """Connect a provider's calendar to the resource; a worker syncs it at once.
 
-    `given`: the calendar's texts; the name defaults to the name at the provider. `is_primary`:
-    whether the resource's bookings are written to the calendar; None: true for the first writable
-    one. Raises NotConnectable, AlreadyExists, and Invalid above MAX_CONNECTED.
+    `grant`: with which the provider is called, instead of a password in `access`. `given`: the
+    calendar's texts; the name defaults to the name at the provider. `is_primary`: whether the
+    resource's bookings are written to the calendar; None: true for the first writable one. Raises
+    NotConnectable, AlreadyExists, and Invalid above MAX_CONNECTED.
     """
     discovered = find_single_calendar(provider, access)
     _check_primary(discovered, is_primary)
@@ -108,7 +120,7 @@ def connect_calendar(
         app_id=resource.app_id, resource=resource, provider=provider, name=_name_of(discovered)
     )
     set_fields(calendar, given, CALENDAR_TEXTS)
-    connection = Connection(calendar=calendar, created_at=now)
+    connection = Connection(calendar=calendar, grant=grant, created_at=now)
     with transaction.atomic():
         if not lock_resources([resource.id]):
             raise Invalid.at("resource_id", "The resource no longer exists.")
@@ -257,8 +269,14 @@ def sends_password_to_new_host(calendar: Calendar, given: Mapping[str, Any]) -> 
 def _changed_access(connection: Connection, given: Mapping[str, Any]) -> CalendarAccess:
     """Return the stored credentials with `given` applied.
 
-    Raises NotConnectable if stored ones are needed and can't be decrypted.
+    Raises NotConnectable if stored ones are needed and can't be decrypted; Invalid for a user name
+    or password of a calendar that is reached with a grant.
     """
+    if connection.grant is not None:
+        for name in ("username", "password"):
+            if given.get(name):
+                raise Invalid.at(name, GRANTED)
+        return grant_access(connection.grant, given.get("address") or "")
     if {"address", "password"} <= given.keys():
         access = CalendarAccess(address="", username=connection.username)
     else:
@@ -279,6 +297,9 @@ def _set_discovered(
     calendar.provider_id = scheme_and_host(discovered.address) if is_feed else discovered.address
     calendar.provider_access = Calendar.WRITER if discovered.may_write else Calendar.READER
     calendar.provider_invites = discovered.invites
+    if calendar.provider in OAUTH_PROVIDERS:
+        # They invite whoever is written as an attendee: the first e-mail needs no calendar file.
+        connection.last_write_succeeded = connection.last_write_invited = True
     connection.user_addresses = [
         address for address in discovered.user_addresses if is_address(address)
     ][:MAX_USER_ADDRESSES]
@@ -398,5 +419,7 @@ def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
 
 def _drop_connection(calendar: Calendar) -> None:
     _delete_provider_events(calendar)
+    grant_id = calendar.connection.grant_id
     Connection.objects.filter(calendar=calendar).delete()
+    delete_unused_grant(grant_id)
     Feed.objects.filter(calendar=calendar).delete()

@@ -3,6 +3,7 @@ import time
 from celery import shared_task
 
 from common.db.sql import database_now
+from external_calendars.grants import delete_abandoned_grants, due_renewals
 from external_calendars.sync.advance_window import delete_old_events, expand_further
 from external_calendars.sync.leases import SYNC_WAKEUP, due_connections
 from external_calendars.sync.run_all_due import MAX_RUN, sync_due_calendars
@@ -24,6 +25,7 @@ def sync_calendars() -> None:
 def advance_sync_windows() -> None:
     """Expand recurring events further, and delete old events: once a day."""
     now = database_now()
+    delete_abandoned_grants(now)
     ends = time.monotonic() + EXPAND_SECONDS
     for work in (expand_further, delete_old_events):
         for _ in work(now):
@@ -36,7 +38,8 @@ def advance_sync_windows() -> None:
 
 def sync_neglected_calendars() -> None:
     """Sync calendars that have been due for a while without a task claiming them."""
-    if due_connections(database_now() - NEGLECTED).exists():
+    before = database_now() - NEGLECTED
+    if due_connections(before).exists() or due_renewals(before).exists():
         sync_due_calendars(stopping=is_stopping)
 
 

@@ -1,13 +1,14 @@
 from django.urls import path
 
 from common.api.router import ApiRouter
-from external_calendars.views import calendars, feeds
+from external_calendars.views import calendars, consent, feeds
 
 router = ApiRouter()
 router.register("calendars", calendars.ConnectableCalendarViewSet, "calendars")
 router.register("calendars/<uuid:calendar_id>/feed", feeds.FeedViewSet, "feeds")
 
 urlpatterns = [
+    path("calendars/callback", consent.ConsentCallbackView.as_view()),
     path("calendars/<uuid:calendar_id>/feed.ics", feeds.FeedTextView.as_view()),
     *router.urls,
 ]

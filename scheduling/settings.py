@@ -833,6 +833,15 @@ CALENDAR_SYNC_SECONDS = env_int("CALENDAR_SYNC_SECONDS", 300, least=10, most=86_
 CALENDAR_STALE_SECONDS = env_int("CALENDAR_STALE_SECONDS", 3600, least=60, most=31_536_000)
 #: calendars that one worker syncs at once; each uses a database connection
 CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
+#: the client that is registered at Google for all apps without one of their own
+GOOGLE_CLIENT_ID = env_text("GOOGLE_CLIENT_ID")
+GOOGLE_CLIENT_SECRET = env_secret("GOOGLE_CLIENT_SECRET")
+#: the same at Microsoft (Entra ID)
+MICROSOFT_CLIENT_ID = env_text("MICROSOFT_CLIENT_ID")
+MICROSOFT_CLIENT_SECRET = env_secret("MICROSOFT_CLIENT_SECRET")
+#: a gateway in front of Google and Microsoft, which is called at `<gateway>/host/path` instead of
+#: `https://host/path`
+CALENDAR_PROVIDER_GATEWAY = env_text("CALENDAR_PROVIDER_GATEWAY").rstrip("/")
 
 # --- Time, language, files, logs ------------------------------------------------------------------
 LANGUAGE_CODE = "en"

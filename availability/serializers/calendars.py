@@ -68,6 +68,15 @@ class CalendarSerializer(ObjectSerializer):
     provider_sync = serializers.BooleanField(
         read_only=True, help_text="The calendar is connected and synced."
     )
+    grant_id = IdField(
+        read_only=True,
+        allow_null=True,
+        help_text="The permission of a person at Google or Microsoft that the calendar uses; null"
+        " for other providers.",
+    )
+    account = serializers.CharField(
+        read_only=True, allow_null=True, help_text="The e-mail address of this person's account."
+    )
     synced_at = StampField(allow_null=True, help_text="The start of the last successful sync.")
     problem = ProblemSerializer(
         read_only=True, allow_null=True, help_text="Why syncs fail; null without a problem."
@@ -87,6 +96,16 @@ class CalendarSerializer(ObjectSerializer):
         return connection is not None and not connection.is_stopped
 
     @staticmethod
+    def get_grant_id(calendar: Calendar) -> Any:
+        connection = connection_of(calendar)
+        return connection and connection.grant_id
+
+    @staticmethod
+    def get_account(calendar: Calendar) -> str | None:
+        connection = connection_of(calendar)
+        return connection.grant.email or None if connection and connection.grant_id else None
+
+    @staticmethod
     def get_problem(calendar: Calendar) -> dict[str, Any] | None:
         connection = connection_of(calendar)
         return connection and connection.problem_record()
@@ -104,5 +123,5 @@ class CalendarSerializer(ObjectSerializer):
 
 def visible_calendars() -> QuerySet[Calendar]:
     """The rows that `CalendarSerializer` needs, of whichever resource, the oldest first."""
-    calendars = Calendar.objects.filter(deleted_at=None).select_related("connection")
+    calendars = Calendar.objects.filter(deleted_at=None).select_related("connection__grant")
     return calendars.order_by("created_at", "id")

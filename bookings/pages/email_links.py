@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 
+from apps_config.models import App
 from availability.models import Event
 from availability.reserve.events import NotAvailable
 from bookings.graphs import GRAPHS
@@ -306,7 +307,7 @@ class ExternalActionView(LinkPageView):
             raise NotFound("Action")
         self.link_action = action
         booking = self.find_booking(request, booking_id)
-        self.redirect = allowed_redirect(booking, request.GET.get("redirect", ""))
+        self.redirect = allowed_redirect(booking.app, request.GET.get("redirect", ""))
         return LINK_ACTIONS[action], booking
 
     def page_links(self) -> Sequence[StepLink]:
@@ -384,9 +385,9 @@ def event_time_words(event: Event, zone_name: str) -> str:
     return span_words(event.start, event.end, zone_name)
 
 
-def allowed_redirect(booking: Booking, address: str) -> str:
+def allowed_redirect(app: App, address: str) -> str:
     """Return the address if one of the app's `redirect_urls` equals it up to the query; else ""."""
-    allowed = booking.app.settings.get("redirect_urls") or []
+    allowed = app.settings.get("redirect_urls") or []
     if not is_web_address(address) or NOT_IN_URL.search(address):
         return ""
     places = {

@@ -13,6 +13,7 @@ from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from external_calendars.models import WrittenEvent
+from external_calendars.providers import PROVIDERS
 from notifications.mail.invitations import entry_uid
 from notifications.models import Delivery
 from notifications.outbox.circuit_breaker import endpoint_of
@@ -78,6 +79,7 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
         if row is None:
             # The main event has the UID of the booking's invitations in mails.
             uid = entry_uid(event.id if event.main_id else booking.calendar_uid)
+            uid = PROVIDERS[target_calendar.provider].new_uid(uid)
             row = WrittenEvent(event=event, calendar=target_calendar, uid=uid)
             new.append(row)
         elif row.state == WrittenEvent.REMOVED:

@@ -34,6 +34,7 @@ from external_calendars.event_formats.base import (
     MirroredEvent,
     canonical_addresses,
 )
+from external_calendars.grants import request_renewal
 from external_calendars.mirror.desired import MAX_ETAG, MAX_HREF, should_be_mirrored
 from external_calendars.mirror.server_invitations import all_invited, invitation_problem
 from external_calendars.models import Connection, ExternalObject, WrittenEvent
@@ -41,6 +42,7 @@ from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import (
     FINAL_ERRORS,
     NO_WRITE_ACCESS,
+    TOKEN_REFUSED,
     CalendarAccess,
     PreconditionFailed,
     Provider,
@@ -80,7 +82,7 @@ class CalendarWrites:
         ids = {_ids_of(row) for row in rows}
         self.events = Event.objects.in_bulk({event_id for event_id, _ in ids})
         self.targets = DestinationCalendars(self.events.values())
-        calendars = Calendar.objects.select_related("connection", "resource")
+        calendars = Calendar.objects.select_related("connection__grant", "resource")
         self.calendars = calendars.in_bulk({calendar_id for _, calendar_id in ids})
         written = WrittenEvent.objects.filter(event__in=self.events, calendar__in=self.calendars)
         self.written = {(row.event_id, row.calendar_id): row for row in written}
@@ -322,6 +324,8 @@ class CopyResult:
             if learned["last_write_succeeded"]:
                 kept_out = connection.filter(problem=NO_WRITE_ACCESS)
                 kept_out.update(problem="", problem_since=None)
+            elif problem == TOKEN_REFUSED:
+                request_renewal(self.written.calendar_id)
             elif problem in FINAL_ERRORS:
                 connection.filter(problem="").update(problem=problem, problem_since=self.now)
 

@@ -2,8 +2,13 @@
 
 from collections.abc import Mapping
 
-from external_calendars.providers.base import Provider
+from external_calendars.providers.base import OAuthProvider, Provider
 from external_calendars.providers.caldav import CalDav
+from external_calendars.providers.google import GoogleCalendar
 from external_calendars.providers.ics import IcsFeed
 
-PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in (CalDav(), IcsFeed())}
+_OAUTH: tuple[OAuthProvider, ...] = (GoogleCalendar(),)
+_ALL: tuple[Provider, ...] = (CalDav(), IcsFeed(), *_OAUTH)
+
+PROVIDERS: Mapping[str, Provider] = {provider.name: provider for provider in _ALL}
+OAUTH_PROVIDERS: Mapping[str, OAuthProvider] = {provider.name: provider for provider in _OAUTH}

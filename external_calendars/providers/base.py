@@ -24,15 +24,35 @@ PROVIDER_ERRORS: Mapping[str, str] = {
     "bad_answer": Message("The server's response can't be read."),
     "too_large": Message("The calendar is too large."),
     "secret_unreadable": Message("The stored password can't be read: connect the calendar again."),
+    "grant_ended": Message(
+        "The permission to use the calendar has ended at the provider: connect the calendar again."
+    ),
+    "not_permitted": Message(
+        "The account did not allow everything that is needed: connect the calendar again."
+    ),
+    "client_refused": Message(
+        "The provider refuses the client that is registered for this service."
+    ),
+    "token_refused": Message("The provider refuses the access token; the service gets a new one."),
 }
 # Usually only a person can fix these: syncs stop after some attempts.
 FINAL_ERRORS = frozenset(
-    {"unauthorized", "not_a_calendar", "no_write_access", "address_refused", "secret_unreadable"}
+    {
+        "unauthorized",
+        "not_a_calendar",
+        "no_write_access",
+        "address_refused",
+        "secret_unreadable",
+        "grant_ended",
+        "not_permitted",
+    }
 )
 
 
 # Set by writes and cleared by writes: syncs neither set nor clear it.
 NO_WRITE_ACCESS = "no_write_access"
+# The access token was refused: with the next one, the calendar can be used again.
+TOKEN_REFUSED = "token_refused"  # noqa: S105  # nosec B105
 # The calendar is not queried while it has one of these problems.
 NOT_ASKED = FINAL_ERRORS - {NO_WRITE_ACCESS}
 
@@ -61,11 +81,15 @@ class PreconditionFailed(Exception):
 
 
 class CalendarAccess(NamedTuple):
-    """Decrypted credentials. `address`: the collection or feed, or for `find` the user's input."""
+    """Decrypted credentials. `address`: the collection or feed, or for `find` the user's input.
+
+    token: the access token of a provider with OAuth; `username` is then the account's e-mail.
+    """
 
     address: str
     username: str = ""
     password: str = ""
+    token: str = ""
 
 
 class DiscoveredCalendar(NamedTuple):
@@ -172,8 +196,41 @@ class Provider(Protocol):
     ) -> Sequence[RemoteObject]:
         """Return the current objects in the half-open range, and perhaps others near it."""
 
+    def new_uid(self, uid: str) -> str:
+        """Return the UID at the provider of the event with this UID of the service."""
+
     def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         """Return the href of the event with this UID, or of a new one if there is none.
 
         "" if there is none and the server chooses the href of a new one.
         """
+
+
+class OAuthEndpoints(NamedTuple):
+    """Where a provider asks for consent and gives tokens.
+
+    issuers: prefixes of the issuers of its ID tokens. scopes: that are asked for; `needed`: without
+    which calendars can't be used. extra: further parameters of the consent page.
+    """
+
+    authorize_url: str
+    token_url: str
+    revoke_url: str
+    issuers: tuple[str, ...]
+    scopes: tuple[str, ...]
+    needed: frozenset[str]
+    extra: Mapping[str, str] = {}
+
+
+class OAuthProvider(Provider, Protocol):
+    """A provider whose calendars are reached with a person's grant (OAuth 2.0)."""
+
+    oauth: OAuthEndpoints
+
+    def account_of(self, claims: Mapping[str, Any]) -> tuple[str, str]:
+        """Return (the id that never changes, the e-mail address or "") of an ID token."""
+
+    def list_calendars(
+        self, access: CalendarAccess, *, deadline: float
+    ) -> Sequence[DiscoveredCalendar]:
+        """Return the calendars of the account, the main one first."""

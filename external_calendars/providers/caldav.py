@@ -153,6 +153,9 @@ class CalDav:
         query = webdav_xml.calendar_query(start - MARGIN, end + MARGIN)
         return CalDavCollection(access, deadline).objects(query)
 
+    def new_uid(self, uid: str) -> str:
+        return uid
+
     def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         """Return a path with the UID, or with its hash if a server may refuse the UID in a path."""
         plain = PLAIN_UID.fullmatch(uid)

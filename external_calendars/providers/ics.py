@@ -108,6 +108,9 @@ class IcsFeed:
         entries = split_answer(fetch_feed(access, {}, deadline))
         return [entry.as_object() for entry in entries if entry.may_touch(start, end)]
 
+    def new_uid(self, uid: str) -> str:
+        return uid
+
     def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         raise ProviderError("no_write_access", detail=READ_ONLY)
 

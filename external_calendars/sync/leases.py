@@ -40,13 +40,16 @@ class LeaseLost(Exception):
 
 
 def due_connections(now: datetime) -> QuerySet[Connection]:
-    """Return the due connections of calendars, resources and apps that are in use."""
+    """Return the due connections of calendars, resources and apps that are in use.
+
+    Without those whose access token has ended: its renewal comes first.
+    """
     return Connection.objects.filter(
         next_at__lte=now,
         calendar__deleted_at=None,
         calendar__resource__deleted_at=None,
         calendar__resource__app__archived_at=None,
-    )
+    ).exclude(grant__access_ends_at__lte=now)
 
 
 def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> list[Connection]:
@@ -59,7 +62,7 @@ def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> li
         if calendar_id is not None:
             unleased = Connection.objects.filter(calendar=calendar_id, lease_token=None)
             unleased.update(next_at=now)
-        rows = due_connections(now).select_related("calendar__resource")
+        rows = due_connections(now).select_related("calendar__resource", "grant")
         if calendar_id is not None:
             rows = rows.filter(calendar=calendar_id)
         rows = rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "pk")

@@ -14,10 +14,11 @@ from django.db import DatabaseError
 
 from common.db.sql import database_now
 from external_calendars.credentials import credentials_of
+from external_calendars.grants import request_renewal
 from external_calendars.mirror.backfill import retry_now
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import ChangeSet, ProviderError, RemoteObject
+from external_calendars.providers.base import TOKEN_REFUSED, ChangeSet, ProviderError, RemoteObject
 from external_calendars.sync.inbound_changes import apply_inbound_changes
 from external_calendars.sync.leases import (
     LeaseLost,
@@ -71,6 +72,8 @@ def sync_calendar(
     except ProviderError as provider_error:
         logger.info("calendar %s: %s (%s)", connection.pk, provider_error.code, provider_error)
         record_problem(connection, provider_error)
+        if provider_error.code == TOKEN_REFUSED:
+            request_renewal(connection.pk)
     except DatabaseError:
         raise
     except Exception:

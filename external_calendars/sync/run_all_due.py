@@ -14,7 +14,8 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
-from external_calendars.models import Connection
+from external_calendars.grants import claim_renewals, renew_grant
+from external_calendars.models import Connection, Grant
 from external_calendars.sync.leases import claim_connections, release_lease
 from external_calendars.sync.run import BATCH_SECONDS, SYNC_SECONDS, sync_calendar
 
@@ -41,12 +42,26 @@ def sync_due_calendars(*, stopping: Callable[[], bool] = lambda: False) -> int:
     with ThreadPoolExecutor(settings.CALENDAR_THREADS, "calendar") as pool:
         while True:
             room = 0 if ending() else settings.CALENDAR_THREADS - len(running)
+            grants = claim_renewals(room)
+            running |= {pool.submit(_renew_one, grant) for grant in grants}
+            room -= len(grants)
             for connection in claim_connections(room) if room else ():
                 running.add(pool.submit(_sync_one, connection, ending))
                 looked_at += 1
             if not running:
                 return looked_at
             running = wait(running, timeout=RECHECK_SECONDS, return_when=FIRST_COMPLETED).not_done
+
+
+def _renew_one(grant: Grant) -> None:
+    try:
+        renew_grant(grant)
+    except DatabaseError as error:
+        logger.warning("grant %s: the database (%s)", grant.pk, type(error).__name__)
+    except Exception:
+        logger.exception("grant %s can't be renewed", grant.pk)  # the lease ends by itself
+    finally:
+        connections.close_all()
 
 
 def _sync_one(connection: Connection, ending: Callable[[], bool]) -> None:

@@ -1,32 +1,40 @@
 """Endpoints of calendars of the service and of connected calendars."""
 
 import uuid
+from collections.abc import Mapping
+from typing import Any
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from availability.models import Calendar
+from availability.models import Calendar, Resource
 from availability.serializers.calendars import CalendarSerializer
 from availability.services import change_calendar
 from availability.views.calendars import CalendarViewSet
+from bookings.pages.email_links import allowed_redirect
 from common.api.serializers import read_body_as
 from common.errors import Invalid
 from common.openapi.generator import named_examples
 from external_calendars.examples import CONNECTED, FEED_ADDRESS, STOPPED
+from external_calendars.grants import request_consent
+from external_calendars.models import Grant
 from external_calendars.providers.base import CalendarAccess
 from external_calendars.serializers import (
     CalendarKindSerializer,
     CalendarTestSerializer,
     ConnectedCalendarSerializer,
     ConnectSerializer,
+    ConsentSerializer,
+    ConsentUrlSerializer,
 )
 from external_calendars.services import (
     MAX_CONNECTED,
     choose_primary,
     connect_calendar,
     disconnect_calendar,
+    grant_access,
     reconnect_calendar,
     remove_calendar,
     request_sync,
@@ -77,18 +85,72 @@ class ConnectableCalendarViewSet(CalendarViewSet):
             return super().create(request)
         refuse_idempotency_key(request)
         given = read_body_as(ConnectSerializer, request)
-        resource = self.readable_resources().filter(id=given["resource_id"]).first()
-        if resource is None:
-            raise Invalid.at("resource_id", "There is no such resource.")
+        grant = self._find_grant(given)
         calendar = connect_calendar(
-            resource=resource,
+            resource=self._find_resource(given["resource_id"]),
             provider=provider,
-            access=CalendarAccess(*[given.get(name) or "" for name in ACCESS]),
+            access=grant_access(grant, given.get("address") or "")
+            if grant
+            else CalendarAccess(*[given.get(name) or "" for name in ACCESS]),
+            grant=grant,
             given=given,
             is_primary=given.get("provider_primary"),
             now=self.now,
         )
         return Response({"data": CalendarSerializer.render(calendar)}, status=201)
+
+    def _find_resource(self, resource_id: uuid.UUID) -> Resource:
+        resource = self.readable_resources().filter(id=resource_id).first()
+        if resource is None:
+            raise Invalid.at("resource_id", "There is no such resource.")
+        return resource
+
+    def _find_grant(self, given: Mapping[str, Any]) -> Grant | None:
+        """Return the grant of the body; one that the caller sees at a connected calendar."""
+        if "grant_id" not in given:
+            return None
+        grants = Grant.objects.filter(
+            id=given["grant_id"],
+            provider=given["provider"],
+            connections__calendar__in=self.readable_calendars(),
+        )
+        grant = grants.first()
+        if grant is None:
+            raise Invalid.at("grant_id", "There is no such grant.")
+        return grant
+
+    @extend_schema(
+        summary="Ask a person for a calendar at Google or Microsoft",
+        description="Returns the address of the provider's consent page. The person agrees there,"
+        " the service connects the calendar, and the person returns to `redirect_url`. With"
+        " `calendar_id`, a connected calendar is used with a new permission of the same account.",
+        request=ConsentSerializer,
+        responses={201: ConsentUrlSerializer},
+    )
+    @action(detail=False, methods=["post"])
+    def connect(self, request: Request) -> Response:
+        refuse_idempotency_key(request)
+        given = read_body_as(ConsentSerializer, request)
+        if not allowed_redirect(self.app, given["redirect_url"]):
+            raise Invalid.at("redirect_url", "This is not one of the app's redirect_urls.")
+        calendar = self._find_granted(given) if "calendar_id" in given else None
+        url = request_consent(
+            resource=calendar.resource if calendar else self._find_resource(given["resource_id"]),
+            provider=given["provider"],
+            redirect_url=given["redirect_url"],
+            calendar=calendar,
+            wanted=given.get("name", ""),
+            is_primary=given.get("provider_primary"),
+            now=self.now,
+        )
+        return Response({"data": ConsentUrlSerializer.render({"url": url})}, status=201)
+
+    def _find_granted(self, given: Mapping[str, Any]) -> Calendar:
+        rows = self.readable_calendars().select_related("connection__grant", "resource")
+        calendar = rows.filter(id=given["calendar_id"], provider=given["provider"]).first()
+        if calendar is None:
+            raise Invalid.at("calendar_id", "There is no such calendar.")
+        return calendar
 
     @extend_schema(
         summary="Change a calendar",

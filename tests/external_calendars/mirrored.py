@@ -99,6 +99,9 @@ class Memory:
         found = [self._do("fetch", href, lambda href=href: self._object(href)) for href in hrefs]
         yield [one for one in found if one]
 
+    def new_uid(self, uid: str) -> str:
+        return uid
+
     def locate(self, access: CalendarAccess, uid: str, *, deadline: float) -> str:
         path = "/" + access.address.split("/", 3)[3]
         return f"{path}{uid}.ics"
