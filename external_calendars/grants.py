@@ -22,6 +22,7 @@ from common.db.sql import database_now
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text
 from common.errors import Invalid
 from common.messages import Message
+from external_calendars.mirror.backfill import retry_now
 from external_calendars.models import Connection, ConsentRequest, Grant, ProviderClient
 from external_calendars.providers import OAUTH_PROVIDERS
 from external_calendars.providers.base import FINAL_ERRORS, OAuthProvider, ProviderError
@@ -274,8 +275,11 @@ def renew_grant(grant: Grant) -> None:
     if tokens.refresh_token:
         values["refresh_token"] = encrypt_text(tokens.refresh_token)
     with transaction.atomic():
-        if _leased(grant).update(**values):
-            restart_connections(grant, now=now)
+        if not _leased(grant).update(**values):
+            return
+        restart_connections(grant, now=now)
+    for connection in grant.connections.select_related("calendar"):
+        retry_now(connection, now=now)
 
 
 def _token_values(tokens: Tokens, now: datetime) -> dict[str, object]:

@@ -193,7 +193,7 @@ def reconnect_calendar(
         if calendar.is_writable or was_writable:
             backfill(calendar, now=now)
         # After the commit, since it takes locks that calendar writes take before the connection's.
-        retry_calendar = partial(retry_now, connection, address=discovered.address, now=now)
+        retry_calendar = partial(retry_now, connection, now=now)
         transaction.on_commit(retry_calendar, robust=True)
         wake_up_after_commit(SYNC_WAKEUP)
     return calendar

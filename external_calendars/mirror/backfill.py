@@ -11,10 +11,10 @@ from availability.models import Calendar
 from bookings.models import Booking
 from common.db.sql import insert_rows
 from common.db.updated_at import transaction_start
-from external_calendars.mirror.desired import DesiredCopy, reconcile_copies
+from external_calendars.mirror.desired import DesiredCopy, mirror_endpoint, reconcile_copies
 from external_calendars.models import Connection, WrittenEvent
 from notifications.models import Delivery
-from notifications.outbox.circuit_breaker import endpoint_of, record_endpoint_results
+from notifications.outbox.circuit_breaker import record_endpoint_results
 from notifications.outbox.wakeup import (
     dispatcher_wakeup,
     wake_dispatchers_after_commit,
@@ -84,14 +84,14 @@ def plan_copy_writes(copies: Sequence[DesiredCopy], *, now: datetime, **content:
     return len(rows)
 
 
-def retry_now(connection: Connection, *, address: str, now: datetime) -> None:
+def retry_now(connection: Connection, *, now: datetime) -> None:
     """Make the connection's delayed writes due and close its server's circuit breaker.
 
     Call it when the server answers again or was replaced, and not in a transaction that has locked
     the connection. Other connections' writes to the same server stay delayed: their cause may
     persist.
     """
-    endpoint = endpoint_of(address)
+    endpoint = mirror_endpoint(connection)
     with transaction.atomic():
         record_endpoint_results(endpoint, [(True, 0.0)], now)
     later = Delivery.objects.filter(

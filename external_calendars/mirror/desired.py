@@ -12,7 +12,7 @@ from availability.models import Event
 from availability.reserve.destination_calendar import DestinationCalendars
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
-from external_calendars.models import WrittenEvent
+from external_calendars.models import Connection, WrittenEvent
 from external_calendars.providers import PROVIDERS
 from notifications.mail.invitations import entry_uid
 from notifications.models import Delivery
@@ -39,9 +39,18 @@ class DesiredCopy(NamedTuple):
         return {
             "type": Delivery.CALENDAR,
             "content": {"event_id": str(row.event_id), "calendar_id": str(row.calendar_id)},
-            "endpoint": endpoint_of(row.calendar.provider_id),
+            "endpoint": mirror_endpoint(row.calendar.connection),
             "expires_at": now + EXPIRES_AFTER,
         }
+
+
+def mirror_endpoint(connection: Connection) -> str:
+    """Return the lane of writes to the calendar: its server; with OAuth, the account there.
+
+    Google and Microsoft limit each account, and the trouble of one account is not another's.
+    """
+    endpoint = endpoint_of(connection.calendar.provider_id)
+    return f"{endpoint}/{connection.grant_id}" if connection.grant_id else endpoint
 
 
 def should_be_mirrored(booking: Booking) -> bool:

@@ -8,7 +8,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 from common.messages import Message
 from external_calendars.event_formats import google_json
@@ -25,6 +25,7 @@ from external_calendars.providers.base import (
     RemoteObject,
     StoredObjects,
 )
+from external_calendars.providers.calendar_choice import choose_calendar
 from external_calendars.providers.json_session import JsonAnswer, JsonSession
 
 API = "https://www.googleapis.com/calendar/v3"
@@ -223,28 +224,6 @@ def calendar_path(access: CalendarAccess) -> str:
 
 def event_path(access: CalendarAccess, href: str) -> str:
     return f"{calendar_path(access)}/events/{quote(href, safe='')}"
-
-
-def choose_calendar(found: Sequence[DiscoveredCalendar], wanted: str) -> DiscoveredCalendar:
-    """Return the wanted calendar by its address, id or name; "": the first.
-
-    Raises ProviderError (not_a_calendar, several_calendars).
-    """
-    if not found:
-        raise ProviderError("not_a_calendar")
-    if not wanted:
-        return found[0]
-    for one in found:
-        if wanted in (one.address, unquote(one.address.rpartition("/")[2])):
-            return one
-    named = [one for one in found if one.name.casefold() == wanted.strip().casefold()]
-    if len(named) == 1:
-        return named[0]
-    names = ", ".join(f"“{one.name}”" for one in (named or found)[:20])
-    if named:
-        detail = Message("There are several calendars of this name: %(names)s.", names=names)
-        raise ProviderError("several_calendars", detail=detail)
-    raise ProviderError("not_a_calendar")
 
 
 # --- Answers --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Mapping
 from typing import Any, NamedTuple
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from django.conf import settings
 
@@ -80,7 +80,7 @@ class JsonSession:
             detail = Message("The server redirects to another address.")
             raise ProviderError("address_refused", detail=detail)
         if params:
-            url = f"{url}?{urlencode(params)}"
+            url = f"{url}?{urlencode(params, quote_via=quote)}"
         sent = {"Content-Type": "application/json"} if body is not None else {}
         return read_answer(
             safe_http.fetch_body(

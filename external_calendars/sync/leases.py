@@ -6,7 +6,7 @@ token and are dropped.
 
 import random
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
@@ -65,12 +65,20 @@ def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> li
         rows = due_connections(now).select_related("calendar__resource", "grant")
         if calendar_id is not None:
             rows = rows.filter(calendar=calendar_id)
+        # One calendar of an account at a time: its provider limits the requests of the account.
+        busy = Connection.objects.filter(grant__isnull=False, lease_token__isnull=False)
+        rows = rows.exclude(grant__in=busy.filter(next_at__gt=now).values("grant"))
         rows = rows.select_for_update(skip_locked=True, of=("self",)).order_by("next_at", "pk")
-        claimed = list(rows[:limit])
+        claimed = _one_per_grant(rows[:limit])
         for connection in claimed:
             connection.lease_token, connection.next_at = uuid.uuid4(), now + LEASE
         Connection.objects.bulk_update(claimed, ["lease_token", "next_at"])
     return claimed
+
+
+def _one_per_grant(connections: Iterable[Connection]) -> list[Connection]:
+    found = {connection.grant_id or connection.pk: connection for connection in connections}
+    return list(found.values())
 
 
 @contextmanager

@@ -112,7 +112,7 @@ class _SyncRun:
         with locked_connection(self.connection):
             record_synced(self.connection, begun=begun)
         if self.connection.failures:
-            retry_now(self.connection, address=self.access.address, now=begun)
+            retry_now(self.connection, now=begun)
         self._follow_edits()
         release_lease(self.connection)
         return SYNCED

@@ -5,6 +5,7 @@ An endpoint is scheme, host and port. It has a row only while it fails or is slo
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from urllib.parse import urlsplit
 from uuid import UUID
 
 from django.conf import settings
@@ -16,6 +17,8 @@ from notifications.outbox.lanes import recheck_server
 
 SLOW_SECONDS = 2.0
 SLOW_CAP = 2
+# Microsoft allows four requests at once for each mailbox; a sync and live checks take the others.
+ACCOUNT_CAP = 2
 OPENS_AFTER = 10  # failures in a row
 FIRST_PAUSE = timedelta(minutes=1)  # doubled after each failed probe
 MAX_PAUSE = timedelta(hours=1)
@@ -32,8 +35,17 @@ def endpoint_of(url: str) -> str:
     return f"{scheme}://{f'[{host}]' if ':' in host else host}:{port}"
 
 
-def call_cap(endpoint: Endpoint | None, now: datetime) -> int:
-    """Return the cap of concurrent calls: 0 while the breaker is open, then 1 for a probe."""
+def call_cap(address: str, endpoint: Endpoint | None, now: datetime) -> int:
+    """Return the cap of concurrent calls: 0 while the breaker is open, then 1 for a probe.
+
+    An address with a path is one account at a server (`mirror_endpoint` of calendars).
+    """
+    if urlsplit(address).path:
+        return min(ACCOUNT_CAP, _call_cap(endpoint, now))
+    return _call_cap(endpoint, now)
+
+
+def _call_cap(endpoint: Endpoint | None, now: datetime) -> int:
     if endpoint is None:
         return settings.DELIVERY_ENDPOINT_CAP
     if endpoint.open_until and endpoint.open_until > now:

@@ -223,7 +223,7 @@ class _Capacity:
     def has_room(self, app_id: uuid.UUID, endpoint: str) -> bool:
         if self.apps[app_id] >= self.app_caps.get(app_id, 0):  # 0: the app was deleted
             return False
-        cap = call_cap(self.troubled.get(endpoint), self.now) if endpoint else None
+        cap = call_cap(endpoint, self.troubled.get(endpoint), self.now) if endpoint else None
         return cap is None or self.endpoints[endpoint] < cap
 
     def takes(self, row: Delivery) -> bool:
