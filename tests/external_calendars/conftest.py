@@ -1,4 +1,7 @@
-"""Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`."""
+"""Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`.
+
+Of the large providers: `gateway`, the server of their fakes.
+"""
 
 from collections.abc import Callable, Iterator
 from ipaddress import ip_network
@@ -6,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.external_calendars.fakes.server import Gateway
 from tests.external_calendars.front import Front
 from tests.external_calendars.servers import SERVERS, CalendarServer
 
@@ -58,3 +62,12 @@ def fake() -> Iterator[Front]:
     front = Front()
     yield front
     front.stop()
+
+
+@pytest.fixture
+def gateway(settings: Any) -> Iterator[Gateway]:
+    """In the place of Google's and Microsoft's servers. What these do not have fails the test."""
+    with Gateway() as gateway:
+        settings.CALENDAR_PROVIDER_GATEWAY = gateway.url
+        yield gateway
+    assert gateway.violations == []
