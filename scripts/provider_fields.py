@@ -31,7 +31,6 @@ GOOGLE_METHODS = {
         "insert",
         "instances",
         "list",
-        "move",
         "patch",
         "update",
         "watch",

@@ -1,6 +1,6 @@
 """Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`.
 
-Of the large providers: `gateway`, the server of their fakes.
+Of the large providers: `gateway`, the server of their fakes, and `google`.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.fakes.server import Gateway
 from tests.external_calendars.front import Front
 from tests.external_calendars.servers import SERVERS, CalendarServer
@@ -71,3 +72,12 @@ def gateway(settings: Any) -> Iterator[Gateway]:
         settings.CALENDAR_PROVIDER_GATEWAY = gateway.url
         yield gateway
     assert gateway.violations == []
+
+
+@pytest.fixture
+def google(gateway: Gateway, settings: Any) -> FakeGoogle:
+    """Google without accounts, with this service as a registered client."""
+    settings.GOOGLE_CLIENT_ID, settings.GOOGLE_CLIENT_SECRET = "demo-google", "demo-secret"
+    google = FakeGoogle(gateway)
+    google.add_client(f"{settings.PUBLIC_URL}/v2/calendars/callback")
+    return google

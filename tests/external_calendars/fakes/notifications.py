@@ -1,9 +1,11 @@
 """Change notifications from a fake provider to the service: sent by a thread, or by the test."""
 
 import contextlib
+import ipaddress
 import queue
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,8 +21,8 @@ class Notification:
 
 
 class NotificationSender:
-    """Sends in the order of the changes. `sent`: notifications, each with the status of the
-    service's answer, 0 for none.
+    """Sends in the order of the changes, to addresses of this machine only. `sent`: notifications,
+    each with the status of the service's answer, 0 for none.
 
     is_holding: notifications wait in `held` until `release` or `deliver`.
     """
@@ -76,6 +78,8 @@ class NotificationSender:
         )
         status = 0
         try:
+            if not is_loopback(urllib.parse.urlsplit(notification.url).hostname or ""):
+                raise ConnectionRefusedError
             with self._opener.open(request, timeout=10) as answer:
                 status = answer.status
         except urllib.error.HTTPError as answer:
@@ -96,3 +100,10 @@ class NotificationSender:
             with contextlib.suppress(ValueError):  # an address that is none
                 self.deliver(notification)
             self._queue.task_done()
+
+
+def is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
