@@ -14,6 +14,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -386,6 +387,46 @@ def test_second_interrupt_does_not_wait(checkout, tmp_path):
 
     assert alive(family) == []
     assert "Traceback" not in run.log()
+
+
+def test_run_with_fake_providers_is_their_client(checkout: Path, tmp_path: Path) -> None:
+    port = str(free_port())
+    env = plain_environment(VAR_DIR=str(tmp_path / "var"))
+    args = ("--no-demo", "--fake-providers", "--port", port)
+    with running(checkout, *args, log=tmp_path / "log", env=env) as run:
+        run.wait_until_ready()
+        run.wait_until_logged("Fake calendar providers: ")
+        gateway = re.search(r"Fake calendar providers: (\S+)", run.log())[1]
+        web = next(one for one in run.family() if "gunicorn" in " ".join(one.cmdline()))
+        service = web.environ()
+        query = {
+            "client_id": service["GOOGLE_CLIENT_ID"],
+            "redirect_uri": f"http://127.0.0.1:{port}/v2/calendars/callback",
+            "response_type": "code",
+            "scope": "https://www.googleapis.com/auth/calendar.events",
+            "access_type": "offline",
+            "state": "x",
+            "code_challenge": "x" * 43,
+            "code_challenge_method": "S256",
+        }
+        page = f"{gateway}/accounts.google.com/o/oauth2/v2/auth?{urllib.parse.urlencode(query)}"
+        with urllib.request.urlopen(page) as shown:
+            text = shown.read().decode()
+        run.process.send_signal(signal.SIGINT)
+        code = run.process.wait(30)
+
+    assert {name: service[name] for name in service if "_CLIENT_" in name or "GATEWAY" in name} == {
+        "CALENDAR_PROVIDER_GATEWAY": gateway,
+        "GOOGLE_CLIENT_ID": "demo-google",
+        "GOOGLE_CLIENT_SECRET": "demo-secret",
+        "MICROSOFT_CLIENT_ID": "demo-microsoft",
+        "MICROSOFT_CLIENT_SECRET": "demo-secret",
+    }
+    assert re.findall(r'name="account" value="([^"]+)"', text) == [
+        "ada.berg@example.com",
+        "linus.holm@example.com",
+    ]
+    assert (code, "Traceback" in run.log()) == (0, False)
 
 
 @pytest.mark.parametrize("port", ["0", "65536", "-1", "8000x", "٨٠٠٠", "999999999999"])

@@ -42,6 +42,11 @@ class Command(BaseCommand):
         )
         parser.add_argument("--verbose", action="store_true", help="log requests and tasks too")
         parser.add_argument("--no-demo", action="store_true", help="create no demo data")
+        parser.add_argument(
+            "--fake-providers",
+            action="store_true",
+            help="connect to fakes of Google and Microsoft, which start too",
+        )
 
     def handle(self, *args: Any, **options: Any) -> None:
         host, port = options["host"], checked_port(options["port"])
@@ -52,11 +57,18 @@ class Command(BaseCommand):
             call_command("collectstatic", verbosity=0, interactive=False)
             prepare_database(demo=not options["no_demo"])
             url = f"http://{reachable_address(listener)}:{port}"
+            commands = process_commands(listener, verbose=options["verbose"])
+            environment = process_environment(
+                url, hosts=served_hosts(listener), verbose=options["verbose"]
+            )
+            if options["fake_providers"]:
+                gateway_port = free_port()
+                public_url = os.environ.get("PUBLIC_URL") or url
+                commands["fakes"] = fakes_command(gateway_port, public_url)
+                environment |= fakes_environment(gateway_port)
             become_supervisor(
-                commands=process_commands(listener, verbose=options["verbose"]),
-                environment=process_environment(
-                    url, hosts=served_hosts(listener), verbose=options["verbose"]
-                ),
+                commands=commands,
+                environment=environment,
                 listener=listener.fileno(),
                 lock=lock.fileno(),
                 grace=options["grace"],
@@ -181,6 +193,29 @@ def process_environment(url: str, *, hosts: str, verbose: bool) -> dict[str, str
         # The file broker moves each message into the temporary folder before it reads it.
         added["TMPDIR"] = str(settings.QUEUE_DIR / "tmp")
     return added | {"PYTHONUNBUFFERED": "1"}
+
+
+def free_port() -> int:
+    """Return a port of this machine that nobody listens on."""
+    with bound_socket("127.0.0.1", 0) as listener:
+        return listener.getsockname()[1]
+
+
+def fakes_command(port: int, public_url: str) -> list[str]:
+    """Return the command of the tests' fakes of Google and Microsoft, which have demo accounts."""
+    command = [sys.executable, "-m", "tests.external_calendars.fakes", "--port", str(port)]
+    return [*command, "--callback", f"{public_url.rstrip('/')}/v2/calendars/callback"]
+
+
+def fakes_environment(port: int) -> dict[str, str]:
+    """Return the settings with which the service calls the fakes and is their client."""
+    return {
+        "CALENDAR_PROVIDER_GATEWAY": f"http://127.0.0.1:{port}",
+        "GOOGLE_CLIENT_ID": "demo-google",
+        "GOOGLE_CLIENT_SECRET": "demo-secret",
+        "MICROSOFT_CLIENT_ID": "demo-microsoft",
+        "MICROSOFT_CLIENT_SECRET": "demo-secret",
+    }
 
 
 def become_supervisor(*, listener: int, lock: int, **plan: Any) -> NoReturn:

@@ -264,8 +264,9 @@ def test_revoked_grant_is_invalid(google: FakeGoogle) -> None:
 def test_page_with_something_missing_or_unknown_is_a_violation(
     google: FakeGoogle, changes: dict[str, str], sentence: str
 ) -> None:
-    assert requests.get(page_url(google, **changes), timeout=5).status_code == 400
+    page = requests.get(page_url(google, **changes), timeout=5)
 
+    assert (page.status_code, "Error 400: invalid_request" in page.text) == (400, True)
     [violation] = take_violations(google)
     assert violation.startswith(sentence)
 
@@ -288,7 +289,8 @@ def test_page_for_a_wrong_client_or_scope_redirects_nowhere(
 
 def test_token_request_with_an_unknown_field_or_type_is_a_violation(google: FakeGoogle) -> None:
     url = google.gateway.address("https://oauth2.googleapis.com/token")
-    requests.post(url, json={"grant_type": "refresh_token"}, timeout=5)
+    answer = requests.post(url, json={"grant_type": "refresh_token"}, timeout=5)
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
     ask_tokens(google, grant_type="refresh_token", refresh_token="x", audience="y")
 
     assert take_violations(google) == [

@@ -186,6 +186,11 @@ class FakeGoogle:
         return token.grant.account.email if token else ""
 
     def refuse(self, request: Request, sentence: str) -> Response:
+        if request.host == ACCOUNTS:
+            return oauth.error_page(400, "invalid_request", sentence)
+        if request.host == TOKENS:
+            body = {"error": "invalid_request", "error_description": sentence}
+            return Response(400, body)
         return error_response("badRequest", sentence)
 
     def respond(self, request: Request) -> Response:

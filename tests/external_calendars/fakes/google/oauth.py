@@ -125,14 +125,14 @@ class OAuth:
         asked = self._read_page_request(request)
         client = self.clients.get(asked["client_id"])
         if client is None:
-            return _error_page(401, "invalid_client", "The OAuth client was not found.")
+            return error_page(401, "invalid_client", "The OAuth client was not found.")
         if asked["redirect_uri"] not in client.redirect_uris:
-            return _error_page(400, "redirect_uri_mismatch", asked["redirect_uri"])
+            return error_page(400, "redirect_uri_mismatch", asked["redirect_uri"])
         scopes = asked["scope"].split()
         unknown = set(scopes) - known_scopes() - IDENTITY_SCOPES.keys()
         unknown -= set(IDENTITY_SCOPES.values())
         if unknown:
-            return _error_page(400, "invalid_scope", " ".join(sorted(unknown)))
+            return error_page(400, "invalid_scope", " ".join(sorted(unknown)))
         if asked.get("prompt") == "none":
             return _redirect(asked, error="interaction_required")
         if request.method == "GET":
@@ -362,7 +362,8 @@ def _redirect(asked: Mapping[str, str], **values: str) -> Response:
     return Response(302, None, {"Location": f"{asked['redirect_uri']}{separator}{query}"})
 
 
-def _error_page(status: int, error: str, detail: str) -> Response:
+def error_page(status: int, error: str, detail: str) -> Response:
+    """Return what a person sees where the request itself is wrong: it redirects nowhere."""
     text = f"Error {status}: {error}"
     return Response(
         status,

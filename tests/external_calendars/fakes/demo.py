@@ -1,0 +1,50 @@
+"""Accounts with some events around now, for a newcomer to connect."""
+
+from collections.abc import Callable
+from datetime import datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from tests.external_calendars.fakes.google import FakeGoogle
+from tests.external_calendars.fakes.server import Gateway
+
+ZONE = "Europe/Berlin"  # of the demo's resources, whose addresses these are
+ADA, LINUS = ("ada.berg@example.com", "Ada Berg"), ("linus.holm@example.com", "Linus Holm")
+
+
+def add_google(gateway: Gateway, callback: str) -> None:
+    """Add two accounts; the first has two calendars of its own and reads one of the second."""
+    google = FakeGoogle(gateway)
+    google.add_client(callback)
+    monday = monday_of(google.clock.now())
+
+    def at(days: int, hour: float) -> datetime:
+        """So many days after Monday, on the clock in ZONE."""
+        day = (monday + timedelta(days=days)).date()
+        return datetime.combine(day, time(), ZoneInfo(ZONE)) + timedelta(hours=hour)
+
+    ada = google.add_account(*ADA, time_zone=ZONE).calendar
+    ada.add("Supplier visit", at(1, 10), at(1, 11.5), location="Warehouse")
+    ada.add("Dentist", at(8, 15), at(8, 16), visibility="private")
+    ada.add("Trade fair", at(14, 0).date(), at(17, 0).date(), eventType="outOfOffice")
+    ada.add("Home office", at(4, 0).date(), at(5, 0).date(), eventType="workingLocation")
+    ada.add("Reading", at(3, 9), at(3, 10), transparency="transparent")
+    standup = ada.add(
+        "Standup", at(0, 9), at(0, 9.25), recurrence=["RRULE:FREQ=WEEKLY;BYDAY=MO,WE,FR"]
+    )
+    ada.cancel(ada.instance_id(standup, at(9, 9)))
+    ada.change(ada.instance_id(standup, at(11, 9)), start=at(11, 14), end=at(11, 14.25))
+    google.add_calendar("Workshops", ADA[0], ZONE).add("Pottery", at(5, 10), at(5, 13))
+
+    linus = google.add_account(*LINUS, time_zone=ZONE).calendar
+    linus.add("Planning", at(0, 13), at(0, 14), recurrence=["RRULE:FREQ=WEEKLY;INTERVAL=2"])
+    linus.add("Flight to Oslo", at(9, 7), at(9, 11))
+    google.share(linus, ADA[0], "reader")
+
+
+def monday_of(now: datetime) -> datetime:
+    local = now.astimezone(ZoneInfo(ZONE))
+    return local - timedelta(days=local.weekday())
+
+
+# Each adds a provider to the gateway, with the service's redirect URI.
+DEMOS: tuple[Callable[[Gateway, str], None], ...] = (add_google,)
