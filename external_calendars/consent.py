@@ -49,8 +49,9 @@ def receive_consent(request: ConsentRequest, code: str, error: str, *, now: date
 def finish_consent(request: ConsentRequest, code: str, error: str, *, now: datetime) -> Calendar:
     """Connect the calendar of a request that a program made. Raises as `receive_consent`."""
     _, grant = receive_consent(request, code, error, now=now)
-    if request.calendar is not None:
-        return reconnect_calendar(request.calendar, {}, now=now)
+    if request.calendar_id is not None:
+        # Read anew: its grant has new tokens.
+        return reconnect_calendar(Calendar.objects.get(id=request.calendar_id), {}, now=now)
     return connect_calendar(
         resource=request.resource,
         provider=request.provider,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.external_calendars.accounts import HOMES, AccountHome
 from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.fakes.server import Gateway
 from tests.external_calendars.front import Front
@@ -81,3 +82,9 @@ def google(gateway: Gateway, settings: Any) -> FakeGoogle:
     google = FakeGoogle(gateway)
     google.add_client(f"{settings.PUBLIC_URL}/v2/calendars/callback")
     return google
+
+
+@pytest.fixture(params=["google"])
+def account(request: pytest.FixtureRequest) -> AccountHome:
+    """An account at each provider with OAuth."""
+    return HOMES[request.param](request.getfixturevalue(request.param))

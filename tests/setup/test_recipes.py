@@ -280,7 +280,7 @@ PROVIDER = Recipe(
     },
     """
 text = json.dumps(tenant.get("/openapi.json").json)
-print(json.dumps({"offered": '["service", "caldav", "ics", "dummy"]' in text}))
+print(json.dumps({"offered": '["service", "caldav", "ics", "google", "microsoft", "dummy"]' in text}))
 """,
     {"offered": True},
 )

@@ -1,0 +1,201 @@
+"""An account at a provider with OAuth, as its owner and as the service use it."""
+
+from datetime import date, datetime, timedelta
+from typing import Any, NamedTuple, Protocol
+from urllib.parse import parse_qs, urlsplit
+
+from availability.models import Calendar
+from external_calendars.models import Connection
+from tests.external_calendars.fakes.google import FakeGoogle
+from tests.external_calendars.fakes.google.calendars import StoredCalendar
+from tests.external_calendars.fakes.server import Gateway, Request
+from tests.world import Tenant
+
+EMAIL = "ada@example.com"
+BACK = "https://app.example.com/settings"
+
+
+class Shown(NamedTuple):
+    """An event as the account's owner sees it. guests: sorted addresses."""
+
+    title: str
+    start: datetime | date
+    end: datetime | date
+    guests: list[str]
+
+
+class AccountHome(Protocol):
+    """The main calendar of the account of EMAIL. Ids of events are the provider's."""
+
+    provider: str
+    gateway: Gateway
+
+    def consent(self, url: str, *, allow: bool = True) -> str:
+        """Agree on the consent page, or not; return where it leads to."""
+
+    def add(self, title: str, start: Any, end: Any, **given: Any) -> str:
+        """busy: False; weekly: repeats so many times; private: True."""
+
+    def move(self, event_id: str, start: Any, end: Any) -> None: ...
+
+    def remove(self, event_id: str) -> None: ...
+
+    def cancel_occurrence(self, event_id: str, start: datetime) -> None: ...
+
+    def move_occurrence(self, event_id: str, start: datetime, new_start: datetime) -> None:
+        """It then lasts an hour."""
+
+    def add_calendar(self, name: str) -> None:
+        """Add a further calendar to the account."""
+
+    def add_guest(self, event_id: str, email: str) -> None: ...
+
+    def answer(self, event_id: str, email: str, answer: str) -> None:
+        """answer: accepted, tentative or declined."""
+
+    def events(self) -> list[Shown]:
+        """Return all events, in order of time."""
+
+    def ids(self) -> list[str]: ...
+
+    def mails_to(self, email: str) -> int:
+        """Return how many mails the provider has sent to a guest."""
+
+    def writes(self) -> list[Request]:
+        """Return the requests that wrote events."""
+
+    def throttle(self, *, times: int) -> None:
+        """Refuse so many requests, since there were too many."""
+
+    def expire_tokens(self) -> None: ...
+
+    def revoke(self) -> None: ...
+
+    def forget_marks(self) -> None:
+        """The next sync has to read everything anew."""
+
+
+class GoogleHome:
+    provider = "google"
+
+    def __init__(self, google: FakeGoogle) -> None:
+        self.google, self.gateway = google, google.gateway
+        self.calendar: StoredCalendar = google.add_account(EMAIL).calendar
+
+    def consent(self, url: str, *, allow: bool = True) -> str:
+        return self.google.consent(url, EMAIL, allow=allow)
+
+    def add(
+        self,
+        title: str,
+        start: Any,
+        end: Any,
+        *,
+        busy: bool = True,
+        weekly: int = 0,
+        private: bool = False,
+        **given: Any,
+    ) -> str:
+        if not busy:
+            given["transparency"] = "transparent"
+        if weekly:
+            given["recurrence"] = [f"RRULE:FREQ=WEEKLY;COUNT={weekly}"]
+        if private:
+            given["visibility"] = "private"
+        return self.calendar.add(title, start, end, **given)
+
+    def move(self, event_id: str, start: Any, end: Any) -> None:
+        self.calendar.change(event_id, start=start, end=end)
+
+    def remove(self, event_id: str) -> None:
+        self.calendar.cancel(event_id)
+
+    def cancel_occurrence(self, event_id: str, start: datetime) -> None:
+        self.calendar.cancel(self.calendar.instance_id(event_id, start))
+
+    def move_occurrence(self, event_id: str, start: datetime, new_start: datetime) -> None:
+        instance = self.calendar.instance_id(event_id, start)
+        self.calendar.change(instance, start=new_start, end=new_start + timedelta(hours=1))
+
+    def add_calendar(self, name: str) -> None:
+        self.google.add_calendar(name, EMAIL)
+
+    def add_guest(self, event_id: str, email: str) -> None:
+        guests = self.calendar.event(event_id)["attendees"]
+        self.calendar.change(event_id, attendees=[*guests, {"email": email}])
+
+    def answer(self, event_id: str, email: str, answer: str) -> None:
+        self.calendar.respond(event_id, email, answer)
+
+    def events(self) -> list[Shown]:
+        return sorted(self._shown(event_id) for event_id in self.ids())
+
+    def _shown(self, event_id: str) -> Shown:
+        event = self.calendar.event(event_id)
+        start, end = (_moment(event[name]) for name in ("start", "end"))
+        guests = sorted(guest["email"] for guest in event.get("attendees", ()))
+        return Shown(event.get("summary", ""), start, end, guests)
+
+    def ids(self) -> list[str]:
+        stored = self.calendar.events.items()
+        return [event_id for event_id, event in stored if not event.is_cancelled]
+
+    def mails_to(self, email: str) -> int:
+        return len(self.google.mails_to(email))
+
+    def writes(self) -> list[Request]:
+        found = self.gateway.requests_to("/events")
+        return [request for request in found if request.method in ("POST", "PUT", "PATCH")]
+
+    def throttle(self, *, times: int) -> None:
+        self.google.throttle(times=times)
+
+    def expire_tokens(self) -> None:
+        self.google.oauth.expire_access_tokens()
+
+    def revoke(self) -> None:
+        self.google.oauth.revoke(EMAIL)
+
+    def forget_marks(self) -> None:
+        self.google.expire_sync_tokens()
+
+
+def _moment(value: dict[str, str]) -> datetime | date:
+    if "date" in value:
+        return date.fromisoformat(value["date"])
+    return datetime.fromisoformat(value["dateTime"])
+
+
+HOMES: dict[str, type[Any]] = {"google": GoogleHome}
+
+
+def allow_redirects(tenant: Tenant) -> None:
+    answer = tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"redirect_urls": [BACK]}})
+    assert answer.status == 200, answer.data
+
+
+def consent_url(tenant: Tenant, home: AccountHome, resource: Any, **given: Any) -> str:
+    """Ask for a calendar of the resource; return the address of the consent page."""
+    body = {"provider": home.provider, "resource_id": resource["id"], "redirect_url": BACK}
+    answer = tenant.post("/calendars/connect", body | given)
+    assert answer.status == 201, answer.data
+    return answer.data["url"]
+
+
+def come_back(tenant: Tenant, url: str) -> dict[str, str]:
+    """Open the callback; return the query of the address to which it leads."""
+    path = url.partition("/v2")[2]
+    answer = tenant.client.get(f"/v2{path}")
+    assert answer.status_code == 302, answer.content
+    assert answer["Location"].partition("?")[0] == BACK
+    query = parse_qs(urlsplit(answer["Location"]).query)
+    return {name: values[0] for name, values in query.items()}
+
+
+def connect_account(tenant: Tenant, home: AccountHome, resource: Any) -> Connection:
+    """Connect the main calendar of the account with the resource, as a person does."""
+    allow_redirects(tenant)
+    came = come_back(tenant, home.consent(consent_url(tenant, home, resource)))
+    assert came.keys() == {"calendar_id"}, came
+    calendar = Calendar.objects.get(id=came["calendar_id"])
+    return calendar.connection
