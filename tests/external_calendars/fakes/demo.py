@@ -11,7 +11,7 @@ ZONE = "Europe/Berlin"  # of the demo's resources, whose addresses these are
 ADA, LINUS = ("ada.berg@example.com", "Ada Berg"), ("linus.holm@example.com", "Linus Holm")
 
 
-def add_google(gateway: Gateway, callback: str) -> None:
+def add_google(gateway: Gateway, callback: str) -> FakeGoogle:
     """Add two accounts; the first has two calendars of its own and reads one of the second."""
     google = FakeGoogle(gateway)
     google.add_client(callback)
@@ -39,6 +39,7 @@ def add_google(gateway: Gateway, callback: str) -> None:
     linus.add("Planning", at(0, 13), at(0, 14), recurrence=["RRULE:FREQ=WEEKLY;INTERVAL=2"])
     linus.add("Flight to Oslo", at(9, 7), at(9, 11))
     google.share(linus, ADA[0], "reader")
+    return google
 
 
 def monday_of(now: datetime) -> datetime:
@@ -47,4 +48,4 @@ def monday_of(now: datetime) -> datetime:
 
 
 # Each adds a provider to the gateway, with the service's redirect URI.
-DEMOS: tuple[Callable[[Gateway, str], None], ...] = (add_google,)
+DEMOS: tuple[Callable[[Gateway, str], object], ...] = (add_google,)

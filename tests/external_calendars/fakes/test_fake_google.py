@@ -8,7 +8,7 @@ import pytest
 import requests
 
 from tests.external_calendars.fakes.google import SCOPE, Account, FakeGoogle
-from tests.external_calendars.fakes.google.calendars import Invitation
+from tests.external_calendars.fakes.google.events import Invitation
 from tests.sinks import HookSink, hook_sink
 
 NOW = datetime(2026, 12, 1, 8, tzinfo=UTC)
@@ -81,7 +81,7 @@ def hooks() -> Iterator[HookSink]:
 @pytest.mark.parametrize(
     ("method", "path", "query", "body", "sentence"),
     [
-        ("GET", "calendars/primary/evnts", {}, None, "the discovery document has no such path"),
+        ("GET", "calendars/primary/meetings", {}, None, "the discovery document has no such path"),
         ("POST", f"{EVENTS}/quickAdd", {"text": "x"}, None, "the discovery document has no such"),
         ("GET", EVENTS, {"since": "1"}, None, "calendar.events.list has no parameter since."),
         ("GET", EVENTS, {"orderBy": "title"}, None, "orderBy has no value title."),
@@ -252,7 +252,7 @@ def test_insert_with_an_id_that_is_no_base32hex_is_invalid(api: ApiClient, event
 def test_write_with_an_old_etag_fails(api: ApiClient) -> None:
     event = api.insert(LUNCH)
     path = f"{EVENTS}/{event['id']}"
-    changed = api("PATCH", path, {"summary": "Brunch"}, match=event["etag"]).json()
+    changed = api("PATCH", path, {"summary": "Late lunch"}, match=event["etag"]).json()
 
     assert changed["etag"] != event["etag"]
     for method, body in (("PATCH", {"summary": "x"}), ("PUT", LUNCH), ("DELETE", None)):
@@ -331,7 +331,7 @@ def test_update_without_the_answer_of_a_guest_resets_it(google: FakeGoogle, api:
     }
     assert answered["etag"] != event["etag"]
 
-    kept = api("PUT", path, answered | {"summary": "Brunch"}).json()
+    kept = api("PUT", path, answered | {"summary": "Late lunch"}).json()
     reset = api("PUT", path, LUNCH | {"attendees": GUESTS}).json()
 
     assert kept["attendees"][0]["responseStatus"] == "declined"
@@ -343,7 +343,7 @@ def test_mails_to_guests_go_by_send_updates(google: FakeGoogle, api: ApiClient) 
     event = api.insert(LUNCH | {"attendees": GUESTS}, sendUpdates="all")
     path = f"{EVENTS}/{event['id']}"
     api("PATCH", path, {"attendees": GUESTS[:1]}, sendUpdates="all")
-    api("PATCH", path, {"summary": "Brunch"})
+    api("PATCH", path, {"summary": "Late lunch"})
     api("DELETE", path, sendUpdates="all")
     api("DELETE", f"{EVENTS}/{silent['id']}")
 
@@ -372,10 +372,10 @@ def test_import_keeps_the_uid_and_never_invites(google: FakeGoogle, api: ApiClie
     body = LUNCH | {"iCalUID": "x@elsewhere.example", "attendees": GUESTS}
 
     event = api("POST", f"{EVENTS}/import", body).json()
-    again = api("POST", f"{EVENTS}/import", body | {"summary": "Brunch"}).json()
+    again = api("POST", f"{EVENTS}/import", body | {"summary": "Late lunch"}).json()
 
     assert event["iCalUID"] == "x@elsewhere.example"
-    assert (again["id"], again["summary"]) == (event["id"], "Brunch")
+    assert (again["id"], again["summary"]) == (event["id"], "Late lunch")
     assert google.invitations == []
 
 

@@ -22,9 +22,10 @@ from tests.external_calendars.fakes.google.api import (
     CalendarApi,
     CalendarEntry,
 )
-from tests.external_calendars.fakes.google.calendars import Invitation, StoredCalendar
+from tests.external_calendars.fakes.google.calendars import StoredCalendar
 from tests.external_calendars.fakes.google.channels import Channels
 from tests.external_calendars.fakes.google.errors import error_response
+from tests.external_calendars.fakes.google.events import Invitation
 from tests.external_calendars.fakes.notifications import NotificationSender
 from tests.external_calendars.fakes.server import Gateway, Request, Response, Violation
 

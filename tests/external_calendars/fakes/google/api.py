@@ -7,17 +7,16 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from tests.external_calendars.fakes.google import discovery, oauth
-from tests.external_calendars.fakes.google.calendars import (
-    TIMES_ONLY,
-    Fields,
-    Instance,
-    StoredCalendar,
-    StoredEvent,
-    VanishedInstance,
-)
+from tests.external_calendars.fakes.google.calendars import TIMES_ONLY, StoredCalendar
 from tests.external_calendars.fakes.google.channels import Channels
 from tests.external_calendars.fakes.google.discovery import Method
 from tests.external_calendars.fakes.google.errors import ApiError, error_response
+from tests.external_calendars.fakes.google.events import (
+    Fields,
+    Instance,
+    StoredEvent,
+    VanishedInstance,
+)
 from tests.external_calendars.fakes.google.listing import Listings, page_of, shown_in_list
 from tests.external_calendars.fakes.server import Clock, Request, Response, Violation
 
@@ -265,7 +264,7 @@ class CalendarApi:
     def insert_event(self, call: Call) -> Response:
         if "id" in call.body and "iCalUID" in call.body:
             raise Violation("an event is created with an id or an iCalUID, not with both.")
-        entry = self._entry(call, "writer")
+        entry = self._entry(call, "writerWithoutPrivateAccess")
         event = entry.calendar.insert(
             call.body, creator=call.account.email, **self._write_options(call)
         )
@@ -273,7 +272,7 @@ class CalendarApi:
 
     def import_event(self, call: Call) -> Response:
         """It never invites. The same iCalUID again changes the event."""
-        entry = self._entry(call, "writer")
+        entry = self._entry(call, "writerWithoutPrivateAccess")
         version = call.query.get("conferenceDataVersion", 0)
         known = [
             event

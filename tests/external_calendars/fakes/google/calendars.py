@@ -1,7 +1,6 @@
-"""Google's calendars: events as they are stored, changed and shown.
+"""Google's calendars: how their events are found, changed and shown.
 
-A stored event is the resource as in JSON, except for `start`, `end` and `originalStartTime`, which
-are Moments. Estimates, where nothing says what the real service does: a change of the times of a
+Estimates, where nothing says what the real service does: a change of the times of a
 series cancels the exceptions of times that it no longer has; other changes of a series do not reach
 its exceptions; a write that changes nothing leaves the ETag and sends no mail.
 """
@@ -15,12 +14,26 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from tests.external_calendars.fakes.google.discovery import read_only_fields
 from tests.external_calendars.fakes.google.errors import ApiError
+from tests.external_calendars.fakes.google.events import (
+    CONFERENCE,
+    MEET,
+    UNSAID,
+    Fields,
+    Instance,
+    Invitation,
+    StoredEvent,
+    VanishedInstance,
+    complete_conference,
+    guest_addresses,
+    merge_fields,
+    read_attendees,
+    writable,
+)
 from tests.external_calendars.fakes.google.times import (
-    Moment,
     check_recurrence,
     moment_of,
     read_moment,
@@ -30,8 +43,6 @@ from tests.external_calendars.fakes.server import Clock
 
 EVENT_ID = re.compile("[a-v0-9]{5,1024}")
 MOMENTS = ("start", "end", "originalStartTime")
-# Not in responses where it is the value.
-UNSAID = {"transparency": "opaque", "visibility": "default", "attendees": [], "recurrence": []}
 # What somebody sees who may see times only.
 TIMES_ONLY = (
     *("kind", "etag", "id", "status", "created", "updated", "iCalUID", "sequence", "eventType"),
@@ -43,87 +54,9 @@ DELETED = ("kind", "etag", "id", "status")
 RESCHEDULES = ("start", "end", "recurrence")
 # How far singleEvents expands a series without an end, from now on.
 EXPANDED_DAYS = 730
-MEET = "hangoutsMeet"
-CONFERENCE: tuple[str, ...] = ("conferenceData", "hangoutLink")
 NO_BUSY_TYPES = ("workingLocation", "birthday")
 
-Fields = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class Instance:
-    """An occurrence of a series that has no exception."""
-
-    master: "StoredEvent"
-    start: Moment
-
-    @property
-    def id(self) -> str:
-        return f"{self.master.id}_{self.start.id}"
-
-    @functools.cached_property
-    def fields(self) -> Fields:
-        """As the exception that a change makes of it; to be read only."""
-        fields = self.master.fields
-        length = fields["end"].at - fields["start"].at
-        return {name: value for name, value in fields.items() if name != "recurrence"} | {
-            "id": self.id,
-            "recurringEventId": self.master.id,
-            "originalStartTime": self.start,
-            "start": self.start,
-            "end": self.start.plus(length),
-        }
-
-
-@dataclass
-class StoredEvent:
-    """changed: the number of its latest change, of all changes of its calendar.
-
-    is_purged: removed from the bin; its id stays taken. meet_at: when its conference is ready.
-    """
-
-    fields: Fields
-    changed: int = 0
-    is_purged: bool = False
-    meet_at: datetime | None = None
-
-    @property
-    def id(self) -> str:
-        return self.fields["id"]
-
-    @property
-    def is_cancelled(self) -> bool:
-        return self.fields["status"] == "cancelled"
-
-    @property
-    def master_id(self) -> str:
-        """Of an exception; "" of anything else."""
-        return self.fields.get("recurringEventId", "")
-
-    @property
-    def has_recurrence(self) -> bool:
-        return bool(self.fields.get("recurrence"))
-
-
-class VanishedInstance(NamedTuple):
-    """An occurrence that a change of its series removed; `changed` as of a StoredEvent."""
-
-    fields: Fields
-    changed: int
-
-
-@dataclass(frozen=True)
-class Invitation:
-    """E-mails that Google sends about an event, one to each recipient.
-
-    operation: insert, update, or delete (also to guests whom an update removes).
-    """
-
-    operation: str
-    event_id: str
-    ical_uid: str
-    recipients: tuple[str, ...]
 
 
 def locked(method: F) -> F:
@@ -217,7 +150,7 @@ class StoredCalendar:
         for event in list(self.events.values()):
             if event.meet_at and event.meet_at <= self.clock.now():
                 event.meet_at = None
-                _complete_conference(event.fields, fails=self.conference_fails)
+                complete_conference(event.fields, fails=self.conference_fails)
                 self._touch(event)
 
     def instance_id(self, event_id: str, start: date | datetime) -> str:
@@ -252,9 +185,10 @@ class StoredCalendar:
                     break
         raise ApiError("notFound")
 
-    def instances(self, master: StoredEvent) -> Iterator[Instance]:
-        """Yield the occurrences without an exception, until the end of the expansion."""
+    def instances(self, master: StoredEvent, until: datetime | None = None) -> Iterator[Instance]:
+        """Yield the occurrences without an exception, until then or the end of the expansion."""
         end = self.clock.now() + timedelta(days=EXPANDED_DAYS)
+        end = min(end, until or end)
         for start in series_starts(master.fields["recurrence"], master.fields["start"]):
             if start.instant(self.time_zone) > end:
                 return
@@ -337,15 +271,15 @@ class StoredCalendar:
                 "sequence": 0,
                 "reminders": {"useDefault": True},
                 "eventType": "default",
-                **_writable(body),
+                **writable(body),
             }
         )
         self._read_times(event.fields, body)
-        _read_attendees(event.fields)
+        read_attendees(event.fields)
         self._read_conference(event, body, {}, conference_version)
         self.events[event_id] = event
         self._touch(event)
-        self._invite("insert", event.fields, _guests(event.fields), mails_to)
+        self._invite("insert", event.fields, guest_addresses(event.fields), mails_to)
         return event
 
     def update(
@@ -373,7 +307,7 @@ class StoredCalendar:
             for name in ("start", "end")
             if name in found.fields
         }
-        merged = _merged(found.fields | shown, body)
+        merged = merge_fields(found.fields | shown, body)
         for name in ("start", "end"):  # a date takes the place of a time, and the other way round
             if body.get(name) and ("date" in body[name]) != ("date" in shown[name]):
                 merged[name] = {key: body[name][key] for key in body[name]}
@@ -392,7 +326,7 @@ class StoredCalendar:
             self._touch(exception, is_told=False)
         self._touch(event)
         self._remember_vanished(before, {})
-        self._invite("delete", event.fields, _guests(event.fields), mails_to)
+        self._invite("delete", event.fields, guest_addresses(event.fields), mails_to)
 
     def stored(self, found: StoredEvent | Instance) -> StoredEvent:
         """Return the stored event; an occurrence becomes an exception first."""
@@ -417,9 +351,9 @@ class StoredCalendar:
         old = copy.deepcopy(found.fields)
         kept = read_only_fields() | {"id", "iCalUID", "eventType", "sequence"}
         fields = {name: value for name, value in old.items() if name in kept}
-        fields |= {"status": "confirmed", "reminders": {"useDefault": True}, **_writable(body)}
+        fields |= {"status": "confirmed", "reminders": {"useDefault": True}, **writable(body)}
         self._read_times(fields, body)
-        _read_attendees(fields)
+        read_attendees(fields)
         draft = StoredEvent(fields, meet_at=getattr(found, "meet_at", None))
         self._read_conference(draft, body, old, conference_version)
         if draft.fields == old:
@@ -432,7 +366,7 @@ class StoredCalendar:
         self._drop_exceptions(event)
         self._touch(event)
         self._remember_vanished(before, self._instance_fields(event))
-        guests, old_guests = _guests(event.fields), _guests(old)
+        guests, old_guests = guest_addresses(event.fields), guest_addresses(old)
         self._invite("update", event.fields, guests, mails_to)
         self._invite("delete", event.fields, old_guests - guests, mails_to)
         return event
@@ -496,7 +430,7 @@ class StoredCalendar:
             event.meet_at = self.clock.now() + timedelta(seconds=self.conference_delay)
             if not self.conference_delay:
                 event.meet_at = None
-                _complete_conference(event.fields, fails=self.conference_fails)
+                complete_conference(event.fields, fails=self.conference_fails)
         elif asked:
             if not (asked.get("conferenceSolution") and asked.get("entryPoints")):
                 raise ApiError("invalid", "Invalid conference data.")
@@ -533,64 +467,3 @@ class StoredCalendar:
             self.invitations.append(
                 Invitation(operation, fields["id"], fields["iCalUID"], recipients)
             )
-
-
-def _writable(body: Fields) -> Fields:
-    return {
-        name: copy.deepcopy(value)
-        for name, value in body.items()
-        if name not in read_only_fields() and value is not None and value != UNSAID.get(name)
-    }
-
-
-def _merged(old: Fields, changes: Fields) -> Fields:
-    merged = dict(old)
-    for name, value in changes.items():
-        if value is None:
-            merged.pop(name, None)
-        elif isinstance(value, dict) and isinstance(old.get(name), dict):
-            merged[name] = _merged(old[name], value)
-        else:
-            merged[name] = value
-    return merged
-
-
-def _read_attendees(fields: Fields) -> None:
-    """An attendee without an answer has not answered, also one who had before."""
-    attendees = fields.get("attendees", [])
-    for attendee in attendees:
-        if "@" not in attendee.get("email", ""):
-            raise ApiError("required", "Missing attendee email.")
-        attendee.setdefault("responseStatus", "needsAction")
-        for name in ("self", "organizer"):
-            attendee.pop(name, None)
-    if len({attendee["email"].lower() for attendee in attendees}) < len(attendees):
-        raise ApiError("invalid", "Duplicate attendees in the request.")
-
-
-def _guests(fields: Fields) -> set[str]:
-    """Return the addresses that get mails about an event."""
-    organizer = fields.get("organizer", {}).get("email")
-    return {one["email"] for one in fields.get("attendees", ())} - {organizer}
-
-
-def _complete_conference(fields: Fields, *, fails: bool) -> None:
-    request = fields["conferenceData"]["createRequest"]
-    request["status"] = {"statusCode": "failure" if fails else "success"}
-    if fails:
-        return
-    digest = hashlib.sha256(f"{fields['id']} {request['requestId']}".encode()).digest()
-    letters = "".join(chr(ord("a") + byte % 26) for byte in digest[:10])
-    code = f"{letters[:3]}-{letters[3:7]}-{letters[7:]}"
-    fields["hangoutLink"] = f"https://meet.google.com/{code}"
-    fields["conferenceData"] |= {
-        "conferenceId": code,
-        "conferenceSolution": {"key": request["conferenceSolutionKey"], "name": "Google Meet"},
-        "entryPoints": [
-            {
-                "entryPointType": "video",
-                "uri": f"https://meet.google.com/{code}",
-                "label": f"meet.google.com/{code}",
-            }
-        ],
-    }

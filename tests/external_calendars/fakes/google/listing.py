@@ -7,15 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.external_calendars.fakes.google.calendars import (
-    DELETED,
+from tests.external_calendars.fakes.google.calendars import DELETED, StoredCalendar
+from tests.external_calendars.fakes.google.errors import ApiError
+from tests.external_calendars.fakes.google.events import (
     Fields,
     Instance,
-    StoredCalendar,
     StoredEvent,
     VanishedInstance,
 )
-from tests.external_calendars.fakes.google.errors import ApiError
 from tests.external_calendars.fakes.server import Violation
 
 # Not together with syncToken, by the description of that parameter.
@@ -114,7 +113,9 @@ class Listings:
         for event in sorted(calendar.events.values(), key=lambda event: event.changed):
             candidates: list[Found] = [event]
             if query.get("singleEvents") and event.has_recurrence:
-                candidates = list(calendar.instances(event)) if not event.is_cancelled else []
+                candidates = (
+                    list(calendar.instances(event, window[1])) if not event.is_cancelled else []
+                )
             found += [
                 one
                 for one in candidates
@@ -190,7 +191,7 @@ def _is_within(calendar: StoredCalendar, one: Found, window: tuple[datetime | No
     """Whether the event, or an occurrence of the series, overlaps the window."""
     candidates: Iterable[Fields] = [one.fields]
     if isinstance(one, StoredEvent) and one.has_recurrence and any(window):
-        candidates = (instance.fields for instance in calendar.instances(one))
+        candidates = (instance.fields for instance in calendar.instances(one, window[1]))
     return any(_overlaps(calendar.span(fields), window) for fields in candidates)
 
 
