@@ -223,6 +223,8 @@ class Gateway:
         self, method: str, target: str, headers: Mapping[str, str], body: bytes
     ) -> Response | None:
         """Return the answer; None: the connection ends without one."""
+        if target == "/favicon.ico":  # a browser asks for it by itself
+            return Response(404)
         path, _, query = target.partition("?")
         host, _, rest = path.removeprefix("/").partition("/")
         values = urllib.parse.parse_qs(query, keep_blank_values=True)

@@ -10,8 +10,10 @@ import jwt
 import pytest
 import requests
 
+from tests.browser import Browser
 from tests.external_calendars.fakes.google import SCOPE, FakeGoogle
 from tests.external_calendars.fakes.test_fake_google import take_violations
+from tests.sinks import hook_sink
 
 CALLBACK = "https://booking.example/v2/calendars/callback"
 VERIFIER = "v" * 43
@@ -109,6 +111,22 @@ def test_form_of_the_page_redirects_with_a_code(google: FakeGoogle) -> None:
     values = values_of(answer.headers["Location"])
     assert (values["state"], values["iss"]) == ("state-1", "https://accounts.google.com")
     assert redeem(google, values["code"])[0] == 200
+
+
+def test_page_works_in_a_browser(google: FakeGoogle, browser: Browser) -> None:
+    with hook_sink() as service:
+        google.add_client(service.url("/callback"))
+        page = browser.open(page_url(google, redirect_uri=service.url("/callback")))
+        page.click("input[value='bob@example.com']")
+        page.click(f"input[value='{SCOPE}.events']")
+        page.click("button[value='allow']")
+        page.wait_for("location.pathname === '/callback'")
+
+    [grant] = google.oauth.grants
+    assert grant.account.email == "bob@example.com"
+    assert sorted(grant.scopes) == [
+        scope for scope in GRANTED.split() if scope != f"{SCOPE}.events"
+    ]
 
 
 def test_cancel_redirects_with_an_error(google: FakeGoogle) -> None:

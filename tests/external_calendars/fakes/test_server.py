@@ -66,6 +66,11 @@ def test_gateway_records_an_unknown_host(gateway: Gateway) -> None:
     gateway.violations.clear()
 
 
+def test_gateway_has_no_icon_and_logs_no_question_for_it(gateway: Gateway) -> None:
+    assert requests.get(f"{gateway.url}/favicon.ico", timeout=5).status_code == 404
+    assert gateway.requests == []
+
+
 def test_gateway_records_a_violation_and_answers_in_the_words_of_the_fake(
     gateway: Gateway, echo: Echo
 ) -> None:
