@@ -1,6 +1,6 @@
 """Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`.
 
-Of the large providers: `gateway`, the server of their fakes, and `google`.
+Of the large providers: `gateway`, the server of their fakes, `google` and `microsoft`.
 """
 
 from collections.abc import Callable, Iterator
@@ -11,6 +11,7 @@ import pytest
 
 from tests.external_calendars.accounts import HOMES, AccountHome
 from tests.external_calendars.fakes.google import FakeGoogle
+from tests.external_calendars.fakes.graph import FakeGraph
 from tests.external_calendars.fakes.server import Gateway
 from tests.external_calendars.front import Front
 from tests.external_calendars.servers import SERVERS, CalendarServer
@@ -88,3 +89,13 @@ def google(gateway: Gateway, settings: Any) -> FakeGoogle:
 def account(request: pytest.FixtureRequest) -> AccountHome:
     """An account at each provider with OAuth."""
     return HOMES[request.param](request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def microsoft(gateway: Gateway, settings: Any) -> FakeGraph:
+    """Microsoft Graph without accounts, with this service as a registered client."""
+    settings.MICROSOFT_CLIENT_ID = "demo-microsoft"
+    settings.MICROSOFT_CLIENT_SECRET = "demo-secret"
+    graph = FakeGraph(gateway)
+    graph.add_client(f"{settings.PUBLIC_URL}/v2/calendars/callback")
+    return graph
