@@ -2,9 +2,12 @@
 
 from collections.abc import Callable
 from datetime import datetime, time, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from tests.external_calendars.fakes.google import FakeGoogle
+from tests.external_calendars.fakes.graph import FakeGraph
+from tests.external_calendars.fakes.microsoft.events import occurrence_id
 from tests.external_calendars.fakes.server import Gateway
 
 ZONE = "Europe/Berlin"  # of the demo's resources, whose addresses these are
@@ -42,10 +45,56 @@ def add_google(gateway: Gateway, callback: str) -> FakeGoogle:
     return google
 
 
+def add_microsoft(gateway: Gateway, callback: str) -> FakeGraph:
+    """Add an account at work, with two calendars of its own and one that it reads, and a personal
+    one."""
+    graph = FakeGraph(gateway)
+    graph.add_client(callback)
+    monday = monday_of(graph.clock.now()).date()
+
+    def event(subject: str, days: int, hour: float, hours: float, **more: Any) -> dict[str, Any]:
+        """So many days after Monday, on the clock in ZONE."""
+        begin = datetime.combine(monday + timedelta(days=days), time()) + timedelta(hours=hour)
+        times = {"start": begin, "end": begin + timedelta(hours=hours)}
+        zone = "W. Europe Standard Time"
+        return {
+            "subject": subject,
+            **{name: {"dateTime": at.isoformat(), "timeZone": zone} for name, at in times.items()},
+            **more,
+        }
+
+    def weekly(interval: int, *days: str) -> dict[str, Any]:
+        pattern = {"type": "weekly", "interval": interval, "daysOfWeek": list(days)}
+        limits = {"type": "noEnd", "startDate": monday.isoformat()}
+        return {"pattern": pattern, "range": limits}
+
+    ada = graph.add_account(*ADA)
+    place = {"displayName": "Warehouse"}
+    graph.create(ADA[0], event("Supplier visit", 1, 10, 1.5, location=place))
+    graph.create(ADA[0], event("Dentist", 8, 15, 1, sensitivity="private"))
+    graph.create(ADA[0], event("Trade fair", 14, 0, 72, isAllDay=True, showAs="oof"))
+    graph.create(ADA[0], event("Home office", 4, 0, 24, isAllDay=True, showAs="workingElsewhere"))
+    graph.create(ADA[0], event("Reading", 3, 9, 1, showAs="free"))
+    days = weekly(1, "monday", "wednesday", "friday")
+    standup = graph.create(ADA[0], event("Standup", 0, 9, 0.25, recurrence=days))
+    graph.remove(occurrence_id(standup.id, monday + timedelta(days=9)))
+    graph.change(
+        occurrence_id(standup.id, monday + timedelta(days=11)), event("Standup", 11, 14, 0.25)
+    )
+    workshops = ada.add_calendar("Workshops")
+    graph.create(ADA[0], event("Pottery", 5, 10, 3), workshops)
+    ada.add_calendar("Holidays of the team", can_edit=False, owner="office@example.com")
+
+    graph.add_account(*LINUS, is_personal=True)
+    graph.create(LINUS[0], event("Planning", 0, 13, 1, recurrence=weekly(2, "monday")))
+    graph.create(LINUS[0], event("Flight to Oslo", 9, 7, 4))
+    return graph
+
+
 def monday_of(now: datetime) -> datetime:
     local = now.astimezone(ZoneInfo(ZONE))
     return local - timedelta(days=local.weekday())
 
 
 # Each adds a provider to the gateway, with the service's redirect URI.
-DEMOS: tuple[Callable[[Gateway, str], object], ...] = (add_google,)
+DEMOS: tuple[Callable[[Gateway, str], object], ...] = (add_google, add_microsoft)
