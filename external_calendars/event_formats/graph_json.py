@@ -34,6 +34,7 @@ from external_calendars.event_formats.json_text import Json, read_json, write_js
 
 UID_PROPERTY = "String {5f1d3c5e-8a0b-4f57-9f5e-6d2f0c9b7a41} Name BookingUid"
 SERIES = "seriesMaster"
+OCCURRENCES = "occurrenceIds"  # ours, in the text of a series
 # What an occurrence takes from its series, whose item alone has it.
 FROM_SERIES = (
     *("subject", "location", "bodyPreview", "showAs", "sensitivity", "isAllDay"),
@@ -69,6 +70,17 @@ def occurrence_text(event: Json, series: Json | None) -> str:
     """Return the text of an item; series: that of its series, if it belongs to one."""
     inherited = {name: series[name] for name in FROM_SERIES if name in series} if series else {}
     return write_json(inherited | event)
+
+
+def series_text(series: Json, occurrences: Sequence[str]) -> str:
+    """Return the text of a series with the ids of its occurrences in the window."""
+    return write_json(series | {OCCURRENCES: sorted(occurrences)})
+
+
+def series_occurrences(text: str) -> list[str]:
+    """Return the ids of `series_text`; [] for other texts."""
+    found = read_json(text).get(OCCURRENCES)
+    return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def read_object(

@@ -13,7 +13,13 @@ from urllib.parse import quote
 from common.messages import Message
 from external_calendars.event_formats import graph_json
 from external_calendars.event_formats.base import EventFormat
-from external_calendars.event_formats.graph_json import SERIES, UID_PROPERTY, occurrence_text
+from external_calendars.event_formats.graph_json import (
+    SERIES,
+    UID_PROPERTY,
+    occurrence_text,
+    series_occurrences,
+    series_text,
+)
 from external_calendars.event_formats.json_text import Json, read_json, write_json
 from external_calendars.providers.base import (
     CalendarAccess,
@@ -135,9 +141,13 @@ class MicrosoftCalendar:
         gone = [href for href, item in items.items() if "@removed" in item]
         here = {href: item for href, item in items.items() if "@removed" not in item}
         series = self._series_of(session, access, here, stored)
+        occurrences = _occurrences_of(here)
+        gone += _missing_occurrences(here, gone, occurrences, stored)
         changed = {href: _etag_of(item, series) for href, item in here.items()}
         texts = {
-            href: occurrence_text(item, series.get(str(item.get("seriesMasterId"))))
+            href: series_text(item, occurrences[href])
+            if href in occurrences
+            else occurrence_text(item, series.get(str(item.get("seriesMasterId"))))
             for href, item in here.items()
         }
         return ChangeSet(changed, gone, is_whole, {**mark, "link": delta_link}, texts)
@@ -269,6 +279,37 @@ def _pages(
 
 def _object(event: Json) -> RemoteObject:
     return RemoteObject(str(event["id"]), str(event.get("@odata.etag", "")), write_json(event))
+
+
+def _occurrences_of(items: Mapping[str, Json]) -> dict[str, list[str]]:
+    """Return the ids of the occurrences of each series among the items."""
+    found: dict[str, list[str]] = {
+        href: [] for href, item in items.items() if item.get("type") == SERIES
+    }
+    for href, item in items.items():
+        if item.get("seriesMasterId") in found:
+            found[item["seriesMasterId"]].append(href)
+    return found
+
+
+def _missing_occurrences(
+    items: Mapping[str, Json],
+    gone: Sequence[str],
+    occurrences: Mapping[str, Sequence[str]],
+    stored: StoredObjects,
+) -> list[str]:
+    """Return the ids of stored occurrences that no longer exist.
+
+    After a change of a series, all of it comes again, and what is missing is gone; of a deleted
+    series, only the series itself may be named.
+    """
+    texts = stored.texts(sorted({*occurrences, *gone}))
+    former = {href: series_occurrences(text) for href, text in texts.items()}
+    return sorted(
+        {each for ids in former.values() for each in ids}
+        - {each for ids in occurrences.values() for each in ids}
+        - items.keys()
+    )
 
 
 def _etag_of(item: Json, series: Mapping[str, Json]) -> str:

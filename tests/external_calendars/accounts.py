@@ -1,13 +1,16 @@
 """An account at a provider with OAuth, as its owner and as the service use it."""
 
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs, urlsplit
+from zoneinfo import ZoneInfo
 
 from availability.models import Calendar
 from external_calendars.models import Connection
 from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.fakes.google.calendars import StoredCalendar
+from tests.external_calendars.fakes.graph import FakeGraph
+from tests.external_calendars.fakes.microsoft.events import occurrence_id
 from tests.external_calendars.fakes.server import Gateway, Request
 from tests.world import Tenant
 
@@ -166,7 +169,117 @@ def _moment(value: dict[str, str]) -> datetime | date:
     return datetime.fromisoformat(value["dateTime"])
 
 
-HOMES: dict[str, type[Any]] = {"google": GoogleHome}
+class MicrosoftHome:
+    provider = "microsoft"
+
+    def __init__(self, graph: FakeGraph) -> None:
+        self.graph, self.gateway = graph, graph.gateway
+        self.mailbox = graph.add_account(EMAIL)
+
+    def consent(self, url: str, *, allow: bool = True) -> str:
+        return self.graph.consent(url, EMAIL, allow=allow)
+
+    def add(
+        self,
+        title: str,
+        start: Any,
+        end: Any,
+        *,
+        busy: bool = True,
+        weekly: int = 0,
+        private: bool = False,
+    ) -> str:
+        body = {
+            "subject": title,
+            "start": _graph_time(start),
+            "end": _graph_time(end),
+            "isAllDay": not isinstance(start, datetime),
+            "showAs": "busy" if busy else "free",
+            "sensitivity": "private" if private else "normal",
+        }
+        if weekly:
+            day = start.strftime("%A").lower()
+            body["recurrence"] = {
+                "pattern": {"type": "weekly", "interval": 1, "daysOfWeek": [day]},
+                "range": {
+                    "type": "numbered",
+                    "startDate": start.date().isoformat(),
+                    "numberOfOccurrences": weekly,
+                },
+            }
+        return self.graph.create(EMAIL, body).id
+
+    def move(self, event_id: str, start: Any, end: Any) -> None:
+        self.graph.change(event_id, {"start": _graph_time(start), "end": _graph_time(end)})
+
+    def remove(self, event_id: str) -> None:
+        self.graph.remove(event_id)
+
+    def cancel_occurrence(self, event_id: str, start: datetime) -> None:
+        self.graph.remove(occurrence_id(event_id, start.date()))
+
+    def move_occurrence(self, event_id: str, start: datetime, new_start: datetime) -> None:
+        self.move(occurrence_id(event_id, start.date()), new_start, new_start + timedelta(hours=1))
+
+    def add_calendar(self, name: str) -> None:
+        self.mailbox.add_calendar(name)
+
+    def add_guest(self, event_id: str, email: str) -> None:
+        guests = self.mailbox.find(event_id).properties["attendees"]
+        guest = {"type": "required", "emailAddress": {"address": email, "name": email}}
+        self.graph.change(event_id, {"attendees": [*guests, guest]})
+
+    def answer(self, event_id: str, email: str, answer: str) -> None:
+        words = {"tentative": "tentativelyAccepted"}
+        self.graph.answer_invitation(event_id, email, words.get(answer, answer))
+
+    def events(self) -> list[Shown]:
+        return sorted(self._shown(event) for event in self.graph.events(EMAIL))
+
+    def _shown(self, event: dict[str, Any]) -> Shown:
+        start, end = (datetime.fromisoformat(event[name]["dateTime"][:19]) for name in _ENDS)
+        times: list[Any] = [start.replace(tzinfo=UTC), end.replace(tzinfo=UTC)]
+        if event["isAllDay"]:
+            times = [start.date(), end.date()]
+        guests = sorted(guest["emailAddress"]["address"] for guest in event["attendees"])
+        return Shown(event["subject"], times[0], times[1], guests)
+
+    def ids(self) -> list[str]:
+        return [event["id"] for event in self.graph.events(EMAIL)]
+
+    def mails_to(self, email: str) -> int:
+        return len(self.graph.mails_to(email))
+
+    def writes(self) -> list[Request]:
+        found = self.gateway.requests_to("/events")
+        return [request for request in found if request.method in ("POST", "PATCH")]
+
+    def throttle(self, *, times: int) -> None:
+        self.graph.throttle(times=times)
+
+    def expire_tokens(self) -> None:
+        self.graph.login.expire_access_tokens()
+
+    def revoke(self) -> None:
+        self.graph.revoke(EMAIL)
+
+    def forget_marks(self) -> None:
+        self.graph.delta.end_tokens()
+
+
+_ENDS = ("start", "end")
+
+
+def _graph_time(value: datetime | date) -> dict[str, str]:
+    """Times in the zone of the mailbox if they have one, else in UTC."""
+    if not isinstance(value, datetime):
+        return {"dateTime": f"{value.isoformat()}T00:00:00", "timeZone": "UTC"}
+    is_local = isinstance(value.tzinfo, ZoneInfo)
+    zone = "W. Europe Standard Time" if is_local else "UTC"
+    return {"dateTime": value.strftime("%Y-%m-%dT%H:%M:%S"), "timeZone": zone}
+
+
+HOMES: dict[str, type[Any]] = {"google": GoogleHome, "microsoft": MicrosoftHome}
 
 
 def allow_redirects(tenant: Tenant) -> None:

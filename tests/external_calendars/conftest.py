@@ -85,12 +85,6 @@ def google(gateway: Gateway, settings: Any) -> FakeGoogle:
     return google
 
 
-@pytest.fixture(params=["google"])
-def account(request: pytest.FixtureRequest) -> AccountHome:
-    """An account at each provider with OAuth."""
-    return HOMES[request.param](request.getfixturevalue(request.param))
-
-
 @pytest.fixture
 def microsoft(gateway: Gateway, settings: Any) -> FakeGraph:
     """Microsoft Graph without accounts, with this service as a registered client."""
@@ -99,3 +93,9 @@ def microsoft(gateway: Gateway, settings: Any) -> FakeGraph:
     graph = FakeGraph(gateway)
     graph.add_client(f"{settings.PUBLIC_URL}/v2/calendars/callback")
     return graph
+
+
+@pytest.fixture(params=["google", "microsoft"])
+def account(request: pytest.FixtureRequest) -> AccountHome:
+    """An account at each provider with OAuth."""
+    return HOMES[request.param](request.getfixturevalue(request.param))

@@ -280,7 +280,8 @@ PROVIDER = Recipe(
     },
     """
 text = json.dumps(tenant.get("/openapi.json").json)
-print(json.dumps({"offered": '["service", "caldav", "ics", "google", "microsoft", "dummy"]' in text}))
+offered = '["service", "caldav", "ics", "google", "microsoft", "dummy"]'
+print(json.dumps({"offered": offered in text}))
 """,
     {"offered": True},
 )
