@@ -41,7 +41,7 @@ FRESH_SECONDS = 5.0
 PATIENCE = 2.0  # seconds
 # The lag is measured on the newest first attempts of the hour.
 SAMPLE = 5000
-QUANTILES = (0.5, 0.99)
+PERCENTILES = (50, 99)
 
 Sample = tuple[dict[str, str], float]  # labels, value
 
@@ -89,7 +89,7 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
         yield from _connections()
     if REPLICA in settings.DATABASES:
         yield _single("replica_lag_seconds", "Age of the replica; +Inf: away.", replica_lag())
-    yield _gauge("bookings_total", "Bookings that are not deleted.", _bookings())
+    yield _gauge("bookings", "Bookings that are not deleted.", _bookings())
     seen_at = last_heartbeat()
     age = seconds_since(seen_at, now) if seen_at else math.inf
     yield _single("beat_age_seconds", "Time since beat's last heartbeat; +Inf: never seen.", age)
@@ -97,7 +97,7 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
 
 def _past_deliveries(now: datetime) -> Iterator[Metric]:
     yield _gauge(
-        "deliveries_total",
+        "deliveries_finished",
         "Deliveries finished in the last 24 hours, by final state.",
         _finished(now),
     )
@@ -171,7 +171,7 @@ def _attempts(now: datetime) -> Iterator[Sample]:
 
 
 def _first_attempt_lags(now: datetime) -> Iterator[Sample]:
-    """Yield quantiles of the seconds from due time to first attempt.
+    """Yield percentiles of the seconds from due time to first attempt.
 
     Redelivered deliveries are left out: their new due time is later than their first attempt.
     """
@@ -185,9 +185,9 @@ def _first_attempt_lags(now: datetime) -> Iterator[Sample]:
         lags.setdefault(kind, []).append((at - due_at).total_seconds())
     for kind in sorted(lags):
         ordered = sorted(lags[kind])
-        for quantile in QUANTILES:
-            rank = math.ceil(quantile * len(ordered)) - 1
-            yield {"type": kind, "quantile": str(quantile)}, ordered[rank]
+        for percentile in PERCENTILES:
+            rank = math.ceil(percentile * len(ordered) / 100) - 1
+            yield {"type": kind, "percentile": str(percentile)}, ordered[rank]
 
 
 _COUNT_CONNECTIONS = """

@@ -1,13 +1,19 @@
-"""The metrics that the service has, from a scrape after a request and a task."""
+"""The metrics that the service has, from a scrape after a request and a task; promtool."""
 
 import functools
 import re
+import shutil
 
+import pytest
 from django.test import Client
 from prometheus_client import generate_latest
 
 from common.observability import metrics
 from ops.metrics import DatabaseCollector
+
+needs_promtool = pytest.mark.skipif(
+    not shutil.which("promtool"), reason="promtool is not installed (Debian: prometheus)"
+)
 
 # Words of PromQL, and labels.
 NOT_METRICS = frozenset(
@@ -23,11 +29,16 @@ NOT_METRICS = frozenset(
 report_threads_once = functools.cache(lambda: metrics.report_threads(8))
 
 
-def existing_metrics() -> dict[str, str]:
-    """Name -> type; needs a database."""
+def count_in_this_process() -> None:
+    """Give every metric of processes a value; needs a database."""
     Client().get("/healthz")
     metrics.task_seconds("task", "success").observe(0.1)
     report_threads_once()
+
+
+def existing_metrics() -> dict[str, str]:
+    """Name -> type; needs a database."""
+    count_in_this_process()
     texts = [generate_latest(DatabaseCollector()), generate_latest(metrics.process_registry())]
     text = b"".join(texts).decode()
     return dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))

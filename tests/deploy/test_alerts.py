@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.deploy.metric_names import existing_metrics, used_metrics
+from tests.deploy.metric_names import existing_metrics, needs_promtool, used_metrics
 from tests.services import ROOT
 
 FOLDER = ROOT / "deploy" / "prometheus"
@@ -18,10 +18,6 @@ RULES = [
     for rule in group["rules"]
 ]
 OPERATIONS = (ROOT / "docs" / "operations.md").read_text()
-
-needs_promtool = pytest.mark.skipif(
-    not shutil.which("promtool"), reason="promtool is not installed (Debian: prometheus)"
-)
 
 # A healthy service: nothing fires. A sample each minute.
 HEALTHY = {
@@ -40,10 +36,10 @@ HEALTHY = {
     'deliveries_open{type="email"}': "10x180",
     'deliveries_oldest_due_seconds{type="email"}': "2x180",
     'deliveries_due{type="email"}': "10x180",
-    'delivery_lag_seconds{type="email",quantile="0.99"}': "2x180",
+    'delivery_lag_seconds{type="email",percentile="99"}': "2x180",
     'delivery_attempts{type="email",result="failed"}': "5x180",
     'delivery_attempts{type="email",result="lost"}': "0x180",
-    'deliveries_total{type="email",kind="confirmed",state="delivered"}': "900x180",
+    'deliveries_finished{type="email",kind="confirmed",state="delivered"}': "900x180",
     "webhook_endpoints_open": "0x180",
     "webhooks_disabled": "2x180",
     "calendars_sync_age_seconds": "200x180",
@@ -69,10 +65,12 @@ TROUBLE = {
     },
     "DeliveriesLate": {'deliveries_oldest_due_seconds{type="email"}': "90x180"},
     "DeliveriesAccumulate": {'deliveries_due{type="email"}': "0+30x180"},
-    "DeliveryLagHigh": {'delivery_lag_seconds{type="email",quantile="0.99"}': "45x180"},
+    "DeliveryLagHigh": {'delivery_lag_seconds{type="email",percentile="99"}': "45x180"},
     "AttemptsLost": {'delivery_attempts{type="email",result="lost"}': "1x180"},
     "EmailsFail": {'delivery_attempts{type="email",result="failed"}': "700x180"},
-    "DeliveriesFailed": {'deliveries_total{type="email",kind="confirmed",state="failed"}': "5x180"},
+    "DeliveriesFailed": {
+        'deliveries_finished{type="email",kind="confirmed",state="failed"}': "5x180"
+    },
     "CircuitBreakersOpen": {"webhook_endpoints_open": "1x180"},
     "WebhooksDisabled": {"webhooks_disabled": "2x120 4x60"},
     "CalendarsStale": {"calendars_sync_age_seconds": "4000x180"},
