@@ -735,3 +735,24 @@ def test_hours_of_five_people_take_six_steps(
     assert faults == []
     rows = [(row.timezone, len(row.availability_constraints)) for row in Resource.objects.all()]
     assert rows == [("Europe/Berlin", 10)] * 5
+
+
+def test_bulk_edit_opened_from_a_filtered_list_has_its_resources_chosen(
+    visit: Callable[..., Visit], office: Tenant, editor: Account
+) -> None:
+    made = {name: office.make_resource(name)["id"] for name in ("Ada", "Ada Byron", "Bea")}
+    person = Person(visit(editor, f"{RESOURCES}?q=ada"))
+    shown = person.page.evaluate("document.querySelectorAll('#result_list tbody tr').length")
+
+    person.go("a[href*='/change-several/']")
+    chosen = person.page.evaluate(
+        "[...document.querySelectorAll('[name=resources]:checked')].map(one => one.value)"
+    )
+    person.fill("#id_hours_0", LUNCH)
+    person.go("#bulk-edit .office-primary")
+    person.go(".office-card .office-primary")
+
+    assert shown == 2
+    assert chosen == [made["Ada"], made["Ada Byron"]]
+    changed = Resource.objects.exclude(availability_constraints=[]).order_by("name")
+    assert [row.name for row in changed] == ["Ada", "Ada Byron"]
