@@ -331,13 +331,15 @@ class ProjectSettingsSerializer(SettingsSerializer):
         1,
         1000,
         help_text="Bookings of an e-mail address per local day of the resource, without cancelled,"
-        " declined and unpaid bookings. One more: 409 `policy`.",
+        " declined and unpaid bookings. One more: 409 `policy`. Not checked when PUT changes the"
+        " address of a booking.",
         **CLEARABLE,
     )
     max_open_per_customer = BoundedIntegerField(
         1,
         1000,
-        help_text="Bookings of an e-mail address that have not ended. One more: 409 `policy`.",
+        help_text="Bookings of an e-mail address that have not ended. One more: 409 `policy`. Not"
+        " checked when PUT changes the address of a booking.",
         **CLEARABLE,
     )
     check_external = StrictBooleanField(

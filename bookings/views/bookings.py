@@ -187,8 +187,9 @@ class BookingViewSet(BookingActions):
         " internal `note`. Absent keys do not change. Calendars and reminders use the new values."
         " A new e-mail address, `what` or `where` causes `updated` e-mails to customers and owner,"
         " and calls of webhooks with `booking.updated` in `kinds`. A new address also ends the"
-        " links in earlier e-mails. A changed `note` causes neither. Every other key must equal the"
-        " value in GET; otherwise 422 on this key. To change time or resource, use POST"
+        " links in earlier e-mails. A changed `note` causes neither. A new address may exceed the"
+        " limits per customer: they are not checked. Every other key must equal the value in GET;"
+        " otherwise 422 on this key. To change time or resource, use POST"
         " /v2/bookings/:id/reschedule. To change the state, use an action.",
         request=BookingChangeSerializer,
         parameters=parameters(query=INCLUDE_QUERY),

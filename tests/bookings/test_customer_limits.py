@@ -197,6 +197,20 @@ def test_every_customer_of_a_booking_counts(tenant: Tenant) -> None:
     assert (both.status, refusal(answer)) == (201, by_policy(OPEN, 1))
 
 
+def test_staff_may_change_a_booking_to_an_address_at_its_limits(tenant: Tenant) -> None:
+    desk = Desk(tenant, {PER_DAY: 1, OPEN: 1})
+    first = desk.book(NINE)
+    second = desk.book(span("12:00", "13:00"), DOC)
+
+    path = f"/bookings/{second.data['id']}?include=customers"
+    changed = tenant.put(path, {"customer": {"email": MARTY["email"]}})
+    third = desk.book(span("14:00", "15:00"))
+
+    assert (first.status, changed.status) == (201, 200)
+    assert [one["email"] for one in changed.data["customers"]] == [MARTY["email"]]
+    assert refusal(third) == by_policy(OPEN, 1)
+
+
 def test_reschedule_to_a_full_day_is_refused(tenant: Tenant) -> None:
     desk = Desk(tenant, {PER_DAY: 1, OPEN: 2})
     desk.book(NINE)
