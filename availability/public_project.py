@@ -40,6 +40,7 @@ UI = {
         "success_message": "Thank you. A message to %s is on its way.",
     },
 }
+AMERICAN_UI = UI | {"time_date_format": "12h-mdy-sun"}
 BOOKING = {"graph": DEFAULT_GRAPH}
 
 
@@ -86,7 +87,7 @@ class EmbeddedPageSerializer(ObjectSerializer):
 
     @staticmethod
     def get_ui(project: Project) -> Json:
-        return merge_keys(UI, project.ui)
+        return merge_keys(AMERICAN_UI if _is_american(project) else UI, project.ui)
 
 
 class HostedPageSerializer(EmbeddedPageSerializer):
@@ -110,3 +111,9 @@ def public_project_record(project: Project) -> Json:
         for kind, params in rule.items()
     ]
     return without_empty(record)
+
+
+def _is_american(project: Project) -> bool:
+    """Return whether the language of the project, else of its app, is stored as `en-US`."""
+    language = project.settings.get("language") or project.app.settings.get("language")
+    return isinstance(language, str) and language.lower().replace("_", "-") == "en-us"

@@ -28,8 +28,9 @@ CONFIGURATION = (
     "The configuration of a booking page. Empty values are omitted. `customer_fields` contains at"
     " least name and e-mail. `ui` contains at least `availability_view`, `time_date_format`,"
     " `show_timezone_helper`, and the texts `submit_button` and `success_message` in"
-    " `localization`; the project's values override these defaults. `translations` has the"
-    " project's texts in further languages."
+    " `localization`; the project's values override these defaults. The default of"
+    " `time_date_format` is `12h-mdy-sun` for the language `en-US`, else `24h-dmy-mon`."
+    " `translations` has the project's texts in further languages."
 )
 CACHE_HEADERS = {"Cache-Control": TEXT | {"description": f"Fresh for {FRESH_FOR} seconds."}}
 
@@ -46,8 +47,9 @@ class EmbeddedPageViewSet(TenantViewSet):
         parameters=parameters(headers=CACHE_HEADERS),
     )
     def retrieve(self, request: Request, project_id: uuid.UUID) -> Response:
-        rows = with_project_rows(visible_projects(self.app, self.caller)).filter(id=project_id)
-        record = public_project_record(found_or_404(rows.first(), "Project"))
+        rows = with_project_rows(visible_projects(self.app, self.caller)).select_related("app")
+        project = found_or_404(rows.filter(id=project_id).first(), "Project")
+        record = public_project_record(project)
         return Response(
             {"data": record}, headers={"Cache-Control": f"private, max-age={FRESH_FOR}"}
         )

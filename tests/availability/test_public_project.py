@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
-from apps_config.models import Credential
+from apps_config.models import App, Credential
 from apps_config.services import archive_app, issue_key
+from availability.models import Project
 from tests.availability.test_projects import FULL
 from tests.world import NOW, Answer, Caller, Tenant, at
 
@@ -136,6 +137,39 @@ def test_texts_of_the_project_override_the_app(tenant: Tenant) -> None:
         booking={"graph": "confirm_decline"},
         customer_fields={**FIELDS, "email": {**FIELDS["email"], "title": "Address"}},
     )
+
+
+@pytest.mark.parametrize(
+    ("of_app", "of_project", "expected"),
+    [
+        ("en-US", None, "12h-mdy-sun"),
+        ("en_us", None, "12h-mdy-sun"),
+        ("de", "en-US", "12h-mdy-sun"),
+        ("en-US", "en-GB", "24h-dmy-mon"),
+        ("en", None, "24h-dmy-mon"),
+        (7, None, "24h-dmy-mon"),  # of an old row
+    ],
+)
+def test_time_format_follows_the_language(
+    tenant: Tenant, of_app: Any, of_project: str | None, expected: str
+) -> None:
+    project = tenant.post_project()
+    App.objects.filter(id=tenant.app.id).update(settings={"language": of_app})
+    Project.objects.filter(id=project["id"]).update(settings={"language": of_project})
+
+    answers = [tenant.widget().get(f"/projects/embed/{project['id']}"), hosted("check-up")]
+
+    expected_ui = UI | {"time_date_format": expected}
+    assert [answer.data["ui"] for answer in answers] == [expected_ui] * 2
+
+
+def test_time_format_of_the_project_overrides_the_language(tenant: Tenant) -> None:
+    App.objects.filter(id=tenant.app.id).update(settings={"language": "en-US"})
+    project = tenant.post_project(ui={"time_date_format": "24h-dmy-mon"})
+
+    answer = tenant.widget().get(f"/projects/embed/{project['id']}")
+
+    assert answer.data["ui"] == UI
 
 
 def test_deleted_resources_are_not_offered(tenant: Tenant) -> None:
