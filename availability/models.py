@@ -308,6 +308,9 @@ class EventQuerySet(models.QuerySet["Event"]):
         return self.filter(own | of_main, busy=False)
 
 
+MAX_CONFERENCE_URL = 500
+
+
 class Event(Owned):
     """A half-open stretch of time in a calendar.
 
@@ -357,6 +360,18 @@ class Event(Owned):
         db_default="",
         editable=False,
         help_text="the UID in a connected calendar",
+    )
+    # Of a booking with a video call, of which a group's seats share the link.
+    conference_provider = models.CharField(
+        max_length=8, blank=True, default="", db_default="", editable=False
+    )
+    conference_url = models.CharField(
+        max_length=MAX_CONFERENCE_URL,
+        blank=True,
+        default="",
+        db_default="",
+        editable=False,
+        help_text="empty: a connected calendar has not made it yet",
     )
 
     objects = EventQuerySet.as_manager()

@@ -102,6 +102,7 @@ class FeedEvent(NamedTuple):
     description: str
     busy: bool
     created_at: datetime
+    conference_url: str
 
     @property
     def is_tentative(self) -> bool:

@@ -16,6 +16,7 @@ from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
 from availability.models import Resource
+from bookings.conferences import MissingLinks, conference_url, lacks_link
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
 from bookings.pages.formatting import first_known_zone, languages_of
@@ -26,6 +27,12 @@ from common.email_address import canonical_address
 from common.encryption import SecretUnreadable
 from common.messages import Message
 from common.time.instants import local_date
+from notifications.awaited_links import (
+    AWAITS_LINKS,
+    FOLLOWS,
+    SENT_WITHOUT_LINK,
+    mark_sent_without_link,
+)
 from notifications.links.invitations import INVITATION_MAIL, invitation_url
 from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
 from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
@@ -58,7 +65,7 @@ from notifications.outbox.outdated_reasons import (
 from notifications.outbox.results import SendResult, with_lease
 from notifications.outbox.senders import SendCall, SkipDelivery, senders
 from notifications.outbox.sent_emails import SentCopy
-from notifications.planning import UNASSIGNED, VERIFICATION_CODE
+from notifications.planning import LINK, UNASSIGNED, VERIFICATION_CODE
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
 from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
 from notifications.webhooks.call import send_call
@@ -118,6 +125,8 @@ class MailsAndCalls:
         self._read_bodies_of_changes(rows)
         self.bookings = self._read_bookings(rows)
         self.sequences = self._read_sequences(rows)
+        self.series = self._read_series_with_links(rows)
+        self.sent_without_link = self._read_sent_without_link(rows)
         mailed = {row.app_id for row in rows if row.type == Delivery.EMAIL}
         self.templates = {
             (template.app_id, template.slug): template
@@ -128,6 +137,8 @@ class MailsAndCalls:
         self.as_mailed = self._as_mailed(rows)
         mailed_bookings = [each for each in self.bookings.values() if each.app_id in mailed]
         mailed_bookings += self.as_mailed.values()
+        in_series = [each for bookings in self.series.values() for each in bookings]
+        self.missing_links = MissingLinks([*mailed_bookings, *in_series])
         self.entries = [entries(mailed_bookings) for entries in provider_entries]
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
@@ -154,13 +165,35 @@ class MailsAndCalls:
         found = found.prefetch_related(further_events())
         if rows[0].type == Delivery.EMAIL:
             found = found.prefetch_related("customers")
-            found = found.select_related("event", "resource", "project", "owner_booking")
+            found = found.select_related("event", "resource", "project", "owner_booking__event")
         else:
             found = with_includes(found, WHOLE_BOOKING)
         bookings = list(_if_any(found, ids))
         for booking in bookings:
             booking.app = self.apps[booking.app_id]
         return {booking.id: booking for booking in bookings}
+
+    def _read_series_with_links(self, rows: Sequence[Delivery]) -> Mapping[UUID, list[Booking]]:
+        """Return, by e-mail about a series with video calls, the bookings of the series."""
+        series = {
+            row.id: self.bookings[row.booking_id].series_id
+            for row in rows
+            if "occurrences" in row.content
+            and self.bookings[row.booking_id].event.conference_provider
+        }
+        wanted = set(series.values()) - {None}
+        found = Booking.objects.filter(series__in=wanted, deleted_at=None).select_related("event")
+        bookings = list(_if_any(found, wanted))
+        return {
+            row_id: [booking for booking in bookings if booking.series_id == series_id]
+            for row_id, series_id in series.items()
+        }
+
+    def _read_sent_without_link(self, rows: Sequence[Delivery]) -> set[str]:
+        """Return the ids of e-mails without a link, of those that e-mails with the link follow."""
+        ids = {each for row in rows if row.kind == LINK for each in row.content[FOLLOWS]}
+        found = Delivery.objects.filter(id__in=ids).values_list("id", "content")
+        return {str(pk) for pk, content in _if_any(found, ids) if content.get(SENT_WITHOUT_LINK)}
 
     def _read_owners_resources(self, rows: Sequence[Delivery]) -> Mapping[UUID, Resource]:
         """Return the resources, by id, that e-mails to owners are for, and those that took their
@@ -295,10 +328,22 @@ class MailsAndCalls:
     def _mail(self, row: Delivery, app: App) -> SendCall:
         message, copied = self._composed(row, app)
         if not settings.SENT_EMAIL_RETENTION_DAYS:
-            return partial(send_mail, message, app)
+            return self._noting_missing_link(row, partial(send_mail, message, app))
         bookings = (self.bookings[each] for each in _booking_ids(row))
         told = {booking.id: booking.updated_at for booking in bookings}
-        return partial(_send_and_copy, message, app, copied, told)
+        send = partial(_send_and_copy, message, app, copied, told)
+        return self._noting_missing_link(row, send)
+
+    def _noting_missing_link(self, row: Delivery, send: SendCall) -> SendCall:
+        """Return a call that also notes whether a first e-mail was sent without its links."""
+        is_first = AWAITS_LINKS in row.content
+        if is_first and any(map(lacks_link, self._together(row, self.bookings[row.booking_id]))):
+            return partial(_send_without_link, send, row.id)
+        return send
+
+    def _together(self, row: Delivery, booking: Booking) -> Sequence[Booking]:
+        """Return the bookings of the series that the e-mail is about, or the one booking."""
+        return self.series.get(row.id) or [booking]
 
     def _composed(self, row: Delivery, app: App) -> "ComposedMail":
         if row.kind == RESET_MAIL:
@@ -315,6 +360,8 @@ class MailsAndCalls:
             to = self._usable_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
             return ComposedMail(notice, copy_notice(notice))
+        if row.kind == LINK:
+            self._check_link_is_new(row)
         if app.settings.get("disable_emails"):
             raise SkipDelivery(Delivery.SKIPPED, Message("The app's e-mails are disabled."))
         booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
@@ -349,11 +396,30 @@ class MailsAndCalls:
             # Erased customers have no address.
             customers=[each for each in booking.customers.all() if each.email],
             customer=customer,
-            facts={**mailed.facts, "sequence": self.sequences[entry, mailed.change_id]},
+            # The change of another booking of a series has no place among the entry's.
+            facts={**mailed.facts, "sequence": self.sequences.get((entry, mailed.change_id), 0)},
             template=self.templates.get((booking.app_id, slug)),
             is_entered=self._is_entered(booking, row.recipient, customer),
             also_free=self._also_free(booking) if slug == CANCELLED else (),
+            links=self._links(row, booking),
+            link_follows=any(map(self.missing_links.is_coming, self._together(row, booking))),
         )
+
+    def _links(self, row: Delivery, booking: Booking) -> Mapping[UUID, str]:
+        together = [*self._together(row, booking)]
+        if booking.owner_booking:  # whose entry an owner has
+            together.append(booking.owner_booking)
+        return {each.calendar_uid: url for each in together if (url := conference_url(each))}
+
+    def _check_link_is_new(self, row: Delivery) -> None:
+        """Raise SkipDelivery if an e-mail has had the link, or if another one is about to."""
+        if not self.sent_without_link.intersection(row.content[FOLLOWS]):
+            raise SkipDelivery(Delivery.CANCELLED, Message("An earlier e-mail had the link."))
+        booking = self.bookings[row.booking_id]
+        mailed = MailedBooking(booking, row.change_id, row.version, row.content)
+        state = row.change.to_state if row.change else booking.state
+        if reason := mailed.changed_reason(state):
+            raise SkipDelivery(Delivery.CANCELLED, reason)
 
     def _also_free(self, booking: Booking) -> Sequence[str]:
         """Return who else of the project is free on the day; of a few days and projects."""
@@ -515,6 +581,13 @@ def _send_and_copy(
     result = send_mail(message, app)
     if result.ok or result.is_unconfirmed:
         result.sent_copy = SentCopy(copied.compressed(), told)
+    return result
+
+
+def _send_without_link(send: SendCall, delivery_id: UUID) -> SendResult:
+    result = send()
+    if result.ok:
+        result.keep = partial(mark_sent_without_link, delivery_id)
     return result
 
 

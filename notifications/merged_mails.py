@@ -20,6 +20,7 @@ from bookings.services.bulk_request import BulkRequest, current_bulk_request, on
 from bookings.services.transition_log import TIMER
 from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
+from notifications.awaited_links import AWAITS_LINKS
 from notifications.models import Delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 
@@ -67,6 +68,8 @@ class MergedMails:
     def _key(self, mail: Delivery, transition: Transition) -> Hashable | None:
         """Return what e-mails have in common that become one; None: it stays alone."""
         is_open = mail.state == Delivery.SCHEDULED
+        if AWAITS_LINKS in mail.content:  # a link concerns one booking
+            return None
         if mail.kind not in MERGED_KINDS or not is_open or transition.change.source == TIMER.source:
             return None
         if mail.recipient == CUSTOMER:

@@ -32,6 +32,7 @@ from common.db.updated_at import transaction_start
 from common.hooks import Hook
 from common.messages import Message
 from common.time.instants import format_instant, wall_time, wall_to_utc_or_gap_end
+from notifications.awaited_links import FOLLOWS, AwaitedLinks, FirstMails
 from notifications.merged_mails import MergedMails
 from notifications.models import ChangeCalls, Delivery, LaneCheck
 from notifications.outbox.circuit_breaker import endpoint_of
@@ -46,6 +47,8 @@ REASSIGNED, UNASSIGNED = "reassigned", "unassigned"
 # What asks the customers to move a booking, which has not changed.
 NEW_TIMES, MESSAGE = "new_times", "message"
 VERIFICATION_CODE = "verification_code"
+# The link of a video call that earlier e-mails did not have.
+LINK = "conference"
 # The kinds of webhook calls.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
 # Mails per state; the tentative state of payment graphs sends none.
@@ -90,12 +93,14 @@ def plan_deliveries(transitions: Sequence[Transition]) -> None:
     further = [planner(transitions) for planner in delivery_planners]
     per_mail = _transitions_per_mail(transitions)
     merged = MergedMails(transitions)
+    links, first_mails = AwaitedLinks(transitions), FirstMails(transitions)
     rows: list[Delivery] = []
     for transition in transitions:
         event = event_of(transition)
         mailed_together = per_mail.get(transition.booking.id, [transition])
         own = [
-            *merged.merge(_state_mails(transition, event, mailed_together), transition),
+            *merged.merge(_state_mails(transition, event, mailed_together, links), transition),
+            *_link_mails(transition, first_mails),
             *_reminders(transition),
         ]
         own += [row for planned in further for row in planned.get(transition, ())]
@@ -201,7 +206,10 @@ def mail_recipients(graph: str, kind: str) -> tuple[str, ...]:
 
 
 def _state_mails(
-    transition: Transition, event: str, mailed_together: Sequence[Transition]
+    transition: Transition,
+    event: str,
+    mailed_together: Sequence[Transition],
+    links: AwaitedLinks,
 ) -> Iterator[Delivery]:
     if transition.change.to_state == INITIALIZED:
         return
@@ -214,6 +222,7 @@ def _state_mails(
         if mailed_together and mail not in transition.notified_elsewhere
     ]
     facts = _facts(transition, mailed_together, kind) if recipients else {}
+    facts |= links.content(mailed_together)
     facts_of = {
         OWNER: facts | {"resource_id": str(transition.booking.event.resource_id)},
         CUSTOMER: facts | _facts_for_customers(transition),
@@ -221,10 +230,48 @@ def _state_mails(
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
             yield _new_mail(
-                transition, kind, recipient, customer=customer, content=facts_of[recipient]
+                transition,
+                kind,
+                recipient,
+                customer=customer,
+                content=facts_of[recipient],
+                **links.due_times(mailed_together),
             )
     if OWNER in recipients:
         yield from _mails_to_former_resources(mailed_together)
+
+
+def _link_mails(transition: Transition, first_mails: FirstMails) -> Iterator[Delivery]:
+    """Yield one e-mail with the new link to each person who may have got an earlier one without it.
+
+    Whether the person did is checked when it is sent: it waits for the earlier one.
+    """
+    for (recipient, _), mails in first_mails.sent(transition).items():
+        first = mails[0]
+        together = _with_series(transition, first)
+        if together[0].booking.id != first.booking_id:
+            continue  # the first of the series does not take place: the others' reminders have it
+        told = together[0]
+        facts = _facts(told, together, LINK) | {FOLLOWS: [str(mail.id) for mail in mails]}
+        facts |= (
+            _facts_for_customers(told)
+            if recipient == CUSTOMER
+            else {"resource_id": str(told.booking.event.resource_id)}
+        )
+        yield _new_mail(told, LINK, recipient, customer_id=first.customer_id, content=facts)
+
+
+def _with_series(transition: Transition, first: Delivery) -> list[Transition]:
+    """Return the transition; if the first e-mail was about a series, one for each of its bookings
+    that take place, that of the e-mail first.
+    """
+    if "occurrences" not in first.content:
+        return [transition]
+    series = Booking.objects.filter(series=transition.booking.series_id, deleted_at=None)
+    rows = series.select_related("app", "event", "resource", "project").order_by("event__start")
+    live = [booking for booking in rows if GRAPHS[booking.graph].is_live(booking.state)]
+    live.sort(key=lambda booking: booking.id != first.booking_id)
+    return [Transition(booking, transition.change, edit=transition.edit) for booking in live]
 
 
 def _new_mail(transition: Transition, kind: str, recipient: str, **values: Any) -> Delivery:

@@ -10,6 +10,14 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from apps_config.serializers import EventNotificationSerializer, SlugField, notifications_field
+from availability.conferences import (
+    JITSI,
+    MAX_TEMPLATE,
+    PROVIDERS,
+    TEMPLATE,
+    is_jitsi_template,
+    is_template,
+)
 from availability.graph_names import DEFAULT_GRAPH, GRAPH_NAMES
 from availability.models import Project, Resource
 from availability.payment_links import PLACEHOLDERS, is_payment_template, payment_key
@@ -55,6 +63,7 @@ from common.api.fields import (
     TextField,
     UrlField,
 )
+from common.api.merge_patch import merge_keys
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer, SettingsSerializer
 from common.messages import Message
@@ -270,6 +279,47 @@ MAX_ORIGINS = 50
 PUBLIC_RESCHEDULE = ("link", "id")
 
 
+class ConferenceSettingsSerializer(SettingsSerializer):
+    """The video call of bookings. The link is made for the booking and stays with it."""
+
+    examples = {"provider": "jitsi"}
+
+    provider = serializers.ChoiceField(
+        PROVIDERS,
+        help_text="`meet`, `teams`: the calendar to which the booking is written makes the link: a"
+        " connected calendar of Google for `meet`, of Microsoft 365 for `teams`. `jitsi`: a room"
+        " with a random name. `template`: an address of your own.",
+        **CLEARABLE,
+    )
+    template = OneLineField(
+        MAX_TEMPLATE,
+        help_text="An https address. For `template`: with `{booking_id}`, which is replaced by the"
+        " id of the booking (of a seat: of the group). For `jitsi`: your own server; the random"
+        " name of the room is added at its end, or replaces `{booking_id}`. Null:"
+        " `https://meet.jit.si`. Others do not use it.",
+        **CLEARABLE,
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Check the object as it will be stored: merged with that of the project."""
+        project = self.context.get("project")
+        stored = project.settings.get("conference") if project else None
+        merged = merge_keys(stored if isinstance(stored, dict) else {}, given)
+        provider, template = merged.get("provider"), merged.get("template") or ""
+        if merged and not provider:
+            raise serializers.ValidationError({"provider": ["This field is required."]})
+        if provider == TEMPLATE and not is_template(template):
+            fault = Message(
+                "Must be an https address with %(placeholder)s behind its host.",
+                placeholder="{booking_id}",
+            )
+            raise serializers.ValidationError({"template": [fault]})
+        if provider == JITSI and template and not is_jitsi_template(template):
+            fault = Message("Must be the https address of a Jitsi server.")
+            raise serializers.ValidationError({"template": [fault]})
+        return given
+
+
 class ProjectSettingsSerializer(SettingsSerializer):
     """Policies apply to widget keys and to actions of customers, but not to server keys.
     `max_reschedules` counts moves by the customer. `max_per_day`, `max_per_week` and
@@ -400,6 +450,9 @@ class ProjectSettingsSerializer(SettingsSerializer):
     )
     language = LanguageField(
         help_text="The language of pages and e-mails. Null: the app's language.", **CLEARABLE
+    )
+    conference = ConferenceSettingsSerializer(
+        help_text="The video call of new bookings. Null: none.", **CLEARABLE
     )
 
 

@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from apps_config.models import App
 from availability.models import Event
 from availability.reserve.events import NotAvailable
+from bookings.conferences import conference_url
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.action_links import BadLink, own_bookings_path, project_page_path, read_expiry
@@ -362,6 +363,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
         (gettext("What"), to_one_line(what)),
         (gettext("When"), event_time_words(event, zone_name)),
         (gettext("Where"), to_one_line(where)),
+        (gettext("Video call"), conference_url(booking)),
         (
             gettext("With") if is_customers else gettext("Resource"),
             to_one_line(booking.resource.name),

@@ -25,6 +25,7 @@ from rest_framework import serializers
 
 from apps_config.models import App
 from apps_config.serializers import EventNotificationSerializer
+from availability.conferences import PROVIDERS
 from availability.models import Resource
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
 from availability.serializers.events import EventSerializer
@@ -40,6 +41,7 @@ from availability.serializers.resources import (
     PublicResourceSerializer,
     ResourceSerializer,
 )
+from bookings.conferences import PROBLEMS, MissingLinks, conference_url, has_conference
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
 from bookings.models import OUTCOMES, Booking, Customer, Series, StateChange, further_events
 from bookings.pages.action_links import PAY, action_url, payment_address
@@ -186,6 +188,26 @@ class ProviderEventSerializer(ObjectSerializer):
     start = InstantField(allow_null=True, help_text="The time in the external calendar.")
     end = InstantField(allow_null=True)
     written_at = StampField(allow_null=True)
+
+
+class ConferenceSerializer(ObjectSerializer):
+    """The video call of a booking that takes place; null without one."""
+
+    examples = {
+        "provider": "jitsi",
+        "url": "https://meet.jit.si/5f2b9c7d0e4a41d8a6f3b1c2d4e5f607",
+    }
+
+    provider = serializers.ChoiceField(PROVIDERS)
+    url = serializers.URLField(
+        allow_null=True, help_text="The link; null until the connected calendar has made it."
+    )
+    problem = serializers.ChoiceField(
+        PROBLEMS,
+        allow_null=True,
+        help_text="Why no link is on its way: `no_calendar`, the booking is not written to a"
+        " connected calendar of the provider; `calendar_problem`, that calendar has a `problem`.",
+    )
 
 
 class Occurrence(NamedTuple):
@@ -338,6 +360,7 @@ class BookingSerializer(BookingEntrySerializer):
     full = serializers.BooleanField(
         help_text="In GET /v2/bookings/groups: no seat is free; else absent."
     )
+    conference = ConferenceSerializer(allow_null=True)
     # `external_calendars` registers an include that renders it.
     provider_event = ProviderEventSerializer(allow_null=True)
 
@@ -375,6 +398,16 @@ class BookingSerializer(BookingEntrySerializer):
         return [other for other in others if other.id != booking.id]
 
     @staticmethod
+    def get_conference(booking: Booking) -> Json | None:
+        if not has_conference(booking):
+            return None
+        return {
+            "provider": booking.event.conference_provider,
+            "url": conference_url(booking) or None,
+            "problem": MissingLinks([booking]).problem(booking) or None,
+        }
+
+    @staticmethod
     def get_provider_event(booking: Booking) -> None:
         return None
 
@@ -384,7 +417,7 @@ WRITTEN = ("resource_id", "project_id", "start", "end")
 # Includes of GET /bookings/:id by default.
 ALL_INCLUDES = (
     *("attributes", "event", "calendar", "resource", "customers", "project", "meta", "outcome"),
-    *("available_actions", "customer_action_links", "event_notifications"),
+    *("conference", "available_actions", "customer_action_links", "event_notifications"),
 )
 WHOLE_BOOKING_EXAMPLE = BookingSerializer.example(*ALL_INCLUDES)
 
@@ -536,6 +569,7 @@ INCLUDES: dict[str, Include] = {
     "note": Include("note"),
     "outcome": Include("outcome"),
     "logs": Include("logs", (), ["logs"]),
+    "conference": Include("conference", ["event"]),
     "available_actions": Include("available_actions"),
     "customer_action_links": Include("customer_action_links", ["event", "project"]),
     "event_notifications": Include("event_notifications", (), ["event_notifications"]),

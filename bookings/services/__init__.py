@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
+from bookings.services.conference_links import CONFERENCE, store_conference_link
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_seat import NewSeat, create_seat, held_seats_column
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
@@ -54,6 +55,7 @@ from bookings.services.verification import (
 
 __all__ = [
     "COMPLETES_AFTER",
+    "CONFERENCE",
     "ON_CONFLICT",
     "SCOPES",
     "THIS",
@@ -100,6 +102,7 @@ __all__ = [
     "reschedule_unless_done",
     "send_message",
     "send_new_code",
+    "store_conference_link",
     "target_of",
 ]
 

@@ -11,6 +11,7 @@ from bookings.booking_target import BookingTarget
 from bookings.graphs import INITIALIZED, WEBHOOK, Graph
 from bookings.models import Booking, BookingNotification, Bulk, Customer
 from bookings.public_booking_checks import count_public_booking
+from bookings.services.conference_links import make_links
 from bookings.services.customer_limits import check_new_bookings
 from bookings.services.resource_assignment import find_candidates, reserve_time, with_live_busy
 from bookings.services.transition_log import (
@@ -145,6 +146,7 @@ def write_bookings(
     """
     insert_rows(bookings)
     fill_places(bookings)
+    make_links(bookings)
     notifications = _notifications_of(new, target)
     transitions = [
         Transition(

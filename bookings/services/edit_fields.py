@@ -18,6 +18,7 @@ from bookings.services.customer_notes import move_notes
 from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.locks import lock_booking, lock_seats
 from bookings.services.transition_log import (
+    UPDATE,
     Actor,
     Edit,
     Transition,
@@ -33,7 +34,6 @@ from common.email_address import canonical_address
 from common.errors import InUse, Invalid
 from common.messages import Message
 
-UPDATE = "update"
 NOTE = frozenset({"note"})
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
 LINKS_ENDED = Message("The links in earlier e-mails no longer work.")

@@ -10,6 +10,7 @@ from common.db.updated_at import transaction_start
 COPIED = (
     *("app_id", "calendar_id", "resource_id", "project_id", "start", "end"),
     *("what", "where", "description", "participants", "rsvp", "invite"),
+    *("conference_provider", "conference_url"),
 )
 
 

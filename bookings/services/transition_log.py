@@ -18,7 +18,8 @@ from common.time.durations import elapsed_seconds
 
 COMPLETES_AFTER = timedelta(hours=1)
 # Actions in the log of a booking that keeps its state.
-RESCHEDULE, OFFER_NEW_TIMES, MESSAGE = "reschedule", "offer_new_times", "message"
+RESCHEDULE, UPDATE = "reschedule", "update"
+OFFER_NEW_TIMES, MESSAGE = "offer_new_times", "message"
 
 
 class Actor(NamedTuple):

@@ -63,12 +63,13 @@ def _customer_links(booking: Booking, zone: str) -> Json:
     return links | {action: action_url(booking, action, booking.event.end) for action in actions}
 
 
-# A public caller gets the links only in the response of the request that created the booking: with
-# other bookings they would open what belongs to other customers.
+# A public caller gets the links, also that of the video call, only in the response of the request
+# that created the booking: with other bookings they would open what belongs to other customers.
 CREATOR_INCLUDES = PUBLIC_INCLUDES | {
+    "conference": INCLUDES["conference"],
     "customer_action_links": Include(
         "customer_action_links", ["event", "project"], write=_customer_links
-    )
+    ),
 }
 
 

@@ -3,7 +3,7 @@
 from datetime import UTC, date, datetime
 from typing import NamedTuple
 
-from icalendar import Calendar, vCalAddress, vText
+from icalendar import Calendar, vCalAddress, vText, vUri
 
 from common.email_address import ascii_address
 
@@ -29,6 +29,14 @@ def new_calendar(method: str = "") -> Calendar:
 def ical_time(value: datetime | date) -> datetime | date:
     """Return the value to write: an instant in UTC, a date unchanged."""
     return value.astimezone(UTC) if isinstance(value, datetime) else value
+
+
+def conference_property(link: str) -> vUri:
+    """Return the value of the CONFERENCE of a video call (RFC 7986, section 5.11)."""
+    uri = vUri(link)
+    uri.params["VALUE"] = "URI"
+    uri.params["FEATURE"] = "AUDIO,VIDEO"
+    return uri
 
 
 def ical_address(guest: Guest, **parameters: str) -> vCalAddress:

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from django.db import connection
 
+from bookings.conferences import is_made_by
 from bookings.graphs import GRAPHS
-from bookings.services import Transition
+from bookings.services import CONFERENCE, Transition
 from common.db.sql import id_param
 from external_calendars.mirror.desired import COMPLETED, reconcile_copies
 from notifications.models import Delivery
@@ -17,6 +18,7 @@ WRITTEN_CHANGES = frozenset(
     {
         *("what", "where", "description"),
         *("customer name", "customer email", "customer phone"),
+        CONFERENCE,
     }
 )
 
@@ -41,6 +43,8 @@ def plan_writes(transitions: Sequence[Transition]) -> Mapping[Transition, Sequen
     for event_id, copies in reconcile_copies(transitions_by_event).items():
         transition = transitions_by_event[event_id]
         for copy in copies:
+            if _adds_link(transition) and is_made_by(copy.row.calendar, copy.row.event):
+                continue  # the event at the provider has the link already
             values = copy.delivery_values(transition.change.created_at)
             if transition.edit and transition.edit.former_addresses:
                 values["content"] |= {"former": list(transition.edit.former_addresses)}
@@ -48,6 +52,10 @@ def plan_writes(transitions: Sequence[Transition]) -> Mapping[Transition, Sequen
             row.booking_id = copy.booking_id
             planned[transition].append(row)
     return planned
+
+
+def _adds_link(transition: Transition) -> bool:
+    return transition.edit is not None and transition.edit.names == {CONFERENCE}
 
 
 def _changes_copies(transition: Transition) -> bool:

@@ -19,6 +19,7 @@ from django.db.models import Count
 from apps_config.models import App
 from availability.models import Calendar, Event
 from availability.reserve.destination_calendar import DestinationCalendars
+from bookings.conferences import conference_url, is_made_by
 from bookings.models import Booking, Customer, StateChange
 from bookings.pages.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.pages.trusted_texts import customer_name, trusted_text
@@ -135,6 +136,8 @@ class CalendarWrites:
         customers = [customer for customer in _customers(booking) if customer.email]
         guests, organizer = self._guests(app, booking, event, calendar, customers)
         start, end = _entry_times(event, calendar.resource.timezone)
+        where = to_one_line(_event_text_field(booking, event, "where", for_customers=bool(guests)))
+        link = "" if is_made_by(calendar, event) else conference_url(booking)
         return MirroredEvent(
             uid=uid,
             sequence=self.changes.get(booking.id, 1) - 1,
@@ -142,10 +145,8 @@ class CalendarWrites:
             start=start,
             end=end,
             what=to_one_line(_event_text_field(booking, event, "what", for_customers=bool(guests))),
-            where=to_one_line(
-                _event_text_field(booking, event, "where", for_customers=bool(guests))
-            ),
-            description=_description(booking, event, customers, guests),
+            where=where or link,
+            description=_description(booking, event, customers, guests, link),
             organizer=organizer,
             guests=guests,
             known=canonical_addresses(
@@ -238,11 +239,15 @@ def _event_text_field(booking: Booking, event: Event, field: str, *, for_custome
 
 
 def _description(
-    booking: Booking, event: Event, customers: Sequence[Customer], guests: Sequence[Guest]
+    booking: Booking,
+    event: Event,
+    customers: Sequence[Customer],
+    guests: Sequence[Guest],
+    link: str,
 ) -> str:
-    """Return the event's description plus the customers' contact data.
+    """Return the event's description, the link of the video call and the customers' contact data.
 
-    Attendees can read both. So contact data is left out if there are several attendees, or if a
+    Attendees can read all of them. So contact data is left out if there are several attendees, or if a
     public caller entered it.
     """
     contacts = [
@@ -253,7 +258,7 @@ def _description(
     description = clean_lines(
         _event_text_field(booking, event, "description", for_customers=bool(guests))
     )
-    return "\n\n".join(filter(None, [description, *contacts]))
+    return "\n\n".join(filter(None, [description, link, *contacts]))
 
 
 # --- Results --------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
 from itertools import chain
@@ -116,6 +116,7 @@ CHOICES: Mapping[str, Sequence[str]] = {
     "rescheduled_customer": _CUSTOMERS_CHOICE,
     "reassigned_customer": _CUSTOMERS_CHOICE,
     "updated_customer": _CUSTOMERS_CHOICE,
+    "conference_customer": _CUSTOMERS_CHOICE,
     "reminder_customer": _CUSTOMERS_CHOICE,
     "message_customer": _CUSTOMERS_CHOICE,
     "new_times_customer": (RESCHEDULE, "cancel_by_customer"),
@@ -140,6 +141,8 @@ ACTION_LABELS: Mapping[str, Promise] = {
 }
 # Labels of the details.
 WHAT, WHERE, WITH = _("What"), _("Where"), _("With")
+VIDEO_CALL = _("Video call")
+LINK_FOLLOWS = _("The link for the video call follows.")
 WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
 RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
 INSTEAD_OF = _("Instead of")
@@ -162,8 +165,11 @@ INVITES = frozenset(
     {
         *("confirmed_customer", "confirmed_owner", "rescheduled_customer", "rescheduled_owner"),
         *("reassigned_customer", "reassigned_owner", "updated_customer", "updated_owner"),
+        *("conference_customer", "conference_owner"),
     }
 )
+# E-mails with the link of the video call.
+JOINS = INVITES | {"reminder_customer", "reminder_owner", "message_customer"}
 TAKES_BACK = frozenset(
     {
         "cancelled_customer",
@@ -188,7 +194,9 @@ class Letter:
     and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
     provider, so that the mail carries no entry for it. also_free: names of other resources with
-    free time on the day of a booking that does not take place.
+    free time on the day of a booking that does not take place. links: of the video calls of a
+    series, or of the booking, by `calendar_uid`. link_follows: one that is missing is about to be
+    made.
     """
 
     slug: str
@@ -202,6 +210,17 @@ class Letter:
     template: EmailTemplate | None
     is_entered: bool = False
     also_free: Sequence[str] = ()
+    links: Mapping[uuid.UUID, str] = field(default_factory=dict)
+    link_follows: bool = False
+
+    @property
+    def shows_link(self) -> bool:
+        return self.slug in JOINS
+
+    @property
+    def link(self) -> str:
+        """The link of the booking's own video call; "" without one."""
+        return self.links.get(self.booking.calendar_uid, "") if self.shows_link else ""
 
     @property
     def starts_at(self) -> datetime:
@@ -444,6 +463,8 @@ class PlaceholderValues:
 
     def _in_language(self, label: str, value: str) -> str:
         """Return the value as HTML, an app's text with its language if the mail has another one."""
+        if label == str(VIDEO_CALL):
+            return linked_html(value)
         if self.text_language and label in self.foreign_labels():
             return f'<span lang="{self.text_language}">{as_html(value)}</span>'
         return as_html(value)
@@ -472,7 +493,8 @@ class PlaceholderValues:
         one_liners = {
             "name": letter.name_of(letter.customer) if letter.customer else booking.resource.name,
             "what": letter.fact("what"),
-            "where": letter.fact("where"),
+            "where": letter.fact("where") or letter.link,
+            "conference_url": letter.link,
             "when": self.when,
             "old_when": self.old_when,
             "date": date_words(start),
@@ -494,6 +516,27 @@ class PlaceholderValues:
             "customer": self.customer_names(),
             "description": clean_lines(letter.fact("description")),
         }
+
+    def video_call(self) -> str:
+        """The link, or that it follows; of a series one line with the start for each link."""
+        letter = self.letter
+        if not letter.shows_link:
+            return ""
+        several = letter.facts.get("occurrences") or ()
+        lines = (
+            [letter.link]
+            if len(several) < 2
+            else [
+                f"{self.start_words(start)}: {letter.links[uuid.UUID(uid)]}"
+                for uid, start, *_rest in several
+                if uuid.UUID(uid) in letter.links
+            ]
+        )
+        return "\n".join(filter(None, [*lines, str(LINK_FOLLOWS) if letter.link_follows else ""]))
+
+    def start_words(self, start: str) -> str:
+        moment = datetime.fromisoformat(start).astimezone(find_zone(self.letter.zone))
+        return short_start_words(moment, all_day=self.letter.booking.event.all_day)
 
     def customer_names(self) -> str:
         letter = self.letter
@@ -518,6 +561,7 @@ class PlaceholderValues:
             (OLD_TIME, old_when),
             (REPEATS, self.repeats()),
             (WHERE, to_one_line(letter.fact("where"))),
+            (VIDEO_CALL, self.video_call()),
             (RESOURCE if letter.recipient == OWNER else WITH, letter.resource_names),
             (INSTEAD_OF, letter.old_resource_names),
             (ALSO_FREE, to_one_line(", ".join(letter.also_free))),
@@ -619,6 +663,17 @@ def as_html(text: str) -> str:
     return escape(text).replace("\n", "<br>\n")
 
 
+def linked_html(text: str) -> str:
+    """Return the text as HTML; an https address, which is a word of its own, becomes a link."""
+    words = [
+        f'<a href="{escape(word)}">{escape(word)}</a>'
+        if word.startswith("https://")
+        else escape(word)
+        for word in text.replace("\n", " \n ").split(" ")
+    ]
+    return " ".join(words).replace(" \n ", "<br>\n")
+
+
 def contact_lines(customer: Customer) -> str:
     given = (customer.name, customer.email, customer.phone)
     return "\n".join(filter(None, (to_one_line(value) for value in given)))
@@ -704,7 +759,7 @@ def calendar_links(letter: Letter, link: Link) -> list[tuple[str, str]]:
         return []
     entry = CalendarEntry(
         what=to_one_line(letter.fact("what")),
-        where=to_one_line(letter.fact("where")),
+        where=to_one_line(letter.fact("where")) or letter.link,
         start=letter.starts_at,
         end=letter.ends_at,
         all_day_zone=letter.zone if booking.event.all_day else "",
@@ -841,10 +896,11 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
     def occurrence(
         entry_id: uuid.UUID, sequence: int, start: datetime, end: datetime
     ) -> InvitationEntry:
+        link = letter.links.get(entry_id, "") if method != "CANCEL" else ""
         if not booking.event.all_day:
-            return InvitationEntry(entry_id, sequence, start, end)
+            return InvitationEntry(entry_id, sequence, start, end, link)
         first, last = (local_date(moment, zone) for moment in (start, end))
-        return InvitationEntry(entry_id, sequence, first, last)
+        return InvitationEntry(entry_id, sequence, first, last, link)
 
     if letter.facts.get("occurrences"):
         for entry_id, start, end, sequence in letter.facts["occurrences"]:

@@ -35,7 +35,8 @@ BLOCKS: Mapping[str, str] = {
 PLACEHOLDERS: Mapping[str, str] = {
     "name": "the recipient's name",
     "what": "the event's title",
-    "where": "the event's place",
+    "where": "the event's place; without one, the link of the video call",
+    "conference_url": "the link of the video call",
     "description": "the event's description",
     "when": "date and time of the event, with its zone",
     "old_when": "date and time before the booking was moved",
@@ -107,6 +108,7 @@ _CANCELLED = _("Cancelled")
 _MOVED = _("New time")
 _UPDATED = _("Updated")
 _REASSIGNED = _("Moved")
+_VIDEO_CALL = _("Video call")
 _REMINDER = _("Reminder")
 _DEFAULT_REMINDER = _("Reminder: {{ what }}, {{ short_when }}")
 
@@ -229,6 +231,20 @@ DEFAULTS: Mapping[str, DefaultMail] = {
         _("Updated: {{ customer }}, {{ short_when }}"),
         _("A booking was updated"),
         _("The booking of {{ customer }} has new details. The time is unchanged."),
+    ),
+    "conference_customer": DefaultMail(
+        NEUTRAL,
+        _VIDEO_CALL,
+        _("Video call: {{ what }}, {{ short_when }}"),
+        _("The link for your video call"),
+        _("Open the link when your booking begins."),
+    ),
+    "conference_owner": DefaultMail(
+        NEUTRAL,
+        _VIDEO_CALL,
+        _("Video call: {{ customer }}, {{ short_when }}"),
+        _("The link for a video call"),
+        _("The link for the booking of {{ customer }} is ready."),
     ),
     "new_times_customer": DefaultMail(
         WAITING,

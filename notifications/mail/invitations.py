@@ -7,10 +7,11 @@ from datetime import date, datetime, timedelta
 from typing import NamedTuple
 
 from django.utils import timezone
+from django.utils.translation import gettext
 from icalendar import Alarm, Event
 
 from common.email_address import is_address
-from common.ical.writing import Guest, ical_address, ical_time, new_calendar
+from common.ical.writing import Guest, conference_property, ical_address, ical_time, new_calendar
 from notifications.mail.envelope import service_host
 
 ALARM_BEFORE = timedelta(minutes=-30)
@@ -24,6 +25,7 @@ class InvitationEntry(NamedTuple):
     sequence: int
     start: datetime | date
     end: datetime | date
+    conference: str = ""  # the link of the video call
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +74,17 @@ def _event(given: Invitation, occurrence: InvitationEntry, stamp: datetime) -> E
     event.add("ORGANIZER", ical_address(given.organizer))
     event.add("STATUS", STATUS[given.method])
     event.add("TRANSP", "OPAQUE")
+    link = occurrence.conference
+    texts = [given.description, f"{gettext('Video call')}: {link}" if link else ""]
     for name, value in (
-        ("DESCRIPTION", given.description),
-        ("LOCATION", given.where),
-        ("URL", given.url),
+        ("DESCRIPTION", "\n\n".join(filter(None, texts))),
+        ("LOCATION", given.where or link),
+        ("URL", link or given.url),
     ):
         if value:
             event.add(name, value)
+    if link:
+        event.add("CONFERENCE", conference_property(link))
     if given.method != "CANCEL":
         event.add_component(_alarm(given))
     return event

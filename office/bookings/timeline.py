@@ -13,8 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
-from bookings.services.edit_fields import UPDATE
-from bookings.services.transition_log import MESSAGE, OFFER_NEW_TIMES
+from bookings.services.transition_log import MESSAGE, OFFER_NEW_TIMES, UPDATE
 from common.messages import Message
 from notifications.models import Delivery
 from office.base.dates import moment_words
