@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from availability.models import MAX_CONFERENCE_URL
+from availability.models import MAX_CONFERENCE_URL, Calendar, Project, Resource
 from common.api.fields import NOT_IN_URL, is_web_address
 
 MEET, TEAMS, JITSI, TEMPLATE = PROVIDERS = ("meet", "teams", "jitsi", "template")
@@ -57,6 +57,24 @@ def conference_provider(settings: Mapping[str, Any]) -> str:
     conference = settings.get("conference")
     provider = conference.get("provider") if isinstance(conference, dict) else None
     return provider if provider in PROVIDERS else ""
+
+
+def resources_without_links(project: Project) -> list[str]:
+    """Return the names of the project's resources without a calendar that makes the links; [] if
+    no calendar has to.
+    """
+    made_by = CALENDAR_PROVIDERS.get(conference_provider(project.settings))
+    if made_by is None:
+        return []
+    with_calendar = Calendar.objects.filter(
+        provider=made_by,
+        provider_access=Calendar.WRITER,
+        provider_primary=True,
+        deleted_at=None,
+    )
+    resources = Resource.objects.filter(project_resources__project=project, deleted_at=None)
+    others = resources.exclude(id__in=with_calendar.values("resource"))
+    return list(others.order_by("project_resources__position").values_list("name", flat=True))
 
 
 def new_link(settings: Mapping[str, Any], booking_id: uuid.UUID) -> str:

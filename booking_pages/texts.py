@@ -52,6 +52,8 @@ SCRIPT: Mapping[str, str | Promise] = {
     "with": _("With: {name}"),
     "where": _("Where: {place}"),
     "map": _("Show on a map"),
+    "video_call": _("Video call:"),
+    "link_follows": _("The link for the video call follows by e-mail."),
     "calendar": _("Add to calendar"),
     "google": _("Google Calendar"),
     "outlook": _("Outlook"),

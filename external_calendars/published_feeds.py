@@ -102,7 +102,7 @@ class FeedEvent(NamedTuple):
     description: str
     busy: bool
     created_at: datetime
-    conference_url: str
+    link: str  # of the video call
 
     @property
     def is_tentative(self) -> bool:
@@ -121,6 +121,7 @@ def feed_events(calendar: Calendar, now: datetime) -> QuerySet:
     rows = rows.annotate(
         state=Coalesce("own_booking__state", "main__bookings__state"),
         graph=Coalesce("own_booking__graph", "main__bookings__graph"),
+        link=Coalesce("main__conference_url", "conference_url"),
     )
     rows = rows.filter(Q(state=None) | ~Q(state__in=LEFT_OUT))
     return rows.order_by("start", "id")[:MAX_EVENTS]
@@ -143,6 +144,7 @@ _TIMED = FeedEvent(
     description="Several\nlines",
     busy=False,
     created_at=_MOMENT,
+    link="https://meet.jit.si/0",
 )
 # Rendered like other events, so that the ETag changes when the format does.
 SPECIMENS = (
@@ -153,7 +155,7 @@ SPECIMENS = (
 
 def feed_etag(calendar: Calendar, now: datetime) -> str:
     """Return a hash of the format and of the events' ids, changes and states, without rendering."""
-    digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS)).encode())
+    digest = hashlib.sha256("".join(_lines(calendar.name, SPECIMENS, details=True)).encode())
     rows = list(feed_events(calendar, now).values_list("id", "updated_at", "state", "main_id"))
     for row in rows:
         digest.update(repr(row).encode())
@@ -172,7 +174,7 @@ def feed_text(calendar: Calendar, now: datetime) -> str:
     entries: Iterable[FeedEvent] = map(FeedEvent._make, rows)
     if calendar.feed.details:
         entries = with_customers(list(entries))
-    return "".join(_lines(calendar.name, entries))
+    return "".join(_lines(calendar.name, entries, details=calendar.feed.details))
 
 
 def with_customers(entries: Sequence[FeedEvent]) -> Iterator[FeedEvent]:
@@ -203,7 +205,7 @@ def with_contacts(entry: FeedEvent, people: Sequence[tuple[str, str]]) -> FeedEv
     return entry._replace(what=title, description="\n\n".join(filter(None, texts)))
 
 
-def _lines(name: str, entries: Iterable[FeedEvent]) -> Iterator[str]:
+def _lines(name: str, entries: Iterable[FeedEvent], *, details: bool) -> Iterator[str]:
     yield "BEGIN:VCALENDAR\r\nVERSION:2.0\r\n"
     yield f"PRODID:{PRODUCT}\r\nCALSCALE:GREGORIAN\r\nMETHOD:PUBLISH\r\n"
     yield _text("NAME", name)
@@ -211,11 +213,13 @@ def _lines(name: str, entries: Iterable[FeedEvent]) -> Iterator[str]:
     yield f"REFRESH-INTERVAL;VALUE=DURATION:{REFRESH}\r\nX-PUBLISHED-TTL:{REFRESH}\r\n"
     host = service_host()
     for entry in entries:
-        yield from _entry_lines(entry, host)
+        yield from _entry_lines(
+            entry, host, link=entry.link if details and not entry.is_tentative else ""
+        )
     yield "END:VCALENDAR\r\n"
 
 
-def _entry_lines(entry: FeedEvent, host: str) -> Iterator[str]:
+def _entry_lines(entry: FeedEvent, host: str, *, link: str) -> Iterator[str]:
     stamp = _utc(entry.updated_at)
     yield f"BEGIN:VEVENT\r\nUID:{entry.id}@{host}\r\nDTSTAMP:{stamp}\r\n"
     yield f"CREATED:{_utc(entry.created_at)}\r\nLAST-MODIFIED:{stamp}\r\n"
@@ -225,10 +229,13 @@ def _entry_lines(entry: FeedEvent, host: str) -> Iterator[str]:
     else:
         yield f"DTSTART:{_utc(entry.start)}\r\nDTEND:{_utc(entry.end)}\r\n"
     yield _text("SUMMARY", entry.what)
-    if entry.where:
-        yield _text("LOCATION", entry.where)
-    if entry.description:
-        yield _text("DESCRIPTION", entry.description)
+    if where := entry.where or link:
+        yield _text("LOCATION", where)
+    if description := "\n\n".join(filter(None, [entry.description, link])):
+        yield _text("DESCRIPTION", description)
+    if link:
+        yield fold_line(f"URL:{link}")
+        yield fold_line(f'CONFERENCE;VALUE=URI;FEATURE="AUDIO,VIDEO":{link}')
     yield f"STATUS:{'TENTATIVE' if entry.is_tentative else 'CONFIRMED'}\r\n"
     yield f"TRANSP:{'OPAQUE' if entry.busy else 'TRANSPARENT'}\r\nEND:VEVENT\r\n"
 

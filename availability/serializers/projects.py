@@ -305,8 +305,10 @@ class ConferenceSettingsSerializer(SettingsSerializer):
         project = self.context.get("project")
         stored = project.settings.get("conference") if project else None
         merged = merge_keys(stored if isinstance(stored, dict) else {}, given)
+        if "provider" in given and given["provider"] is None:
+            return {}  # removed
         provider, template = merged.get("provider"), merged.get("template") or ""
-        if merged and not provider:
+        if provider is None:
             raise serializers.ValidationError({"provider": ["This field is required."]})
         if provider == TEMPLATE and not is_template(template):
             fault = Message(
@@ -317,7 +319,7 @@ class ConferenceSettingsSerializer(SettingsSerializer):
         if provider == JITSI and template and not is_jitsi_template(template):
             fault = Message("Must be the https address of a Jitsi server.")
             raise serializers.ValidationError({"template": [fault]})
-        return given
+        return given if stored else merge_keys({}, given)
 
 
 class ProjectSettingsSerializer(SettingsSerializer):
@@ -454,6 +456,12 @@ class ProjectSettingsSerializer(SettingsSerializer):
     conference = ConferenceSettingsSerializer(
         help_text="The video call of new bookings. Null: none.", **CLEARABLE
     )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """A video call without a provider is none."""
+        if given.get("conference") == {}:
+            given["conference"] = None
+        return given
 
 
 PROJECT_DEFAULTS = ProjectSettingsSerializer.defaults()

@@ -7,6 +7,7 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView
+from bookings.conferences import conference_url
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.action_links import CALENDAR, project_page_path
@@ -43,7 +44,11 @@ def calendar_entry_of(booking: Booking) -> Invitation:
     start, end = event.dates if event.all_day else (event.start, event.end)
     return Invitation(
         method="PUBLISH",
-        occurrences=[InvitationEntry(booking.calendar_uid, booking.reschedules, start, end)],
+        occurrences=[
+            InvitationEntry(
+                booking.calendar_uid, booking.reschedules, start, end, conference_url(booking)
+            )
+        ],
         what=to_one_line(customer_text(booking, "what")),
         where=to_one_line(customer_text(booking, "where")),
         description=clean_lines(customer_text(booking, "description")),

@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 from django.http import HttpResponse, QueryDict
 from django.utils.encoding import iri_to_uri
 from django.utils.functional import Promise, lazy
+from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
@@ -363,7 +364,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
         (gettext("What"), to_one_line(what)),
         (gettext("When"), event_time_words(event, zone_name)),
         (gettext("Where"), to_one_line(where)),
-        (gettext("Video call"), conference_url(booking)),
+        (gettext("Video call"), web_link(conference_url(booking))),
         (
             gettext("With") if is_customers else gettext("Resource"),
             to_one_line(booking.resource.name),
@@ -372,6 +373,11 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
         (gettext("Contact"), contact if is_customers else ""),
     ]
     return [(label, value) for label, value in rows if value]
+
+
+def web_link(address: str) -> str:
+    """Return the address as HTML that links to it; "" without one."""
+    return format_html('<a href="{}">{}</a>', address, address) if address else ""
 
 
 def customer_zone(booking: Booking) -> str:

@@ -247,8 +247,8 @@ def _description(
 ) -> str:
     """Return the event's description, the link of the video call and the customers' contact data.
 
-    Attendees can read all of them. So contact data is left out if there are several attendees, or if a
-    public caller entered it.
+    Attendees can read all of them. So contact data is left out if there are several attendees, or
+    if a public caller entered it.
     """
     contacts = [
         contact_lines(customer)

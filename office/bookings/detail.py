@@ -1,6 +1,6 @@
 """The page of one booking, and its actions."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import groupby
 from operator import itemgetter
@@ -27,6 +27,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps_config.models import Membership
 from availability.models import Calendar
+from bookings.conferences import CALENDAR_PROBLEM, NO_CALENDAR, MissingLinks, conference_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import MAX_NOTE, Booking, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
@@ -134,6 +135,8 @@ class BookingDetail(RowPageAdmin[Booking]):
             state=state_words(shown_state(booking)),
             colour=STATE_COLOURS.get(shown_state(booking), "info"),
             when=when,
+            conference=conference_url(booking),
+            conference_problem=conference_problem(booking),
             copies=mirror_status_of(booking),
             pending_task=pending_task_of(booking),
             customers=[
@@ -453,6 +456,21 @@ def _read_moment(booking: Booking, text: str, place: str) -> datetime:
         if text == _field_value(moment, place):
             return moment
     return parse_instant(text, place)
+
+
+CONFERENCE_PROBLEMS: Mapping[str, LazyText] = {
+    NO_CALENDAR: _("No link: the booking is not in a connected calendar that makes it."),
+    CALENDAR_PROBLEM: _("No link: the connected calendar has a problem."),
+}
+
+
+def conference_problem(booking: Booking) -> str:
+    """Return why the booking has no link for its video call; "" if it has one, or wants none."""
+    missing = MissingLinks([booking])
+    if missing.is_coming(booking):
+        return gettext("The connected calendar has not made the link yet.")
+    problem = missing.problem(booking)
+    return str(CONFERENCE_PROBLEMS[problem]) if problem else ""
 
 
 def return_page(request: HttpRequest) -> str:

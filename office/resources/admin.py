@@ -21,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.decorators import action, display
 
 from apps_config.models import App, Membership
+from availability.conferences import resources_without_links
 from availability.core.constraints import WEEKLY_KINDS, ConstraintRule, render_constraint
 from availability.graph_names import DEFAULT_GRAPH
 from availability.models import (
@@ -804,6 +805,12 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 request,
                 gettext("Add a payment link: without it, the booking page takes no bookings."),
             )
+        if names := resources_without_links(saved):
+            words = gettext(
+                "These resources have no connected calendar that makes links for video calls, so"
+                " their bookings have none: %(names)s."
+            )
+            messages.warning(request, words % {"names": ", ".join(names)})
         return saved
 
     def changeform_view(

@@ -16,11 +16,13 @@ from unfold.widgets import (
     UnfoldAdminTextInputWidget,
 )
 
+from availability.conferences import JITSI, MEET, TEAMS, TEMPLATE
 from availability.models import Project, Resource
 from availability.search.parameters import SlotParameters
 from availability.search.requirements import load_requirements
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
+    ConferenceSettingsSerializer,
     ProjectSerializer,
     ProjectSettingsSerializer,
     TermsSerializer,
@@ -70,6 +72,13 @@ MODE_WORDS: Mapping[str, LazyText] = {
     "roundrobin_fair": _("Fair turns: each booking goes to whoever is furthest behind their share"),
     "mutual": _("Everyone together: only times when all are free, and all are booked"),
     "exclusive": _("One of several: times when at least one is free, each with all who are free"),
+}
+CONFERENCE_WORDS: Mapping[str, LazyText] = {
+    "": _("None (default)"),
+    MEET: _("Google Meet: the resource's connected Google Calendar makes the link"),
+    TEAMS: _("Microsoft Teams: the resource's connected Microsoft 365 calendar makes the link"),
+    JITSI: _("Jitsi: a room with a random name"),
+    TEMPLATE: _("Your own address"),
 }
 NAMED_FIELD = re.compile(r"`(\w+)`")
 # Names of the API in error texts -> the fields' labels.
@@ -128,6 +137,7 @@ project_field = partial(setting_field, ProjectSerializer, "")
 term = partial(setting_field, TermsSerializer, "availability")
 booking_default = partial(setting_field, BookingDefaultsSerializer, "booking")
 setting = partial(setting_field, ProjectSettingsSerializer, "settings")
+conference_setting = partial(setting_field, ConferenceSettingsSerializer, "settings.conference")
 
 
 class ProjectForm(ApiForm):
@@ -169,6 +179,22 @@ class ProjectForm(ApiForm):
     )
     where = booking_default(
         "where", SERVICE, _("Place"), _("An address, a room or a link. Default: none.")
+    )
+    conference = conference_setting(
+        "provider",
+        SERVICE,
+        _("Video call"),
+        _("Each booking gets a link of its own, in e-mails and calendars."),
+        choices=CONFERENCE_WORDS,
+    )
+    conference_template = conference_setting(
+        "template",
+        SERVICE,
+        _("Address of the video call"),
+        _(
+            "For “Your own address”: with {booking_id}, such as https://video.example/{booking_id}."
+            " For Jitsi: your server. Default: meet.jit.si."
+        ),
     )
     pay_url = setting(
         "pay_url",

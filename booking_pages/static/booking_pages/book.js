@@ -958,7 +958,7 @@ function keyOf(text, seat = 1) {
   return `${sent.key}-${seat}`;
 }
 
-const INCLUDES = "include=event,resource,customer_action_links";
+const INCLUDES = "include=event,resource,conference,customer_action_links";
 
 /** `seat`: which of several seats; each is a booking of its own. */
 function postBooking(seat = 1) {
@@ -1180,6 +1180,16 @@ function placeLine({ where }) {
   return line;
 }
 
+/** The link of the video call, or that it follows. */
+function conferenceLine({ conference }) {
+  if (!conference || conference.problem) return null;
+  const { url } = conference;
+  if (!url) return make("p", words.link_follows);
+  const line = make("p", words.video_call);
+  line.append(" ", makeLink(url, url, { target: "_blank", rel: "noopener" }));
+  return line;
+}
+
 function linksLine(links) {
   if (!links.length) return null;
   const line = make("p", "", { className: "more" });
@@ -1191,15 +1201,16 @@ function linksLine(links) {
 const here = (url) => url && new URL(url).pathname + new URL(url).search;
 
 /** The calendars that the booking can be added to; none where it is not confirmed. */
-function calendarLine({ event, customer_action_links: links = {} }) {
+function calendarLine({ event, conference, customer_action_links: links = {} }) {
   if (!links.calendar) return null;
   const [start, end] = span(event).map((instant) => iso(instant));
+  const place = event.where || (conference?.url ?? "");
   const compact = (instant) => instant.replace(/[-:]/g, "");
   const google = new URLSearchParams({
     action: "TEMPLATE",
     text: event.what,
     dates: `${compact(start)}/${compact(end)}`,
-    location: event.where,
+    location: place,
   });
   const outlook = new URLSearchParams({
     path: "/calendar/action/compose",
@@ -1207,7 +1218,7 @@ function calendarLine({ event, customer_action_links: links = {} }) {
     subject: event.what,
     startdt: start,
     enddt: end,
-    location: event.where,
+    location: place,
   });
   const other = { target: "_blank", rel: "noopener" };
   return linksLine([
@@ -1295,6 +1306,7 @@ function showDone({ booking: booked, email: address, seats, paidBy }) {
     isElsewhere && make("p", fill(words.there, there)),
     booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
     placeLine(booking.event),
+    conferenceLine(booking),
     ...seatLines(seats),
     sentence && make("p", sentence),
     ...payment({ paidBy, booking }),
