@@ -15,6 +15,7 @@ from common.email_address import canonical_address
 from common.messages import Message
 from common.openapi.component_registry import Json
 from common.time.instants import format_stamp
+from notifications.awaited_links import AWAITS_LINKS, SENT_WITHOUT_LINK
 from notifications.mail import EmailCopy
 from notifications.mail.suppressions import erase_suppressions, export_suppressions
 from notifications.models import CALL_BODY, Attempt, ChangeCalls, Delivery
@@ -27,6 +28,8 @@ ERASED = Message("The customer's data was erased.")
 # Facts with free text. WRITTEN: those that always go if no customer of the booking remains.
 TEXTS = ("what", "where", "message", "subject", "url")
 WRITTEN = ("where", "message")
+# Facts of ended e-mails that stay: ids of bookings and events, and what was sent.
+WITHOUT_TEXTS = ("others", AWAITS_LINKS, SENT_WITHOUT_LINK)
 
 
 # --- Handed out -----------------------------------------------------------------------------------
@@ -166,8 +169,7 @@ def _empty_content(row: Delivery, erasure: Erasure) -> bool:
     is_bare = row.booking_id in erasure.bare
     has_left = row.type == Delivery.EMAIL and row.is_final and is_bare
     if has_left or _is_mail_to(row, erasure):
-        # Without texts: the bookings that the e-mail also told of.
-        row.content = {key: value for key, value in before.items() if key == "others"}
+        row.content = {key: value for key, value in before.items() if key in WITHOUT_TEXTS}
         return row.content != before
     removed = {
         *(_written_facts(row, erasure) if is_bare else ()),

@@ -45,8 +45,9 @@ def make_links(bookings: Sequence[Booking]) -> None:
         settings = booking.project.settings if booking.project else {}
         booking.event.conference_provider = conference_provider(settings)
         booking.event.conference_url = new_link(settings, booking.id)
+        booking.event.updated_at = transaction_start()
     events = [booking.event for booking in with_conference]
-    update_rows(events, ["conference_provider", "conference_url"])
+    update_rows(events, ["conference_provider", "conference_url", "updated_at"])
 
 
 def store_conference_link(event_id: uuid.UUID, url: str, *, now: datetime) -> bool:
@@ -65,11 +66,13 @@ def store_conference_link(event_id: uuid.UUID, url: str, *, now: datetime) -> bo
         bookings = [booking for booking in _lock_bookings_of(event_id) if lacks_link(booking)]
         if not bookings:
             return False
-        Event.objects.filter(id=bookings[0].event_id).update(conference_url=url)
         for booking in bookings:
             booking.event.conference_url = url
-            booking.updated_at = transaction_start()
-        update_event_details(bookings[0].event, {})  # feeds contain the link
+            booking.updated_at = booking.event.updated_at = transaction_start()
+        update_rows([bookings[0].event], ["conference_url", "updated_at"])
+        update_event_details(
+            bookings[0].event, {}
+        )  # of companions too: feeds
         update_rows(bookings, ["updated_at"])
         calendar = DestinationCalendars([bookings[0].event]).of(bookings[0].event)
         actor = Actor(name=calendar.name if calendar else "", source="calendar")
