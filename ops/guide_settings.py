@@ -14,6 +14,7 @@ from apps_config.serializers import AppSettingsSerializer, ColorField
 from availability.serializers.fields import InstantTextField, MomentField, WeightsField
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
+    ConferenceSettingsSerializer,
     GraphField,
     PayUrlField,
     ProjectSettingsSerializer,
@@ -42,6 +43,7 @@ VALUES: Mapping[type[serializers.Field], str] = {
     api.LanguageField: "a [language](booking-page.md#languages)",
     api.ZoneField: "an IANA time zone",
     ColorField: "a colour (`#1f4f99`)",
+    ConferenceSettingsSerializer: "an object, see [video calls](bookings.md#video-calls)",
     GraphField: "a [graph](bookings.md#graphs)",
     InstantTextField: "an instant",
     MomentField: "an instant, a date, a relative time",

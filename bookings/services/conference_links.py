@@ -70,9 +70,7 @@ def store_conference_link(event_id: uuid.UUID, url: str, *, now: datetime) -> bo
             booking.event.conference_url = url
             booking.updated_at = booking.event.updated_at = transaction_start()
         update_rows([bookings[0].event], ["conference_url", "updated_at"])
-        update_event_details(
-            bookings[0].event, {}
-        )  # of companions too: feeds
+        update_event_details(bookings[0].event, {})  # of companions too: feeds
         update_rows(bookings, ["updated_at"])
         calendar = DestinationCalendars([bookings[0].event]).of(bookings[0].event)
         actor = Actor(name=calendar.name if calendar else "", source="calendar")

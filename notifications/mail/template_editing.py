@@ -7,7 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from apps_config.models import App
+from availability.conferences import TEMPLATE
 from availability.models import Event, Resource
+from bookings.conferences import conference_url
 from bookings.models import Booking, Customer
 from bookings.pages.action_links import PAY, payment_address, unsigned_action_url
 from bookings.pages.formatting import activate_language_of, first_known_zone, languages_of
@@ -32,6 +34,7 @@ EXAMPLE_STATES = {
     "unpaid": "unpaid",
     "cancelled": "cancelled",
 }
+EXAMPLE_LINK = "https://video.example.com/check-up"
 EXAMPLE_ID = uuid.UUID("0193a4c2-0000-7000-8000-000000000030")
 
 
@@ -152,6 +155,8 @@ def example_letter(app: App, slug: str, template: EmailTemplate, now: datetime) 
         where="Harbour Street 5",
         description="Please come ten minutes early.",
     )
+    if slug.startswith("conference"):
+        event.conference_provider, event.conference_url = TEMPLATE, EXAMPLE_LINK
     state = EXAMPLE_STATES.get(slug.split("_")[0], "confirmed")
     booking = Booking(
         id=EXAMPLE_ID,
@@ -197,4 +202,5 @@ def _letter(
         customer=customers[0] if customers and recipient == "customer" else None,
         facts=facts,
         template=template,
+        links={booking.calendar_uid: url} if (url := conference_url(booking)) else {},
     )

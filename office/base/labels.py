@@ -160,6 +160,7 @@ MAIL_WORDS: Mapping[str, LazyText] = {
     "unassigned": _("“Moved to another resource” e-mail"),
     "updated": _("“Booking changed” e-mail"),
     "new_times": _("“Choose another time” e-mail"),
+    "conference": _("“Video call” e-mail"),
     "message": _("Message by e-mail"),
     "reminder": _("Reminder e-mail"),
     "new_key": _("“New key” e-mail"),

@@ -276,6 +276,29 @@ SAID: dict[str, tuple[dict[str, Any], str, list[str]]] = {
             OPEN,
         ],
     ),
+    "conference_customer": (
+        {},
+        f"Video call: Check-up, {SHORT}",
+        [
+            "The link for your video call",
+            HELLO,
+            "Open the link when your booking begins.",
+            CUSTOMERS,
+            CANCEL,
+            CALENDARS,
+        ],
+    ),
+    "conference_owner": (
+        {},
+        f"Video call: Marty McFly, {SHORT}",
+        [
+            "The link for a video call",
+            "Hello,",
+            "The link for the booking of Marty McFly is ready.",
+            OWNERS,
+            OPEN,
+        ],
+    ),
     "new_times_customer": (
         {},
         f"New time needed: Check-up, {SHORT}",

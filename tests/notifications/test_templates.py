@@ -21,6 +21,7 @@ KINDS = (
     *("rescheduled_owner", "rescheduled_customer", "reminder_owner", "reminder_customer"),
     *("reassigned_owner", "reassigned_customer", "unassigned_owner"),
     *("updated_owner", "updated_customer", "new_times_customer", "message_customer"),
+    *("conference_owner", "conference_customer"),
 )
 WORDS = {
     "subject": "See you on {{ date }}",
