@@ -114,6 +114,7 @@ class BookingScene:
             "project": project,
             "meta": {"a": [1]},
             "outcome": None,
+            "conference": None,
             "logs": [
                 {
                     "from_state": "initialized",
@@ -147,6 +148,7 @@ WHOLE = (
     "project",
     "meta",
     "outcome",
+    "conference",
     "available_actions",
     "customer_action_links",
     "event_notifications",

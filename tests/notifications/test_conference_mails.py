@@ -15,6 +15,9 @@ from external_calendars.models import Connection
 from notifications.models import Delivery
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.leases import claim_due
+from notifications.outbox.results import record_results
+from notifications.outbox.senders import prepare_batch
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.delivery_faults import delivery_faults
 from tests.external_calendars.mirrored import connect
@@ -266,8 +269,8 @@ def test_late_link_follows_once(
 
 
 @pytest.mark.usefixtures("google")
-def test_link_that_arrives_while_the_mail_is_being_sent(
-    tenant: Tenant, ada: Any, meet: str, mails: MailSink, sent: Any
+def test_link_that_arrives_while_a_worker_is_lost(
+    tenant: Tenant, ada: Any, meet: str, sent: Any
 ) -> None:
     booking = reserve(tenant, ada, meet)
     pass_wait()
@@ -579,4 +582,25 @@ def test_bulk_sends_a_mail_for_each_link(tenant: Tenant, ada: Any, meet: str, se
 
     assert sent() == [
         (to, "Confirmed", [f"{LINK}-{number}"]) for to in (ADA, MARTY) for number in (0, 1)
+    ]
+
+
+@pytest.mark.usefixtures("google")
+def test_link_that_arrives_between_composing_and_sending(
+    tenant: Tenant, ada: Any, meet: str, sent: Any
+) -> None:
+    booking = reserve(tenant, ada, meet)
+    pass_wait()
+    rows = claim_due("email", 10)
+    assert rows is not None
+    sends, _ = prepare_batch(rows, now=timezone.now())  # without the link
+
+    assert make_link(booking) is True
+    record_results([(row, send()) for row, send in sends])
+
+    assert sent() == [
+        (ADA, "Confirmed", [FOLLOWS]),
+        (ADA, "Video call", [LINK]),
+        (MARTY, "Confirmed", [FOLLOWS]),
+        (MARTY, "Video call", [LINK]),
     ]

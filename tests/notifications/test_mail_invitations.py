@@ -27,6 +27,8 @@ REQUESTS = {
     "reassigned_owner",
     "updated_customer",
     "updated_owner",
+    "conference_customer",
+    "conference_owner",
 }
 CANCELS = {
     "cancelled_customer",
