@@ -97,7 +97,7 @@ def test_form_warns_of_resources_without_a_calendar(tenant: Tenant, ada: Any, en
 def test_page_of_a_booking_links_to_the_video_call(tenant: Tenant, ada: Any, enter: Enter) -> None:
     conference = {"provider": "template", "template": TEMPLATE}
     project_id = make_project(tenant, ada, conference)
-    booking = book(tenant, ada, project_id=project_id)
+    booking = book(tenant, ada, project_id=project_id, settings={"enforce_availability": False})
 
     page = enter(tenant).get(page_of(booking)).content.decode()
 
@@ -118,7 +118,7 @@ def test_page_of_a_booking_says_why_the_link_is_missing(
     calendar = connect(ada, provider=provider)
     Connection.objects.filter(calendar=calendar).update(problem=problem)
     project_id = make_project(tenant, ada, {"provider": "meet"})
-    booking = book(tenant, ada, project_id=project_id)
+    booking = book(tenant, ada, project_id=project_id, settings={"enforce_availability": False})
 
     page = enter(tenant).get(page_of(booking)).content.decode()
 
