@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, datetime
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple, TypeVar
 from urllib.parse import quote
 from uuid import UUID
@@ -125,7 +126,7 @@ class MailsAndCalls:
         self._read_bodies_of_changes(rows)
         self.bookings = self._read_bookings(rows)
         self.sequences = self._read_sequences(rows)
-        self.series = self._read_series_with_links(rows)
+        self.series = self._read_series_with_links()
         self.sent_without_link = self._read_sent_without_link(rows)
         mailed = {row.app_id for row in rows if row.type == Delivery.EMAIL}
         self.templates = {
@@ -137,8 +138,7 @@ class MailsAndCalls:
         self.as_mailed = self._as_mailed(rows)
         mailed_bookings = [each for each in self.bookings.values() if each.app_id in mailed]
         mailed_bookings += self.as_mailed.values()
-        in_series = [each for bookings in self.series.values() for each in bookings]
-        self.missing_links = MissingLinks([*mailed_bookings, *in_series])
+        self.missing_links = MissingLinks(chain(self.bookings.values(), *self.series.values()))
         self.entries = [entries(mailed_bookings) for entries in provider_entries]
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
@@ -173,21 +173,15 @@ class MailsAndCalls:
             booking.app = self.apps[booking.app_id]
         return {booking.id: booking for booking in bookings}
 
-    def _read_series_with_links(self, rows: Sequence[Delivery]) -> Mapping[UUID, list[Booking]]:
-        """Return, by e-mail about a series with video calls, the bookings of the series."""
-        series = {
-            row.id: self.bookings[row.booking_id].series_id
-            for row in rows
-            if "occurrences" in row.content
-            and self.bookings[row.booking_id].event.conference_provider
-        }
-        wanted = set(series.values()) - {None}
+    def _read_series_with_links(self) -> Mapping[UUID | None, Sequence[Booking]]:
+        """Return the bookings of series with video calls, by the series."""
+        bookings = self.bookings.values()
+        wanted = {each.series_id for each in bookings if each.event.conference_provider} - {None}
         found = Booking.objects.filter(series__in=wanted, deleted_at=None).select_related("event")
-        bookings = list(_if_any(found, wanted))
-        return {
-            row_id: [booking for booking in bookings if booking.series_id == series_id]
-            for row_id, series_id in series.items()
-        }
+        series: dict[UUID | None, list[Booking]] = {series_id: [] for series_id in wanted}
+        for booking in _if_any(found, wanted):
+            series[booking.series_id].append(booking)
+        return series
 
     def _read_sent_without_link(self, rows: Sequence[Delivery]) -> set[str]:
         """Return the ids of e-mails without a link, of those that e-mails with the link follow."""
@@ -336,14 +330,15 @@ class MailsAndCalls:
 
     def _noting_missing_link(self, row: Delivery, send: SendCall) -> SendCall:
         """Return a call that also notes whether a first e-mail was sent without its links."""
-        is_first = AWAITS_LINKS in row.content
-        if is_first and any(map(lacks_link, self._together(row, self.bookings[row.booking_id]))):
-            return partial(_send_without_link, send, row.id)
-        return send
+        if AWAITS_LINKS not in row.content:
+            return send
+        together = self._together(self.bookings[row.booking_id], row.content)
+        is_missing = any(map(lacks_link, together))
+        return partial(_send_without_link, send, row.id) if is_missing else send
 
-    def _together(self, row: Delivery, booking: Booking) -> Sequence[Booking]:
-        """Return the bookings of the series that the e-mail is about, or the one booking."""
-        return self.series.get(row.id) or [booking]
+    def _together(self, booking: Booking, facts: Mapping[str, Any]) -> Sequence[Booking]:
+        """Return the bookings of the series that an e-mail is about, or the one booking."""
+        return self.series.get(booking.series_id, ()) if "occurrences" in facts else [booking]
 
     def _composed(self, row: Delivery, app: App) -> "ComposedMail":
         if row.kind == RESET_MAIL:
@@ -385,6 +380,7 @@ class MailsAndCalls:
         self, row: Delivery, mailed: "MailedBooking", to: Sequence[str], customer: Customer | None
     ) -> Letter:
         booking = mailed.booking
+        together = self._together(booking, mailed.facts)
         entry = entry_of(booking, row.recipient)
         slug = f"{SLUG_OF.get(row.kind, row.kind)}_{row.recipient}"
         return Letter(
@@ -401,15 +397,14 @@ class MailsAndCalls:
             template=self.templates.get((booking.app_id, slug)),
             is_entered=self._is_entered(booking, row.recipient, customer),
             also_free=self._also_free(booking) if slug == CANCELLED else (),
-            links=self._links(row, booking),
-            link_follows=any(map(self.missing_links.is_coming, self._together(row, booking))),
+            links=self._links(together, booking),
+            link_follows=any(map(self.missing_links.is_coming, together)),
         )
 
-    def _links(self, row: Delivery, booking: Booking) -> Mapping[UUID, str]:
-        together = [*self._together(row, booking)]
-        if booking.owner_booking:  # whose entry an owner has
-            together.append(booking.owner_booking)
-        return {each.calendar_uid: url for each in together if (url := conference_url(each))}
+    def _links(self, together: Sequence[Booking], booking: Booking) -> Mapping[UUID, str]:
+        # An owner has the entry of the group.
+        shown = [*together, *filter(None, [booking.owner_booking])]
+        return {each.calendar_uid: url for each in shown if (url := conference_url(each))}
 
     def _check_link_is_new(self, row: Delivery) -> None:
         """Raise SkipDelivery if an e-mail has had the link, or if another one is about to."""

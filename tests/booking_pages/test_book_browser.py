@@ -143,6 +143,39 @@ def test_answers_to_custom_questions_are_stored(browser: Browser, app: LiveApp) 
     check_quiet(page, app)
 
 
+@pytest.mark.parametrize(
+    ("conference", "place", "pattern"),
+    [
+        (
+            {"provider": "template", "template": "https://video.example/{booking_id}"},
+            "Where: Harbour Dental, Quay 5 Show on a map",
+            r"Video call: https://video\.example/[0-9a-f-]{36}",
+        ),
+        (
+            {"provider": "meet"},  # without a calendar, no link is promised
+            "Where: Harbour Dental, Quay 5 Show on a map",
+            r"Thank you\. A message to marty@example\.com is on its way\.",
+        ),
+    ],
+)
+def test_link_of_the_video_call(
+    browser: Browser, app: LiveApp, conference: dict[str, str], place: str, pattern: str
+) -> None:
+    shop = Shop(app, settings={"conference": conference})
+    page = shop.open(browser)
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    paragraphs = done(page).split("\n\n")
+
+    after = paragraphs[paragraphs.index(place) + 1]
+    links = "[...document.querySelectorAll('#done a')].map(a => a.href)"
+    assert re.fullmatch(pattern, after)
+    assert (after.split(" ")[-1] in page.evaluate(links)) == after.startswith("Video call")
+    check_quiet(page, app)
+
+
 def test_double_click_books_once(browser: Browser, app: LiveApp) -> None:
     shop = Shop(app)
     page = shop.open(browser)
