@@ -25,7 +25,7 @@ class MirroredEvent:
 
     guests: the attendees. known: canonical addresses of all customers the booking ever had.
     Attendees in `known` that are no longer in `guests` are removed; other attendees are the owner's
-    own.
+    own. conference: "meet" or "teams" if the provider is to make the link of a video call.
     """
 
     uid: str
@@ -39,6 +39,7 @@ class MirroredEvent:
     organizer: Guest | None
     guests: Sequence[Guest]
     known: Collection[str]
+    conference: str = ""
 
 
 class RemoteEvent(NamedTuple):
@@ -93,6 +94,9 @@ class EventFormat(Protocol):
 
         "" without one. {} if `text` is another object or can't be read.
         """
+
+    def read_conference_url(self, text: str) -> str:
+        """Return the link of the video call that the provider has made; "" if there is none yet."""
 
 
 def canonical_addresses(addresses: Iterable[str]) -> frozenset[str]:

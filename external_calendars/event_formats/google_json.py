@@ -232,6 +232,15 @@ def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[st
     return dict.fromkeys(sorted(there & set(addresses)), INVITED)
 
 
+def read_conference_url(text: str) -> str:
+    """Google makes the conference after its answer: it is `pending` at first."""
+    data = read_series(text)[0].get("conferenceData") or {}
+    points = [
+        each for each in data.get("entryPoints") or () if each.get("entryPointType") == "video"
+    ]
+    return str(points[0].get("uri") or "") if points else ""
+
+
 def _own_event(text: str, uid: str) -> Json:
     event, _ = read_series(text)
     if _uid_of(event) != uid:
@@ -256,6 +265,13 @@ def _write_values(event: Json, entry: MirroredEvent) -> bool:
         if event.get(name, "opaque" if name == "transparency" else "") != value:
             event[name] = value
     _invite(event, entry)
+    if entry.conference == "meet" and not event.get("conferenceData"):
+        # An id that was used before makes no second conference.
+        request_id = f"{event_id(entry.uid)}-{entry.sequence}"
+        solution = {"type": "hangoutsMeet"}
+        event["conferenceData"] = {
+            "createRequest": {"requestId": request_id, "conferenceSolutionKey": solution}
+        }
     return write_json(event) != before
 
 

@@ -42,6 +42,7 @@ FROM_SERIES = (
 )
 # How the owner works that day, or a note in the calendar: they block no time.
 NOT_BUSY = frozenset({"free", "workingElsewhere"})
+ONLINE_MEETING = {"isOnlineMeeting": True, "onlineMeetingProvider": "teamsForBusiness"}
 HIDDEN = frozenset({"private", "confidential"})
 INVITED = "1.1"  # sent (RFC 6638 3.2.9)
 MAX_ATTENDEES = 500
@@ -182,7 +183,8 @@ def compose_event(entry: MirroredEvent) -> str:
         "singleValueExtendedProperties": [{"id": UID_PROPERTY, "value": entry.uid}],
         "allowNewTimeProposals": False,
     }
-    return write_json(event | _values(entry) | {"attendees": _invited([], entry)})
+    event |= _values(entry) | {"attendees": _invited([], entry)}
+    return write_json(event | (ONLINE_MEETING if entry.conference == "teams" else {}))
 
 
 def update_event(text: str, entry: MirroredEvent) -> str | None:
@@ -201,6 +203,8 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     # Graph writes how to join into the body of an online meeting, and ends it without these lines.
     if not event.get("isOnlineMeeting") and not _is_same_text(event, entry.description):
         changes["body"] = wanted["body"]
+    if entry.conference == "teams" and not event.get("isOnlineMeeting"):
+        changes |= ONLINE_MEETING
     before = _attendees(event)
     invited = _invited(before, entry)
     if invited != before:
@@ -241,6 +245,12 @@ def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[st
         return {}
     there = canonical_addresses(_address(each) for each in _attendees(event))
     return dict.fromkeys(sorted(there & set(addresses)), INVITED)
+
+
+def read_conference_url(text: str) -> str:
+    """Return the link, which comes with the answer or in a later one."""
+    meeting = read_json(text).get("onlineMeeting") or {}
+    return str(meeting.get("joinUrl") or "")
 
 
 def _own_event(text: str, uid: str) -> Json:

@@ -16,6 +16,7 @@ from external_calendars.event_formats.base import ForeignObject, MirroredEvent, 
 __all__ = [
     "compose_event",
     "has_uid",
+    "read_conference_url",
     "read_invitations",
     "read_object",
     "read_remote_event",
@@ -82,6 +83,11 @@ def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[st
         for address, params in found.items()
         if address in addresses
     }
+
+
+def read_conference_url(text: str) -> str:
+    """CalDAV servers make no links."""
+    return ""
 
 
 def has_uid(text: str, uid: str) -> bool:

@@ -14,15 +14,18 @@ from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
+from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
+from availability.conferences import is_link
 from availability.models import Calendar, Event
 from availability.reserve.destination_calendar import DestinationCalendars
-from bookings.conferences import conference_url, is_made_by
+from bookings.conferences import conference_url, is_made_by, wanted_conference
 from bookings.models import Booking, Customer, StateChange
 from bookings.pages.formatting import clean_lines, first_known_zone, to_one_line
 from bookings.pages.trusted_texts import customer_name, trusted_text
+from bookings.services import store_conference_link
 from common.email_address import canonical_address, is_address
 from common.ical.occurrences import UnreadableCalendar
 from common.ical.writing import Guest
@@ -61,6 +64,8 @@ from notifications.outbox.senders import SendCall, SkipDelivery, senders
 TRY_DEADLINE, REQUEST_DEADLINE = 25.0, 15.0
 # Retries within an attempt after the object was changed concurrently at the provider.
 ROUNDS = 3
+# How often an event is read again, and after how many seconds, for the link of its video call.
+LINK_READS, LINK_PAUSE = 4, 1.5
 SERVER_TROUBLES = frozenset({"unreachable", "rate_limited", "server_error", "bad_answer"})
 TOO_LATE = Message("No response within the time limit.")
 CHANGED = Message("The event was changed at the provider during every attempt to write it.")
@@ -137,7 +142,8 @@ class CalendarWrites:
         guests, organizer = self._guests(app, booking, event, calendar, customers)
         start, end = _entry_times(event, calendar.resource.timezone)
         where = to_one_line(_event_text_field(booking, event, "where", for_customers=bool(guests)))
-        link = "" if is_made_by(calendar, event) else conference_url(booking)
+        is_made_there = is_made_by(calendar, event)
+        link = "" if is_made_there else conference_url(booking)
         return MirroredEvent(
             uid=uid,
             sequence=self.changes.get(booking.id, 1) - 1,
@@ -152,6 +158,7 @@ class CalendarWrites:
             known=canonical_addresses(
                 [*(guest.email for guest in all_customers), *row.content.get("former", ())]
             ),
+            conference=wanted_conference(booking) if is_made_there else "",
         )
 
     def _guests(
@@ -265,12 +272,14 @@ def _description(
 class StoredObject(NamedTuple):
     """Where the object is stored at the provider; empty if it was removed.
 
-    invitations: of its attendees, as in WrittenEvent; None if it has none.
+    invitations: of its attendees, as in WrittenEvent; None if it has none. link: of the video call
+    that the provider has made.
     """
 
     href: str = ""
     etag: str = ""
     invitations: Mapping[str, str] | None = None
+    link: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +304,8 @@ class CopyResult:
             values |= {"start": start, "end": end, "invitations": stored.invitations or {}}
         if stored.invitations is not None:
             learned["last_write_invited"] = all_invited(stored.invitations)
-        return SendResult(ok=True, seconds=seconds, keep=self._update(values, learned))
+        keep = self._update(values, learned, link=stored.link)
+        return SendResult(ok=True, seconds=seconds, keep=keep)
 
     def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
         """Return a failed result, with a retry, and record errors that only a person can fix."""
@@ -318,11 +328,21 @@ class CopyResult:
         return SendResult(ok=False, seconds=seconds, error=error, final=final, keep=keep)
 
     def _update(
-        self, values: Mapping[str, Any], learned: Mapping[str, Any], *, problem: str = ""
+        self,
+        values: Mapping[str, Any],
+        learned: Mapping[str, Any],
+        *,
+        problem: str = "",
+        link: str = "",
     ) -> Callable[[], None]:
         """Return the function that stores `values` of the row and `learned` of its calendar."""
 
         def update() -> None:
+            if link:
+                # After the commit, because it locks bookings, which come before deliveries. If the
+                # process ends in between, the next sync finds the link.
+                store = partial(store_conference_link, self.written.event_id, link, now=self.now)
+                transaction.on_commit(store, robust=True)
             WrittenEvent.objects.filter(id=self.written.id).update(**values)
             connection = Connection.objects.filter(calendar=self.written.calendar_id)
             connection.exclude(**learned).update(**learned)
@@ -432,17 +452,38 @@ class _MirrorWrite:
                     self.access, remote_object.href, deadline=self.seconds_left
                 )
                 remote_object = remote_object._replace(text=found.text if found else "")
+        if entry.conference:
+            remote_object = self._with_link(remote_object)
         return self._stored(entry, remote_object)
+
+    def _with_link(self, remote_object: RemoteObject) -> RemoteObject:
+        """Read the event again until it has the link of its video call, for a few seconds.
+
+        A link that comes later is found by the next sync.
+        """
+        for _ in range(LINK_READS):
+            if self._format.read_conference_url(remote_object.text):
+                break
+            time.sleep(LINK_PAUSE)
+            with suppress(ProviderError):
+                found = self.provider.read_object(
+                    self.access, remote_object.href, deadline=self.seconds_left
+                )
+                remote_object = found or remote_object
+        return remote_object
 
     def _stored(self, entry: MirroredEvent, remote_object: RemoteObject) -> StoredObject:
         """Return the object with what the server says about its invitations."""
+        link = self._format.read_conference_url(remote_object.text) if entry.conference else ""
+        link = link if is_link(link) else ""
         if not entry.guests:
-            return StoredObject(remote_object.href, remote_object.etag)
+            return StoredObject(remote_object.href, remote_object.etag, link=link)
         guests = canonical_addresses(guest.address for guest in entry.guests)
         return StoredObject(
             remote_object.href,
             remote_object.etag,
             self._format.read_invitations(remote_object.text, self.uid, guests),
+            link,
         )
 
     def remove(self) -> StoredObject:

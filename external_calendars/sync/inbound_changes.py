@@ -3,18 +3,20 @@
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
 from django.db.models import F, OuterRef, Q, QuerySet, Subquery
 
 from apps_config.models import App
+from availability.conferences import CALENDAR_PROVIDERS, is_link
 from availability.models import Calendar
+from bookings.conferences import wanted_conference
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone
-from bookings.services import Actor, apply_action, reschedule_booking
+from bookings.services import Actor, apply_action, reschedule_booking, store_conference_link
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
@@ -41,6 +43,8 @@ ENDS = ("cancel", "cancel_by_owner", "decline")
 # If at least this many events vanish at once and none is left, the calendar was emptied: nobody
 # cancels all bookings that way.
 EMPTIED = 5
+# How long after the write the link of a video call is looked for.
+LINK_AWAITED = timedelta(hours=1)
 # States in which the event is believed to exist at the provider.
 EXISTS_THERE = (WrittenEvent.WRITTEN, WrittenEvent.MOVED_THERE, WrittenEvent.REFUSED)
 
@@ -99,7 +103,16 @@ def _changed_rows(calendar: Calendar, now: datetime) -> QuerySet:
     )
     gone_or_other = Q(state__in=EXISTS_THERE) & (Q(seen_at=None) | ~Q(seen=F("etag")))
     back = Q(state=WrittenEvent.REMOVED_THERE, seen_at__isnull=False)
-    return rows.filter(gone_or_other | back).select_related("event").order_by("id")
+    # Video calls whose link came after the write, or was not stored because a process ended.
+    lacks_link = Q(
+        state=WrittenEvent.WRITTEN,
+        written_at__gt=now - LINK_AWAITED,
+        event__conference_provider__in=[
+            kind for kind, maker in CALENDAR_PROVIDERS.items() if maker == calendar.provider
+        ],
+        event__conference_url="",
+    )
+    return rows.filter(gone_or_other | back | lacks_link).select_related("event").order_by("id")
 
 
 def _fetch(
@@ -174,6 +187,7 @@ class _InboundChange:
         if remote_event is None or remote_event.is_cancelled:
             self._apply_removal(booking)
             return
+        self._store_link(booking)
         span = self._span_of(remote_event)
         own = (booking.event.start, booking.event.end)
         is_other_kind = isinstance(remote_event.start, datetime) == booking.event.all_day
@@ -189,6 +203,12 @@ class _InboundChange:
             self._store_result(WrittenEvent.REFUSED, UNREADABLE_TIME, None)
         else:
             self._apply_move(booking, span)
+
+    def _store_link(self, booking: Booking) -> None:
+        text = self.remote_object.text if self.remote_object else ""
+        link = self._format.read_conference_url(text)
+        if wanted_conference(booking) and is_link(link):
+            store_conference_link(self.row.event_id, link, now=self.now)
 
     def _read_remote_event(self) -> RemoteEvent | None:
         """Return the event at the provider; None if it is gone. Raises UnreadableCalendar."""

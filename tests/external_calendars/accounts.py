@@ -64,6 +64,14 @@ class AccountHome(Protocol):
     def mails_to(self, email: str) -> int:
         """Return how many mails the provider has sent to a guest."""
 
+    def links(self) -> list[str]:
+        """Return the links of the video calls of all events."""
+
+    def delay_links(self) -> None:
+        """Make links of video calls long after the answer, by `make_links`."""
+
+    def make_links(self) -> None: ...
+
     def writes(self) -> list[Request]:
         """Return the requests that wrote events."""
 
@@ -145,6 +153,17 @@ class GoogleHome:
 
     def mails_to(self, email: str) -> int:
         return len(self.google.mails_to(email))
+
+    def links(self) -> list[str]:
+        return [self.calendar.event(event_id)["hangoutLink"] for event_id in self.ids()]
+
+    def delay_links(self) -> None:
+        self.calendar.conference_delay = 3600
+
+    def make_links(self) -> None:
+        self.gateway.clock.advance(hours=1)
+        self.calendar.complete_conferences()
+        self.gateway.clock.advance(hours=-1)
 
     def writes(self) -> list[Request]:
         found = self.gateway.requests_to("/events")
@@ -249,6 +268,15 @@ class MicrosoftHome:
 
     def mails_to(self, email: str) -> int:
         return len(self.graph.mails_to(email))
+
+    def links(self) -> list[str]:
+        return [event["onlineMeeting"]["joinUrl"] for event in self.graph.events(EMAIL)]
+
+    def delay_links(self) -> None:
+        self.graph.writer.reads_until_join_url = 10**6
+
+    def make_links(self) -> None:
+        self.graph.writer.reads_until_join_url = 1
 
     def writes(self) -> list[Request]:
         found = self.gateway.requests_to("/events")
