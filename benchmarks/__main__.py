@@ -12,12 +12,24 @@ import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
-from benchmarks import booking_creation, core, deliveries, endpoints, listings, load_run, reports
+from benchmarks import (
+    booking_creation,
+    core,
+    dearest_requests,
+    deliveries,
+    endpoints,
+    listings,
+    load_run,
+    many_apps,
+    reports,
+)
 from benchmarks.stage import Goal
 
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core.measure,
     "endpoints": endpoints.measure,
+    "dearest_requests": dearest_requests.measure,
+    "many_apps": many_apps.measure,
     "listings": listings.measure,
     "reports": reports.measure,
     "creation": booking_creation.measure,

@@ -21,17 +21,17 @@ def cpu_per_call(
 ) -> dict[str, tuple[float, float]]:
     """Return the median CPU seconds of web and of PostgreSQL per call, in rounds that alternate."""
     web = psutil.Process(stage.service.processes["web"].pid)
-    database = _postmaster(url)
+    database = postmaster(url)
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in runs}
     for run in runs.values():
         for _ in range(per_round):
             run()
     for _ in range(rounds):
         for name, run in runs.items():
-            before = _cpu_of(web), _cpu_of(database)
+            before = cpu_of(web), cpu_of(database)
             for _ in range(per_round):
                 run()
-            spent = _cpu_of(web) - before[0], _cpu_of(database) - before[1]
+            spent = cpu_of(web) - before[0], cpu_of(database) - before[1]
             times[name].append((spent[0] / per_round, spent[1] / per_round))
     return {
         name: (median(web for web, _ in found), median(postgres for _, postgres in found))
@@ -39,7 +39,7 @@ def cpu_per_call(
     }
 
 
-def _cpu_of(process: psutil.Process) -> float:
+def cpu_of(process: psutil.Process) -> float:
     """Return the CPU seconds of the process and its children, ended ones too."""
     own = process.cpu_times()
     spent = own.user + own.system + own.children_user + own.children_system
@@ -49,7 +49,7 @@ def _cpu_of(process: psutil.Process) -> float:
     return spent
 
 
-def _postmaster(url: str) -> psutil.Process:
+def postmaster(url: str) -> psutil.Process:
     with psycopg.connect(url) as connection:
         parent = psutil.Process(connection.info.backend_pid).parent()
     if parent is None:

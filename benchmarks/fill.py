@@ -1,4 +1,4 @@
-"""Rows for benchmarks: python -m benchmarks.fill NAME, one of `fills`.
+"""Rows for benchmarks: python -m benchmarks.fill NAME [COUNT], one of `fills`.
 
 Prints keys and ids as JSON.
 """
@@ -13,15 +13,20 @@ import django
 
 django.setup()
 
+from django.contrib import admin  # noqa: E402
 from django.db import connection  # noqa: E402
+from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from apps_config.models import App, Credential  # noqa: E402
 from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
-from availability.models import Event, Resource  # noqa: E402
+from availability.models import Calendar, Event, Project, Resource, Schedule  # noqa: E402
 from availability.services import create_resource  # noqa: E402
+from bookings.models import Booking, Customer  # noqa: E402
+from notifications.models import Webhook  # noqa: E402
 from notifications.webhooks.services import create_webhook  # noqa: E402
+from tests.office import staff  # noqa: E402
 
 RULES = [
     {"allow_weekdays": {}},
@@ -92,6 +97,46 @@ def fill_load() -> dict[str, Any]:
     return make_app("load", 32)[0]
 
 
+def fill_apps(total: int) -> dict[str, Any]:
+    """Create apps with a row of most kinds each; return a key, a session and the office's pages."""
+    first = create_app(slug="app-0", name="App 0")
+    apps = [first, *(App(slug=f"app-{i}", name=f"App {i}") for i in range(1, total))]
+    App.objects.bulk_create(apps[1:], batch_size=1_000)
+    rows: dict[Any, list[Any]] = {}
+
+    def add(model: Any, **given: Any) -> Any:
+        rows.setdefault(model, []).append(model(**given))
+        return rows[model][-1]
+
+    now = timezone.now().replace(microsecond=0)
+    for app in apps:
+        named = {"app": app, "name": app.name}
+        add(Schedule, **named)
+        add(Project, **named, slug=app.slug)
+        add(Webhook, app=app, url="https://example.com/in", secret="none")
+        resource = add(Resource, **named, timezone="Europe/Berlin")
+        of_resource = {"app": app, "resource": resource}
+        times = {"start": now, "end": now + timedelta(minutes=30), "what": "Filled"}
+        event = add(Event, **of_resource, **times, calendar=add(Calendar, **of_resource))
+        made = {"graph": "instant", "state": "confirmed", "created_at": now, "updated_at": now}
+        booking = add(Booking, **of_resource, **made, event=event)
+        add(Customer, **named, booking=booking, email="marty@example.com")
+    for model, new in rows.items():
+        model._default_manager.bulk_create(new, batch_size=1_000)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    names = ["index", "calendar", "why", "reports"]
+    names += [f"availability_{name}_add" for name in ("resource", "schedule", "project")]
+    for model, page in admin.site._registry.items():
+        if page.app_paths:
+            names.append(f"{model._meta.app_label}_{model._meta.model_name}_changelist")
+    return {
+        "key": issue_key(Credential.SERVER, app=first)[1],
+        "session": staff.superuser().cookies["sessionid"].value,
+        "pages": [reverse(f"admin:{name}") for name in names],
+    }
+
+
 if __name__ == "__main__":
-    fills = {"small": fill_small, "webhooks": fill_webhooks, "load": fill_load}
-    print(json.dumps(fills[sys.argv[1]]()))
+    fills = {"small": fill_small, "webhooks": fill_webhooks, "load": fill_load, "apps": fill_apps}
+    print(json.dumps(fills[sys.argv[1]](*map(int, sys.argv[2:]))))
