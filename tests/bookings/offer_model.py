@@ -8,10 +8,11 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
+from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from tests.availability.core_model import MINUTE, fits, is_open, read_wall
+from tests.availability.core_model import MINUTE, fits, is_open_in, read_wall
 
 ZONE_SPAN = 15 * 60  # no zone is further from UTC
 UNITS = {"minute": 60, "hour": 3600}
@@ -19,7 +20,7 @@ UNITS = {"minute": 60, "hour": 3600}
 
 @dataclass
 class Diary:
-    """A resource: its zone, its rules, what takes its time.
+    """A resource: its zone, its rules and those of its schedule, its tags, what takes its time.
 
     busy: events without a booking, but those of whole days, which stand in `days`. taken: bookings
     and holds, of which as many as `capacity` may overlap; each with the buffers that it was made
@@ -33,6 +34,14 @@ class Diary:
     taken: list[tuple[int, int, int | None, int | None]] = field(default_factory=list)
     days: list[tuple[int, int]] = field(default_factory=list)
     booked: list[tuple[int, int]] = field(default_factory=list)
+    schedule: list[Mapping[str, Any]] | None = None
+    tags: Collection[str] = ()
+
+    def is_open(self, minute: int, project_rules: Sequence[Mapping[str, Any]]) -> bool:
+        wall = read_wall(minute, self.zone)
+        return is_open_in(self.rules, minute, wall, self.zone, self.schedule) and is_open_in(
+            project_rules, minute, wall, self.zone
+        )
 
 
 @dataclass
@@ -67,9 +76,7 @@ class Offer:
             return True
         zone = diaries[0].zone
         reading, first = read_wall(start, zone), start
-        while was_open := all(
-            is_open((diary.rules, self.rules), first - 1, diary.zone) for diary in diaries
-        ):
+        while was_open := all(diary.is_open(first - 1, self.rules) for diary in diaries):
             if read_wall(first - 1, zone).date() != reading.date():
                 break
             first -= 1
@@ -109,7 +116,7 @@ class Offer:
             start * 60 >= max(self.now, notice)
             and end * 60 <= horizon
             and all(
-                is_open((diary.rules, self.rules), minute, diary.zone)
+                diary.is_open(minute, self.rules)
                 and full.isdisjoint(local_periods(minute, minute + 1, diary.zone))
                 for minute in range(start, end)
             )
@@ -130,6 +137,17 @@ def find_choices(requirements: Sequence[Collection[str]], free: Collection[str])
     """All choices of a different free resource for each requirement."""
     choices = product(*([each for each in ids if each in free] for ids in requirements))
     return [choice for choice in choices if len(set(choice)) == len(choice)]
+
+
+def order_by_turn(diaries: Mapping[str, Diary], weights: Mapping[str, int]) -> list[str]:
+    """The ids by how far each is behind its share of the bookings, without those of weight 0."""
+    shared = {each: weights.get(each, 1) for each in diaries if weights.get(each, 1)}
+    number = sum(len(diaries[each].booked) for each in shared)
+    lead = {
+        each: len(diaries[each].booked) - Fraction(weight * number, sum(shared.values()))
+        for each, weight in shared.items()
+    }
+    return sorted(shared, key=lambda each: lead[each])
 
 
 def local_periods(start: int, end: int, zone: str) -> set[tuple[str, date]]:

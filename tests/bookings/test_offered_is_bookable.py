@@ -1,7 +1,8 @@
 """Every slot that is offered for a project can be booked and held; what its rules exclude can't.
 
-Random projects, rules, calendars and moments around the odd hours of the world's clocks, over the
-API and a real database, against the slow model in `offer_model`: 24 examples, 2,000 with --deep.
+Random projects, rules, schedules, tags, weights, calendars and moments around the odd hours of the
+world's clocks, over the API and a real database, against the slow model in `offer_model`: 18
+examples, 2,000 with --deep.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,7 @@ from tests.bookings.offer_model import (
     midnight,
     minute_after,
     minute_of,
+    order_by_turn,
     read_moment,
     to_text,
 )
@@ -94,6 +96,8 @@ happenings = st.one_of(
     st.tuples(st.sampled_from(("held", "held", "released")), stretches),
 )
 calendars = st.lists(happenings, min_size=1, max_size=7)
+BOTH = ["X-ray", "chair"]
+some_tags = st.sampled_from((BOTH, BOTH, BOTH, BOTH[:1], BOTH[1:]))
 
 
 class World:
@@ -116,13 +120,23 @@ class World:
     def fill(self) -> None:
         self.diaries = {}
         self.calendars = {}
+        shared = self.draw(rule_lists(self.minute), label="rules of the schedule")
+        body = {"name": "Hours", "availability_constraints": shared}
+        schedule_id = self.tenant.post("/schedules", body).data["id"]
         for zone in self.zones:
             rules = self.draw(rule_lists(self.minute), label="rules of a resource")
             capacity = self.draw(st.sampled_from((1, 1, 2, 3)), label="capacity")
+            has_schedule = self.draw(st.sampled_from((False, False, False, True)), label="schedule")
             made = self.tenant.make_resource(
-                zone, zone, availability_constraints=rules, capacity=capacity
+                zone,
+                zone,
+                availability_constraints=rules,
+                capacity=capacity,
+                schedule_id=schedule_id if has_schedule else None,
             )
-            self.diaries[made["id"]] = Diary(zone, rules, capacity)
+            self.diaries[made["id"]] = Diary(
+                zone, rules, capacity, schedule=shared if has_schedule else None
+            )
             self.calendars[made["id"]] = made["calendars"][0]["id"]
         self._make_project()
         self._make_other_project()
@@ -149,17 +163,37 @@ class World:
         ]
 
     def _draw_requirements(self) -> dict[str, Any]:
-        """Two requirements, each of one or two of some resources."""
-        some = st.lists(st.sampled_from(list(self.diaries)), min_size=1, unique=True)
-        counted = st.tuples(some, st.sampled_from((1, 1, 1, 2)))
+        """Two requirements, each of one or two of some resources, by id or by tag."""
+        self._tag()
+        ids = st.lists(st.sampled_from(list(self.diaries)), min_size=1, unique=True)
+        by_tag = st.fixed_dictionaries({"tags": some_tags})
+        counted = st.tuples(st.one_of(ids, by_tag), st.sampled_from((1, 1, 1, 2)))
         drawn = self.draw(st.tuples(counted, counted), label="requirements")
-        self.requirements = [ids for ids, count in drawn for _ in range(count)]
         return {
             "requires": [
-                {"name": name, "any_of": ids, "count": count}
-                for name, (ids, count) in zip(("person", "room"), drawn, strict=True)
+                {"name": name, "any_of": any_of, "count": count}
+                for name, (any_of, count) in zip(("person", "room"), drawn, strict=True)
             ]
         }
+
+    def _tag(self) -> None:
+        """Give most resources tags, instead of those that they have."""
+        for resource_id, diary in self.diaries.items():
+            diary.tags = self.draw(
+                st.one_of(some_tags, some_tags, some_tags, st.just([])), label="tags"
+            )
+            self.tenant.put(f"/resources/{resource_id}", {"tags": diary.tags})
+
+    def _find_any_of(self, any_of: Any) -> list[str]:
+        if isinstance(any_of, list):
+            return any_of
+        wanted = set(any_of["tags"])
+        return [each for each, diary in self.diaries.items() if wanted & set(diary.tags)]
+
+    def _draw_weights(self) -> dict[str, int]:
+        weight = st.sampled_from((None, 0, 1, 1, 2, 5))
+        drawn = {each: self.draw(weight, label="weight") for each in self.diaries}
+        return {each: given for each, given in drawn.items() if given is not None}
 
     def _make_project(self) -> None:
         zone = self.zones[0]
@@ -182,6 +216,10 @@ class World:
             "round_to_nearest_hour": self.draw(st.booleans()),
             "ignore_all_day_events": self.draw(st.booleans()),
         }
+        self.is_fair = self.kind == "roundrobin_fair"
+        self.weights: dict[str, int] = {}
+        if self.is_fair:
+            terms["weights"] = self.weights = self._draw_weights()
         buffers = self._draw_buffers(terms)
         limits = {unit: self.draw(st.sampled_from((None, 1, 2))) for unit in LIMITED}
         self.is_mutual = self.kind == "mutual"
@@ -194,6 +232,13 @@ class World:
             "settings": {LIMITED[unit]: most for unit, most in limits.items()},
         }
         self.project_id = self.tenant.post("/projects", given | place).data["id"]
+        if is_required:
+            self._tag()  # the project's resources follow
+            self.requirements = [
+                self._find_any_of(each["any_of"])
+                for each in place["requires"]
+                for _ in range(each["count"])
+            ]
         self.offer = Offer(
             now=self.now,
             rules=rules,
@@ -435,6 +480,7 @@ def check_offered(
     """Bookable by the project's name alone, and on each resource that is named."""
     assert clerk.accepts(start, end)
     for resource in resources:
+        assert world.weights.get(resource["id"], 1) > 0
         assert clerk.accepts(start, end, resource["id"])
         assert clerk.explains_as_free(start, end, resource["id"])
         if start[17:19] == end[17:19] == "00":
@@ -504,8 +550,22 @@ def check_any(world: World, clerk: Clerk, start: int, end: int) -> None:
         assert clerk.explains_as_free(*texts, resource_id) == world.offer.is_free(diary, start, end)
         if not is_accepted and not takes_all:
             check_refusal(world, clerk, answer, resource_id, start, end)
+    if world.is_fair:
+        check_turn(world, clerk, start, end)
+        return
     together = [diaries] if world.is_mutual else [[diary] for diary in diaries]
     assert clerk.accepts(*texts) == any(clerk.expects(each, start, end) for each in together)
+
+
+def check_turn(world: World, clerk: Clerk, start: int, end: int) -> None:
+    """The booking goes to the free resource that is furthest behind its share."""
+    order = order_by_turn(world.diaries, world.weights)
+    free = [each for each in order if clerk.expects([world.diaries[each]], start, end)]
+    answer = clerk.try_booking(to_text(start), to_text(end))
+    event(f"in turn: {len(free)} of {len(order)}")
+    assert (answer.status == 201) == bool(free)
+    if free:
+        assert answer.data["resource_id"] == free[0]
 
 
 def check_refusal(
