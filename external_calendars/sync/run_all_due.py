@@ -14,18 +14,22 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from django.conf import settings
 from django.db import DatabaseError, close_old_connections, connections
 
+from common.db.sql import database_now
 from external_calendars.grants import claim_renewals, renew_grant
 from external_calendars.models import Connection, Grant
 from external_calendars.sync.leases import claim_connections, release_lease
 from external_calendars.sync.run import BATCH_SECONDS, SYNC_SECONDS, sync_calendar
+from notifications.models import Delivery
+from notifications.outbox import dispatcher
+from notifications.outbox.lanes import next_check
 
 logger = logging.getLogger(__name__)
 
 # A round claims calendars, and continues with one, for this long; others take the rest.
 MAX_SECONDS = 20.0
-# Limit of a round: then the change set and first batch of a sync may still be pending, plus time
-# for the database.
-MAX_RUN = MAX_SECONDS + SYNC_SECONDS + BATCH_SECONDS + 25.0
+# Limit of a round: then the change set and first batch of a sync may still be pending, and writes
+# of bookings, plus time for the database.
+MAX_RUN = MAX_SECONDS + SYNC_SECONDS + BATCH_SECONDS + dispatcher.MAX_RUN + 25.0
 RECHECK_SECONDS = 1.0  # while syncs are running
 
 
@@ -41,6 +45,8 @@ def sync_due_calendars(*, stopping: Callable[[], bool] = lambda: False) -> int:
 
     with ThreadPoolExecutor(settings.CALENDAR_THREADS, "calendar") as pool:
         while True:
+            if not ending():
+                _send_due_writes(ending)
             room = 0 if ending() else settings.CALENDAR_THREADS - len(running)
             grants = claim_renewals(room)
             running |= {pool.submit(_renew_one, grant) for grant in grants}
@@ -51,6 +57,13 @@ def sync_due_calendars(*, stopping: Callable[[], bool] = lambda: False) -> int:
             if not running:
                 return looked_at
             running = wait(running, timeout=RECHECK_SECONDS, return_when=FIRST_COMPLETED).not_done
+
+
+def _send_due_writes(ending: Callable[[], bool]) -> None:
+    """Write bookings before further calendars are read: all workers may be busy with syncs."""
+    due = next_check(Delivery.CALENDAR)
+    if due is not None and due <= database_now():
+        dispatcher.run_dispatcher(Delivery.CALENDAR, stopping=ending)
 
 
 def _renew_one(grant: Grant) -> None:

@@ -15,11 +15,14 @@ from external_calendars.sync import run_all_due
 from external_calendars.sync.leases import SYNC_WAKEUP
 from external_calendars.sync.run_all_due import sync_due_calendars
 from notifications.outbox import poller
+from tests.external_calendars.accounts import BACK, allow_redirects, come_back
+from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.icalendars import one
 from tests.external_calendars.memory import Memory, connect, memory
+from tests.external_calendars.test_mirror import _at_home, book
 from tests.world import Tenant
 
-__all__ = ["memory"]
+__all__ = ["_at_home", "memory"]
 
 # SQLite's database of the tests is in memory: threads that share it do not wait for each other.
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgresql]
@@ -142,3 +145,66 @@ def test_failing_calendar_does_not_stop_others(tenant: Tenant, busy: Memory) -> 
     assert Event.objects.filter(calendar=good.pk).count() == 30
     busy.trouble = ProviderError("unreachable")
     assert sync_due_calendars() == 0
+
+
+# --- Writes go first ------------------------------------------------------------------------------
+@pytest.fixture
+def many_accounts(tenant: Tenant, google: FakeGoogle) -> list[Any]:
+    """Resources with connected calendars of fifty accounts, which are all due."""
+    allow_redirects(tenant)
+    people = []
+    for number in range(50):
+        email = f"person{number}@example.com"
+        google.add_account(email)
+        person = tenant.make_resource(f"Person {number}", email=email)
+        body = {"provider": "google", "resource_id": person["id"], "redirect_url": BACK}
+        url = tenant.post("/calendars/connect", body).data["url"]
+        assert come_back(tenant, google.consent(url, email)).keys() == {"calendar_id"}
+        people.append(person)
+    google.gateway.forget()
+    return people
+
+
+def requests_in_order(google: FakeGoogle) -> list[str]:
+    """`POST` of a write, `GET` of a sync."""
+    found = google.gateway.requests_to("/events")
+    return [request.method for request in found]
+
+
+def test_write_starts_before_queued_syncs(
+    tenant: Tenant, google: FakeGoogle, many_accounts: list[Any]
+) -> None:
+    book(tenant, many_accounts[-1])
+
+    sync_due_calendars()
+
+    found = requests_in_order(google)
+    assert (found.index("POST"), found.count("POST"), found.count("GET")) == (0, 1, 50)
+
+
+def test_write_starts_before_the_rest_of_queued_syncs(
+    tenant: Tenant,
+    google: FakeGoogle,
+    many_accounts: list[Any],
+    settings: Any,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A booking that is made while the first syncs run."""
+    settings.CALENDAR_THREADS = 2
+    claim = run_all_due.claim_connections
+    claims = []
+
+    def claim_and_book(limit: int) -> Any:
+        claims.append(limit)
+        if len(claims) == 2:
+            book(tenant, many_accounts[-1])
+        return claim(limit)
+
+    monkeypatch.setattr(run_all_due, "claim_connections", claim_and_book)
+
+    sync_due_calendars()
+
+    found = requests_in_order(google)
+    assert found.count("GET") == 50
+    # The syncs of the first two claims may come before it.
+    assert found.index("POST") <= 4
