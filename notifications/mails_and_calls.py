@@ -399,7 +399,17 @@ class MailsAndCalls:
             also_free=self._also_free(booking) if slug == CANCELLED else (),
             links=self._links(together, booking),
             link_follows=any(map(self.missing_links.is_coming, together)),
+            uids=self._uids(together, booking),
         )
+
+    def _uids(self, together: Sequence[Booking], booking: Booking) -> Mapping[UUID, str]:
+        shown = [*together, *filter(None, [booking.owner_booking])]
+        return {
+            each.calendar_uid: uid
+            for each in shown
+            for entries in self.entries
+            if (uid := entries.provider_uid(each))
+        }
 
     def _links(self, together: Sequence[Booking], booking: Booking) -> Mapping[UUID, str]:
         # An owner has the entry of the group.

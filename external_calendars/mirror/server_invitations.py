@@ -61,6 +61,11 @@ class MirroredEntries:
         found = rows if self.connections else ()
         self.written = {(row.event_id, row.calendar_id): row for row in found}
 
+    def provider_uid(self, booking: Booking) -> str:
+        calendar = self.targets.of(booking.event)
+        row = self.written.get((booking.event_id, calendar.id)) if calendar else None
+        return row.uid if row else ""
+
     def is_entered(self, booking: Booking, customer: Customer | None) -> bool:
         calendar = self.targets.of(booking.event)
         connection = self.connections.get(calendar.id) if calendar else None

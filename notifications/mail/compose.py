@@ -196,7 +196,7 @@ class Letter:
     provider, so that the mail carries no entry for it. also_free: names of other resources with
     free time on the day of a booking that does not take place. links: of the video calls of a
     series, or of the booking, by `calendar_uid`. link_follows: one that is missing is about to be
-    made.
+    made. uids: at providers that make them, by `calendar_uid`.
     """
 
     slug: str
@@ -212,6 +212,7 @@ class Letter:
     also_free: Sequence[str] = ()
     links: Mapping[uuid.UUID, str] = field(default_factory=dict)
     link_follows: bool = False
+    uids: Mapping[uuid.UUID, str] = field(default_factory=dict)
 
     @property
     def shows_link(self) -> bool:
@@ -897,10 +898,11 @@ def _occurrences(letter: Letter, method: str) -> Iterator[InvitationEntry]:
         entry_id: uuid.UUID, sequence: int, start: datetime, end: datetime
     ) -> InvitationEntry:
         link = letter.links.get(entry_id, "") if method != "CANCEL" else ""
+        uid = letter.uids.get(entry_id, "")
         if not booking.event.all_day:
-            return InvitationEntry(entry_id, sequence, start, end, link)
+            return InvitationEntry(entry_id, sequence, start, end, link, uid)
         first, last = (local_date(moment, zone) for moment in (start, end))
-        return InvitationEntry(entry_id, sequence, first, last, link)
+        return InvitationEntry(entry_id, sequence, first, last, link, uid)
 
     if letter.facts.get("occurrences"):
         for entry_id, start, end, sequence in letter.facts["occurrences"]:

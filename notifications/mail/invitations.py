@@ -26,6 +26,7 @@ class InvitationEntry(NamedTuple):
     start: datetime | date
     end: datetime | date
     conference: str = ""  # the link of the video call
+    uid: str = ""  # at the provider of a connected calendar; "": `entry_uid`
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ def _event(given: Invitation, occurrence: InvitationEntry, stamp: datetime) -> E
     event.add("DTSTART", ical_time(occurrence.start))
     event.add("DTEND", ical_time(occurrence.end))
     event.add("DTSTAMP", stamp)
-    event.add("UID", entry_uid(occurrence.entry_id))
+    event.add("UID", occurrence.uid or entry_uid(occurrence.entry_id))
     event.add("SEQUENCE", occurrence.sequence)
     if given.method != "PUBLISH":  # there nobody is asked, so nobody is named (RFC 5546, 3.2.1)
         _add_attendees(event, given)
@@ -108,5 +109,5 @@ def _alarm(given: Invitation) -> Alarm:
 
 
 def entry_uid(entry_id: uuid.UUID) -> str:
-    """Return the UID of a booking by its `calendar_uid`, the same in every calendar."""
+    """Return the UID of a booking by its `calendar_uid`: in every calendar that takes ours."""
     return f"{entry_id}@{service_host()}"

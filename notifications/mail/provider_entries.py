@@ -15,6 +15,9 @@ class ProviderEntries(Protocol):
     def is_entered(self, booking: Booking, customer: Customer | None) -> bool:
         """Return whether the customer, or the owner (None), has the entry, or is sure to get it."""
 
+    def provider_uid(self, booking: Booking) -> str:
+        """Return the UID that the booking's entry has at the provider; "" without one."""
+
 
 # Layers above register their own.
 provider_entries = Hook[type[ProviderEntries]]()

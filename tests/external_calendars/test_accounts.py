@@ -9,7 +9,13 @@ from django.utils import timezone
 
 from availability.models import Event
 from external_calendars.grants import claim_renewals, renew_grant
-from external_calendars.models import Connection, ConsentRequest, ExternalObject, Grant
+from external_calendars.models import (
+    Connection,
+    ConsentRequest,
+    ExternalObject,
+    Grant,
+    WrittenEvent,
+)
 from external_calendars.sync.run import FAILED, SYNCED
 from tests.external_calendars.accounts import (
     EMAIL,
@@ -21,11 +27,14 @@ from tests.external_calendars.accounts import (
     consent_url,
 )
 from tests.external_calendars.memory import look, spans_of
-from tests.external_calendars.mirrored import copies, deliveries, make_due, write
+from tests.external_calendars.mirrored import copies, deliveries, events_of, make_due, write
+from tests.external_calendars.test_invitations import send_mails
 from tests.external_calendars.test_mirror import _at_home, act, book, move, span_of, times
+from tests.external_calendars.test_mirror_privacy import entries, mails
+from tests.sinks import MailSink
 from tests.world import Tenant, at
 
-__all__ = ["_at_home"]
+__all__ = ["_at_home", "mails"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 DAY = timezone.now().replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=3)
@@ -447,3 +456,33 @@ def test_limits_are_waited_for(
     make_due()
     write()
     assert len(account.events()) == 1
+
+
+# --- Invitations ----------------------------------------------------------------------------------
+def test_provider_invites_and_the_mail_has_no_file(
+    tenant: Tenant, ada: Any, account: AccountHome, work: Connection, mails: MailSink
+) -> None:
+    """Once in total: also for the first booking after the calendar was connected."""
+    book(tenant, ada)
+    send_mails()
+    write()
+
+    assert entries(mails) == {"marty@example.com": [], EMAIL: []}
+    assert account.mails_to("marty@example.com") == 1
+
+
+def test_mail_has_the_file_with_the_providers_uid_while_writes_fail(
+    tenant: Tenant, ada: Any, account: AccountHome, work: Connection, mails: MailSink
+) -> None:
+    account.gateway.fail("/events", method="POST", status=503)
+    book(tenant, ada)
+    write()
+    send_mails()
+
+    [to_customer] = [mail for mail in mails.mails if mail.to == ["marty@example.com"]]
+    [file] = [
+        part.get_content()
+        for part in to_customer.message.walk()
+        if part.get_content_type() == "text/calendar"
+    ]
+    assert events_of(file)[0]["UID"] == WrittenEvent.objects.get().uid
