@@ -64,6 +64,9 @@ class AccountHome(Protocol):
     def mails_to(self, email: str) -> int:
         """Return how many mails the provider has sent to a guest."""
 
+    def invited(self) -> list[str]:
+        """Return the ids of the events to which guests were mailed a first invitation."""
+
     def links(self) -> list[str]:
         """Return the links of the video calls of all events."""
 
@@ -153,6 +156,9 @@ class GoogleHome:
 
     def mails_to(self, email: str) -> int:
         return len(self.google.mails_to(email))
+
+    def invited(self) -> list[str]:
+        return [mail.event_id for mail in self.google.invitations if mail.operation == "insert"]
 
     def links(self) -> list[str]:
         return [self.calendar.event(event_id)["hangoutLink"] for event_id in self.ids()]
@@ -268,6 +274,9 @@ class MicrosoftHome:
 
     def mails_to(self, email: str) -> int:
         return len(self.graph.mails_to(email))
+
+    def invited(self) -> list[str]:
+        return [mail.event_id for mail in self.graph.invitations if mail.kind == "request"]
 
     def links(self) -> list[str]:
         return [event["onlineMeeting"]["joinUrl"] for event in self.graph.events(EMAIL)]
