@@ -35,7 +35,7 @@ BLOCKS: Mapping[str, str] = {
 PLACEHOLDERS: Mapping[str, str] = {
     "name": "the recipient's name",
     "what": "the event's title",
-    "where": "the event's place; without one, the link of the video call",
+    "where": "the event's place",
     "conference_url": "the link of the video call",
     "description": "the event's description",
     "when": "date and time of the event, with its zone",

@@ -45,6 +45,7 @@ PLACEHOLDER_WORDS = {
     "name": _("the recipient's name"),
     "what": _("the event's title"),
     "where": _("the event's place"),
+    "conference_url": _("the link of the video call"),
     "description": _("the event's description"),
     "when": _("date and time of the event, with its zone"),
     "old_when": _("date and time before the booking was moved"),
