@@ -280,7 +280,7 @@ PROVIDER = Recipe(
     },
     """
 text = json.dumps(tenant.get("/openapi.json").json)
-offered = '["service", "caldav", "ics", "google", "microsoft", "dummy"]'
+offered = '["service", "caldav", "ics", "dummy", "google", "microsoft"]'
 print(json.dumps({"offered": offered in text}))
 """,
     {"offered": True},
