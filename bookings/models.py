@@ -1,8 +1,8 @@
 """Bookings, their customers and their log of state changes."""
 
 import uuid
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import Value
@@ -245,7 +245,19 @@ class Booking(Owned):
 
 
 class Customer(models.Model):
-    """A customer of a booking: a snapshot taken when the booking was made."""
+    """A customer of a booking: a snapshot taken when the booking was made; and the customer's
+    answer to the invitation, which `bookings.services.responses` stores.
+    """
+
+    # RFC 5545, 3.2.12.
+    ACCEPTED, TENTATIVE, DECLINED = RESPONSES = ("accepted", "tentative", "declined")
+    NEEDS_ACTION = "needs_action"  # without an answer
+    CALENDAR, MAIL = RESPONSE_SOURCES = ("calendar", "mail")
+    NO_ANSWER: ClassVar[Mapping[str, None]] = {
+        "response": None,
+        "responded_at": None,
+        "response_source": None,
+    }
 
     id = TenantIdField(primary_key=True)
     app = ParentsAppField()
@@ -259,6 +271,21 @@ class Customer(models.Model):
     voip = models.CharField(max_length=200, blank=True)
     timezone = models.CharField(max_length=64, blank=True)
     meta = models.JSONField(default=dict, blank=True)
+    response = models.CharField(  # noqa: DJ001 (SQLite adds a column that is not null by a copy)
+        max_length=12,
+        null=True,
+        blank=True,
+        editable=False,
+        choices=[(response, response) for response in RESPONSES],
+    )
+    responded_at = models.DateTimeField(null=True, blank=True, editable=False)
+    response_source = models.CharField(  # noqa: DJ001
+        max_length=8,
+        null=True,
+        blank=True,
+        editable=False,
+        choices=[(source, source) for source in RESPONSE_SOURCES],
+    )
 
     class Meta:
         verbose_name = "customer of a booking"
@@ -267,6 +294,11 @@ class Customer(models.Model):
         indexes = [
             models.Index(fields=["address"], name="customer_address"),
             models.Index(fields=["limit_key"], name="customer_limit_key"),
+            models.Index(
+                fields=["app", "-responded_at"],
+                condition=models.Q(response="declined"),
+                name="customer_declined",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -276,7 +308,7 @@ class Customer(models.Model):
 class StateChange(models.Model):
     """A log entry of a booking; later deliveries are composed from it. Append-only."""
 
-    SOURCES = ("api", "widget", "admin", "link", "timer", "calendar")
+    SOURCES = ("api", "widget", "admin", "link", "timer", "calendar", "mail")
 
     id = TenantIdField(primary_key=True)
     app = ParentsAppField()

@@ -24,9 +24,11 @@ from bookings.services import (
     Transition,
     on_message_sent,
     on_new_times_offered,
+    on_response,
     on_transition,
     on_unverified_booking,
 )
+from bookings.services.transition_log import RESPONSE
 from common.db.sql import id_param, insert_rows, to_uuid
 from common.db.updated_at import transaction_start
 from common.hooks import Hook
@@ -50,7 +52,9 @@ VERIFICATION_CODE = "verification_code"
 # The link of a video call that earlier e-mails did not have.
 LINK = "conference"
 # The kinds of webhook calls.
-KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED))
+KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED, RESPONSE))
+# Told only to webhooks whose `kinds` name them.
+ON_REQUEST = (UPDATED, RESPONSE)
 # Mails per state; the tentative state of payment graphs sends none.
 MAILS: Mapping[str, tuple[str, ...]] = {
     "tentative": (OWNER, CUSTOMER),
@@ -139,6 +143,14 @@ def plan_message_mails(sent: Transition) -> None:
     _plan_customer_mails(sent, MESSAGE)
 
 
+@on_response.register
+def plan_response_calls(response: Transition) -> None:
+    """Write the calls of the webhooks that want answers, for a worker to expand."""
+    if calls := _calls([response]):
+        insert_rows([*calls.values()])
+        wake_dispatchers_after_commit([], [Delivery.WEBHOOK])
+
+
 def _plan_customer_mails(entry: Transition, kind: str) -> None:
     """Write an e-mail to each customer about an entry of the log that changed nothing."""
     content = _facts(entry, [entry], kind) | _facts_for_customers(entry)
@@ -154,7 +166,11 @@ def _plan_customer_mails(entry: Transition, kind: str) -> None:
 
 
 def event_of(transition: Transition) -> str:
-    """Return the event name of mails and calls: the new state, `rescheduled` or `updated`."""
+    """Return the event name of mails and calls: the new state, `rescheduled`, `updated` or
+    `response`.
+    """
+    if transition.change.action == RESPONSE:
+        return RESPONSE
     if transition.edit:
         return UPDATED
     return RESCHEDULED if transition.moved_from else transition.change.to_state
@@ -292,10 +308,7 @@ def _kind_of_move(mailed_together: Sequence[Transition]) -> str:
     """Return the kind of mail by what the move changed: the time, the resources only, or nothing
     that is mailed ("").
     """
-    if any(
-        transition.moved_from != (transition.booking.event.start, transition.booking.event.end)
-        for transition in mailed_together
-    ):
+    if any(transition.has_new_time for transition in mailed_together):
         return RESCHEDULED
     is_reassigned = any(transition.reassigned for transition in mailed_together)
     return REASSIGNED if is_reassigned else ""
@@ -431,13 +444,13 @@ class _Subscription(NamedTuple):
         """Return whether it is called for this change.
 
         A move is told to those who want the state that the booking is in, and to those who want
-        `rescheduled`; an update to those whose `kinds` name it.
+        `rescheduled`; updates and answers to those whose `kinds` name them.
         """
         states, kinds = json.loads(self.states), json.loads(self.kinds)
         return (
             self.graph in ("", booking.graph)
             and (not states or bool({event, booking.state} & set(states)))
-            and (f"booking.{event}" in kinds if kinds else event != UPDATED)
+            and (f"booking.{event}" in kinds if kinds else event not in ON_REQUEST)
         )
 
 
@@ -466,6 +479,7 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
             version=transition.booking.reschedules,
             webhooks=webhooks,
             body=bodies[transition],
+            first_number=0,
             waiting_since=transaction_start(),
         )
         for transition, webhooks in webhook_events.items()

@@ -277,6 +277,7 @@ MAX_LANGUAGES = 50
 MAX_PER_PERIOD = 10_000
 MAX_ORIGINS = 50
 PUBLIC_RESCHEDULE = ("link", "id")
+NOTE_DECLINED, CANCEL_DECLINED = GUEST_DECLINES = ("note", "cancel")
 
 
 class ConferenceSettingsSerializer(SettingsSerializer):
@@ -363,6 +364,15 @@ class ProjectSettingsSerializer(SettingsSerializer):
     )
     max_reschedules = BoundedIntegerField(
         0, 1000, initial=20, help_text="Moves of a booking by the customer.", **CLEARABLE
+    )
+    guest_declines = serializers.ChoiceField(
+        GUEST_DECLINES,
+        initial=NOTE_DECLINED,
+        help_text="What happens if a customer declines the invitation in a calendar program."
+        " `note` (the default): the answer is stored. `cancel`: it also cancels the booking like"
+        " the action `cancel_by_customer`, if the customer is the only one or has a seat of a"
+        " group.",
+        **CLEARABLE,
     )
     max_per_day = BoundedIntegerField(
         1, 1000, help_text="Bookings of a resource per day in its time zone.", **CLEARABLE

@@ -1,9 +1,11 @@
 """Customers (api.md section 4): of a booking, and all of an app."""
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rest_framework import serializers
 
+from bookings.models import Customer
 from common.api.fields import (
     CLEARABLE,
     META_KEYS,
@@ -20,9 +22,16 @@ from common.api.fields import (
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 
+RESPONSES = (Customer.NEEDS_ACTION, *Customer.RESPONSES)
+READ_ONLY_VALUES = {
+    "response": RESPONSES,
+    "source": (*Customer.RESPONSE_SOURCES, None),
+}
+
 
 class CustomerSerializer(ObjectSerializer):
-    """A customer's data at the time of the booking."""
+    """A customer's data at the time of the booking, and the customer's answer to the
+    invitation."""
 
     # Of a body, every key that is not known goes to `meta`.
     is_open = True
@@ -34,6 +43,9 @@ class CustomerSerializer(ObjectSerializer):
         "phone": "+1 555 0100",
         "timezone": "America/Los_Angeles",
         "meta": {"newsletter": True},
+        "response": "accepted",
+        "responded_at": "2026-11-20T09:41:07+0000",
+        "source": "calendar",
     }
 
     id = IdField(read_only=True)
@@ -48,21 +60,45 @@ class CustomerSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     meta = MetaField(help_text="Free keys, and all other keys that the client sent.", **CLEARABLE)
+    response = serializers.ChoiceField(
+        RESPONSES,
+        read_only=True,
+        help_text="The customer's answer to the invitation. A move to another time resets it.",
+    )
+    responded_at = StampField(
+        allow_null=True, help_text="When the customer answered; null: no answer."
+    )
+    source = serializers.ChoiceField(  # type: ignore[assignment]  # as `data`
+        Customer.RESPONSE_SOURCES,
+        source="response_source",
+        read_only=True,
+        allow_null=True,
+        help_text="Whether the answer was found in the connected calendar or came by e-mail; null:"
+        " no answer.",
+    )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         given = super().to_internal_value(data)
         language = given.pop("language", None)
-        others = {
-            key: value
-            for key, value in data.items()
-            if key not in self.fields and value is not None
-        }
+        others = {key: value for key, value in self._free_keys(data) if value is not None}
         others |= {"language": language} if language else {}
         meta = {**others, **(given.get("meta") or {})}
         if len(meta) > META_KEYS:
             raise serializers.ValidationError({"meta": [f"Must have at most {META_KEYS} keys."]})
         texts = {key: given.get(key) or "" for key in ("phone", "voip", "timezone")}
         return {**given, **texts, "meta": MetaField().run_validation(meta)}
+
+    @staticmethod
+    def get_response(customer: Customer) -> str:
+        return customer.response or Customer.NEEDS_ACTION
+
+    def _free_keys(self, data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+        """Yield the keys that go to `meta`: unknown ones, and answers to questions whose keys are
+        names of read-only fields ("source": "a friend"), unless they have a value of the field.
+        """
+        for key, value in data.items():
+            if key not in self.fields or value not in READ_ONLY_VALUES.get(key, (value,)):
+                yield key, value
 
 
 class CustomerChangeSerializer(CustomerSerializer):
@@ -79,7 +115,7 @@ class CustomerChangeSerializer(CustomerSerializer):
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         data = array_as_object(data)
         given = ObjectSerializer.to_internal_value(self, data)
-        others = {key: value for key, value in data.items() if key not in self.fields}
+        others = dict(self._free_keys(data))
         others |= {"language": given.pop("language")} if "language" in given else {}
         meta = {**others, **(given.pop("meta", None) or {})}
         given |= {key: given[key] or "" for key in ("phone", "voip", "timezone") if key in given}

@@ -112,6 +112,7 @@ class SourcesSerializer(ReportRowSerializer):
     link = number("A link in an e-mail.")
     timer = number("The service's clock.")
     calendar = number("A connected calendar.")
+    mail = number("An answer by e-mail.")
 
 
 class CustomersSerializer(ReportRowSerializer):

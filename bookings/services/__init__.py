@@ -24,6 +24,7 @@ from bookings.services.reschedule import (
     reschedule_booking,
     reschedule_unless_done,
 )
+from bookings.services.responses import Answer, on_response, record_response
 from bookings.services.send_message import on_message_sent, send_message
 from bookings.services.transition_log import (
     COMPLETES_AFTER,
@@ -61,6 +62,7 @@ __all__ = [
     "THIS",
     "ActionNotAllowed",
     "Actor",
+    "Answer",
     "Edit",
     "NewBooking",
     "NewHold",
@@ -96,8 +98,10 @@ __all__ = [
     "offer_new_times",
     "on_message_sent",
     "on_new_times_offered",
+    "on_response",
     "on_transition",
     "on_unverified_booking",
+    "record_response",
     "reschedule_booking",
     "reschedule_unless_done",
     "send_message",

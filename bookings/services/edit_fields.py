@@ -165,13 +165,15 @@ class _Edit:
         changed = {name: value for name, value in new_values.items() if value != getattr(row, name)}
         if not changed:
             return
+        answer: Mapping[str, Any] = {}  # to forget, if another person gave it
         if "email" in changed and canonical_address(changed["email"]) != row.address:
             self.readdressed.add(row.id)
             self.former_addresses.append(row.email)
             self.new_addresses[row.address] = canonical_address(changed["email"])
-        for name, value in changed.items():
+            answer = Customer.NO_ANSWER
+        for name, value in {**changed, **answer}.items():
             setattr(row, name, value)
-        row.save(update_fields=[*changed, "address", "limit_key"])
+        row.save(update_fields=[*changed, *answer, "address", "limit_key"])
         self.names |= {f"customer {name}" for name in changed}
 
     def change_event_texts(self, given: Mapping[str, str]) -> None:

@@ -32,6 +32,7 @@ from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
 from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
+from bookings.services.responses import reset_responses
 from bookings.services.transition_log import (
     OFFER_NEW_TIMES,
     RESCHEDULE,
@@ -518,6 +519,7 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         [transition.booking for transition in transitions],
         ["resource", "reschedules", "completes_at", "outcome", "updated_at"],
     )
+    reset_responses([each.booking for each in transitions if each.has_new_time])
     write_transitions(transitions)
 
 

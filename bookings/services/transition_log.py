@@ -20,6 +20,7 @@ COMPLETES_AFTER = timedelta(hours=1)
 # Actions in the log of a booking that keeps its state.
 RESCHEDULE, UPDATE = "reschedule", "update"
 OFFER_NEW_TIMES, MESSAGE = "offer_new_times", "message"
+RESPONSE = "response"
 
 
 class Actor(NamedTuple):
@@ -94,6 +95,12 @@ class Transition:
         self._notifications = notifications
         self._together: Sequence[Transition] = [self]
         self.is_first = customers is not None and notifications is not None
+
+    @property
+    def has_new_time(self) -> bool:
+        """Whether the booking was moved to another time, not only to other resources."""
+        event = self.booking.event
+        return self.moved_from is not None and self.moved_from != (event.start, event.end)
 
     def share_prefetches_with(self, transitions: Sequence["Transition"]) -> None:
         """Share prefetches of customers and notifications among `transitions` (seats are many)."""

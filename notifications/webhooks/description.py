@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from bookings.serializers.responses import WHOLE_BOOKING_EXAMPLE, BookingSerializer
+from bookings.services.transition_log import RESPONSE
 from common.openapi.component_registry import Json, register_component
 from notifications.models import Delivery
 from notifications.planning import KINDS
@@ -45,6 +46,7 @@ _REMINDER_BODY = {
 _REMINDER = f"booking.{Delivery.REMINDER}"
 EVENT_SUMMARIES = {
     **{kind: f"A booking is {kind.split('.')[1].replace('_by_', ' by the ')}" for kind in KINDS},
+    f"booking.{RESPONSE}": "A customer answers the invitation",
     _REMINDER: "An event notification is due",
     TEST_EVENT: "A webhook is tested",
 }

@@ -68,7 +68,7 @@ class WebhookSerializer(ObjectSerializer):
         serializers.ChoiceField(KINDS),
         len(KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
-        " `booking.updated`.",
+        " `booking.updated` and `booking.response`.",
         **OPTIONAL,
     )
     expected_response_code = StatusCodeField(

@@ -337,7 +337,16 @@ def test_lead_time_by_month(berlin: Tenant, week: dict[str, Any]) -> None:
 
 def test_sources_of_the_whole_period(berlin: Tenant, week: dict[str, Any]) -> None:
     assert report(berlin, "sources") == [
-        {"bookings": 4, "api": 4, "widget": 0, "admin": 0, "link": 0, "timer": 0, "calendar": 0}
+        {
+            "bookings": 4,
+            "api": 4,
+            "widget": 0,
+            "admin": 0,
+            "link": 0,
+            "timer": 0,
+            "calendar": 0,
+            "mail": 0,
+        }
     ]
 
 
