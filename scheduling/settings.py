@@ -813,6 +813,11 @@ DEFAULT_FROM_EMAIL = env_text("DEFAULT_FROM_EMAIL", "bookings@localhost")
 #: ([Senders](#senders))
 #: Default: the domain of `DEFAULT_FROM_EMAIL`
 SENDER_DOMAINS = env_domains("SENDER_DOMAINS", parseaddr(DEFAULT_FROM_EMAIL)[1].rpartition("@")[2])
+#: name of your mail server in the `Authentication-Results` headers of incoming e-mails. A declined
+#: invitation can cancel the booking only if this header verifies the sender
+#: ([Incoming e-mails](#incoming-e-mails))
+#: Default: none, answers by e-mail cancel nothing
+MAIL_AUTHSERV_ID = env_text("MAIL_AUTHSERV_ID", "")
 
 # --- Outbound calls -------------------------------------------------------------------------------
 #: private networks in which webhooks and connected calendars are allowed, on any port:

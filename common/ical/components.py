@@ -5,7 +5,7 @@ names that the next text may define otherwise. Times are returned as written; se
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -45,11 +45,14 @@ class UnreadableCalendar(ValueError):
     """The text could not be parsed as iCalendar."""
 
 
-def read_components(text: str) -> list[Component]:
-    """Return the text's VCALENDARs with the properties in READ. Raises UnreadableCalendar."""
+def read_components(text: str, *, further: Collection[str] = ()) -> list[Component]:
+    """Return the text's VCALENDARs with the properties in READ and `further` ones.
+
+    Raises UnreadableCalendar.
+    """
     if len(text) > MAX_CHARACTERS or text.count("\n") > MAX_LINES:
         raise UnreadableCalendar("The text is too long.")
-    lines = list(_lines(_UNWANTED.sub("", text)))
+    lines = list(_lines(_UNWANTED.sub("", text), READ.union(further)))
     if len(lines) > MAX_LINES_READ or sum(map(len, lines)) > MAX_CHARACTERS_READ:
         raise UnreadableCalendar("The text has too much content.")
     if sum(line[:5].upper() == "RRULE" for line in lines) > MAX_RULES:
@@ -66,13 +69,13 @@ def read_components(text: str) -> list[Component]:
     return calendars
 
 
-def _lines(text: str) -> Iterator[Contentline]:
-    """Yield the unfolded lines of the properties in READ; cut long texts."""
+def _lines(text: str, names: Collection[str]) -> Iterator[Contentline]:
+    """Yield the unfolded lines of these properties; cut long texts."""
     depth = 0
     for line in Contentlines.from_ical(text):
         match = _NAME.match(line[:100])
         name = match[1].upper() if match else ""
-        if name not in READ or line.endswith(":"):
+        if name not in names or line.endswith(":"):
             continue
         depth += (name == "BEGIN") - (name == "END")
         if depth > MAX_DEPTH:

@@ -9,7 +9,7 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from email import message_from_bytes, message_from_string, policy
+from email import message_from_string, policy
 from email.message import Message
 from email.utils import parseaddr
 from typing import Any, NamedTuple
@@ -50,11 +50,11 @@ class Bounce(NamedTuple):
     failed: list[FailedRecipient]
 
 
-def record_bounce(content: bytes, *, now: datetime) -> list[str]:
-    """Suppress the addresses of a bounce; returns a sentence per recipient."""
-    bounce = read_bounce(content)
+def record_bounce(message: Message, parts: list[Message], *, now: datetime) -> list[str]:
+    """Suppress the addresses of a bounce; returns a sentence per recipient. parts: of `walk`."""
+    bounce = read_bounce(message, parts)
     if not bounce.failed:
-        return ["Ignored: this is no report of a failed delivery (RFC 3464)."]
+        return ["Ignored: this is no report of a failed delivery and no answer to an invitation."]
     rows = Delivery.objects.filter(id__in=bounce.delivery_ids, type=Delivery.EMAIL, tries__gt=0)
     rows = rows.select_related("app", "customer", "booking__resource")
     delivery = rows.first()
@@ -102,10 +102,8 @@ def addresses_of(delivery: Delivery) -> list[str]:
 
 
 # --- The message ----------------------------------------------------------------------------------
-def read_bounce(content: bytes) -> Bounce:
+def read_bounce(message: Message, parts: list[Message]) -> Bounce:
     """Return the failed recipients of a delivery status notification and the id of its e-mail."""
-    message = message_from_bytes(content, policy=policy.compat32)
-    parts = list(message.walk())
     failed = [
         recipient
         for part in parts
