@@ -163,6 +163,10 @@ class CalDav:
         return url_path(object_url(to_collection_url(access.address), f"{name}.ics"))
 
 
+# The UID has another object: RFC 4791, 5.3.2.1; of an event with attendees, RFC 6638, 3.2.4.1.
+UID_CONFLICTS = frozenset({"no-uid-conflict", "unique-scheduling-object-resource"})
+
+
 def write_refusal(answer: FetchResult) -> Exception:
     """Return the exception for a refused write.
 
@@ -170,7 +174,7 @@ def write_refusal(answer: FetchResult) -> Exception:
     precondition tells them apart.
     """
     condition = webdav_xml.failed_condition(answer.body)
-    if condition == "no-uid-conflict" or (answer.status == 412 and not condition):
+    if condition in UID_CONFLICTS or (answer.status == 412 and not condition):
         return PreconditionFailed()
     if answer.status == 403 and condition not in ("", "need-privileges"):
         return provider_error(answer, denied="server_error")
