@@ -251,6 +251,8 @@ class WrittenEvent(models.Model):
     written_at = models.DateTimeField(null=True, blank=True)
     # The attendees of the last write, canonical address -> SCHEDULE-STATUS, "" without one.
     invitations = models.JSONField(default=dict, blank=True, editable=False)
+    # The attendees' answers that were last found there: canonical address -> response.
+    answers = models.JSONField(null=True, blank=True, editable=False)
 
     class Meta:
         constraints = [

@@ -21,7 +21,8 @@ def erase_mirrored_people(erasure: Erasure) -> None:
     unknown here.
     """
     event_ids = {booking.event_id for booking in erasure.bookings.values()}
-    WrittenEvent.objects.filter(event__in=event_ids).exclude(invitations={}).update(invitations={})
+    of_bookings = WrittenEvent.objects.filter(event__in=event_ids)
+    of_bookings.exclude(invitations={}, answers=None).update(invitations={}, answers=None)
     rows = _copies_of(event_ids)
     if not rows:
         return

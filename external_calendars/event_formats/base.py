@@ -51,6 +51,13 @@ class RemoteEvent(NamedTuple):
     is_cancelled: bool
 
 
+class AttendeeAnswer(NamedTuple):
+    """response: one of Customer.RESPONSES. at: when it was given; None: unknown."""
+
+    response: str
+    at: datetime | None = None
+
+
 class EventFormat(Protocol):
     """The functions of a format. All raise UnreadableCalendar for a text that can't be read."""
 
@@ -75,7 +82,7 @@ class EventFormat(Protocol):
     def update_event(self, text: str, entry: MirroredEvent) -> str | None:
         """Return `text` with the entry's values and all that others added; None if it has them.
 
-        Raises ForeignObject.
+        With a new time, the guests have not answered. Raises ForeignObject.
         """
 
     def replace_event(self, text: str, entry: MirroredEvent) -> str:
@@ -97,6 +104,14 @@ class EventFormat(Protocol):
 
     def read_conference_url(self, text: str) -> str:
         """Return the link of the video call that the provider has made; "" if there is none yet."""
+
+    def read_answers(
+        self, text: str, uid: str, addresses: Collection[str]
+    ) -> Mapping[str, AttendeeAnswer]:
+        """Return canonical address -> answer of those of these attendees who have answered.
+
+        {} if `text` is another object or can't be read.
+        """
 
 
 def canonical_addresses(addresses: Iterable[str]) -> frozenset[str]:

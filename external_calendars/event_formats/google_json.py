@@ -24,6 +24,7 @@ from common.ical.expand import Window
 from common.ical.occurrences import ParsedObject, UnreadableCalendar
 from common.ical.writing import Guest, ical_address, new_calendar
 from external_calendars.event_formats.base import (
+    AttendeeAnswer,
     ForeignObject,
     MirroredEvent,
     RemoteEvent,
@@ -38,6 +39,7 @@ CANCELLED = "cancelled"
 # What the owner's day is like, not appointments: they never block.
 NEVER_BLOCK = frozenset({"workingLocation", "birthday"})
 RECURRENCE_LINE = re.compile(r"(RRULE|RDATE|EXDATE|EXRULE)[;:][^\r\n]*")
+RESPONSES = frozenset({"accepted", "tentative", "declined"})
 INVITED = "1.1"  # sent (RFC 6638 3.2.9)
 PARTSTATS = {
     "needsAction": "NEEDS-ACTION",
@@ -241,6 +243,22 @@ def read_conference_url(text: str) -> str:
     return str(points[0].get("uri") or "") if points else ""
 
 
+def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, AttendeeAnswer]:
+    try:
+        event = _own_event(text, uid)
+    except (UnreadableCalendar, ForeignObject):
+        return {}
+    found = {
+        canonical_address(attendee["email"]): attendee.get("responseStatus")
+        for attendee in _attendees(event)
+    }
+    return {
+        address: AttendeeAnswer(response)
+        for address, response in found.items()
+        if address in addresses and response in RESPONSES
+    }
+
+
 def _own_event(text: str, uid: str) -> Json:
     event, _ = read_series(text)
     if _uid_of(event) != uid:
@@ -253,6 +271,7 @@ def _write_values(event: Json, entry: MirroredEvent) -> bool:
     before = write_json(event)
     if _times(event) != (_in_utc(entry.start), _in_utc(entry.end)):
         event["start"], event["end"] = _time(entry.start), _time(entry.end)
+        _reset_answers(event, entry)
     wanted = {
         "summary": entry.what,
         "location": entry.where,
@@ -290,6 +309,14 @@ def _time(value: datetime | date) -> Json:
 
 def _in_utc(value: datetime | date) -> datetime | date:
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def _reset_answers(event: Json, entry: MirroredEvent) -> None:
+    """Ask the entry's guests again: their answers were about another time."""
+    guests = canonical_addresses(guest.address for guest in entry.guests)
+    for attendee in _attendees(event):
+        if canonical_address(attendee["email"]) in guests:
+            attendee["responseStatus"] = "needsAction"
 
 
 def _invite(event: Json, entry: MirroredEvent) -> None:

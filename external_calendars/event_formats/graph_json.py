@@ -25,6 +25,7 @@ from common.ical.occurrences import (
 )
 from common.time.instants import wall_to_utc_or_gap_end
 from external_calendars.event_formats.base import (
+    AttendeeAnswer,
     ForeignObject,
     MirroredEvent,
     RemoteEvent,
@@ -44,6 +45,11 @@ FROM_SERIES = (
 NOT_BUSY = frozenset({"free", "workingElsewhere"})
 ONLINE_MEETING = {"isOnlineMeeting": True, "onlineMeetingProvider": "teamsForBusiness"}
 HIDDEN = frozenset({"private", "confidential"})
+RESPONSES = {
+    "accepted": "accepted",
+    "tentativelyAccepted": "tentative",
+    "declined": "declined",
+}
 INVITED = "1.1"  # sent (RFC 6638 3.2.9)
 MAX_ATTENDEES = 500
 
@@ -188,7 +194,7 @@ def compose_event(entry: MirroredEvent) -> str:
 
 
 def update_event(text: str, entry: MirroredEvent) -> str | None:
-    """Return the fields to change."""
+    """Return the fields to change. Microsoft itself resets the answers of a moved event."""
     event = _own_event(text, entry.uid)
     changes: Json = {"recurrence": None} if event.get("recurrence") else {}
     wanted = _values(entry)
@@ -251,6 +257,32 @@ def read_conference_url(text: str) -> str:
     """Return the link, which comes with the answer or in a later one."""
     meeting = read_json(text).get("onlineMeeting") or {}
     return str(meeting.get("joinUrl") or "")
+
+
+def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, AttendeeAnswer]:
+    try:
+        event = _own_event(text, uid)
+    except (UnreadableCalendar, ForeignObject):
+        return {}
+    found = {}
+    for attendee in _attendees(event):
+        status = attendee.get("status") or {}
+        response = RESPONSES.get(str(status.get("response")))
+        if response and canonical_address(_address(attendee)) in addresses:
+            at = _answered_at(status.get("time"))
+            found[canonical_address(_address(attendee))] = AttendeeAnswer(response, at)
+    return found
+
+
+def _answered_at(text: object) -> datetime | None:
+    """Return the instant of `2026-11-23T08:00:00.0000000Z`; None for another text, and for the year
+    1, by which Graph means none.
+    """
+    try:
+        moment = datetime.fromisoformat(str(text)[:19]).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return moment if moment.year > 1 else None
 
 
 def _own_event(text: str, uid: str) -> Json:

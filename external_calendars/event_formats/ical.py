@@ -11,11 +11,18 @@ from icalendar import Calendar, Component, Event, vCalAddress
 from common.email_address import canonical_address
 from common.ical.occurrences import UnreadableCalendar, attendee_address, read_object
 from common.ical.writing import Guest, ical_address, ical_time, new_calendar
-from external_calendars.event_formats.base import ForeignObject, MirroredEvent, RemoteEvent
+from external_calendars.event_formats.base import (
+    AttendeeAnswer,
+    ForeignObject,
+    MirroredEvent,
+    RemoteEvent,
+    canonical_addresses,
+)
 
 __all__ = [
     "compose_event",
     "has_uid",
+    "read_answers",
     "read_conference_url",
     "read_invitations",
     "read_object",
@@ -27,6 +34,8 @@ __all__ = [
 # Properties that make the event recur, or that end it otherwise than DTEND.
 REPETITION = ("RRULE", "RDATE", "EXDATE", "EXRULE", "RECURRENCE-ID")
 SCHEDULE_STATUS = "SCHEDULE-STATUS"
+NEEDS_ACTION = "NEEDS-ACTION"
+RESPONSES = {"ACCEPTED": "accepted", "TENTATIVE": "tentative", "DECLINED": "declined"}
 STATUS_CODE = re.compile(r"[1-5]\.\d{1,2}")
 
 
@@ -45,8 +54,8 @@ def compose_event(entry: MirroredEvent) -> str:
 def update_event(text: str, entry: MirroredEvent) -> str | None:
     """Return `text` with the entry's values; None if it has them already.
 
-    Keeps what others have added: alarms, categories, attendees, their replies. Raises
-    UnreadableCalendar, ForeignObject.
+    Keeps what others have added: alarms, categories, attendees, and unless the time changes, their
+    replies. Raises UnreadableCalendar, ForeignObject.
     """
     calendar = _read(text)
     event = _find_master(calendar, entry.uid)
@@ -55,7 +64,10 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
     changed |= _write_values(event, entry)
     if not changed:
         return None
-    sequence = _read_sequence(event) + (was_at != _span(event))
+    is_moved = was_at != _span(event)
+    if is_moved:
+        _reset_answers(event, entry)
+    sequence = _read_sequence(event) + is_moved
     _put(event, "SEQUENCE", max(sequence, entry.sequence))
     _put(event, "DTSTAMP", entry.stamp)
     event.pop("LAST-MODIFIED", None)
@@ -88,6 +100,23 @@ def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[st
 def read_conference_url(text: str) -> str:
     """CalDAV servers make no links."""
     return ""
+
+
+def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, AttendeeAnswer]:
+    """Return the answers of those of these attendees who have answered, by their PARTSTAT.
+
+    {} if `text` is another object.
+    """
+    try:
+        event = _find_master(_read(text), uid)
+    except (UnreadableCalendar, ForeignObject):
+        return {}
+    found = {_address(attendee): _partstat(attendee) for attendee in _attendees(event)}
+    return {
+        address: AttendeeAnswer(RESPONSES[partstat])
+        for address, partstat in found.items()
+        if address in addresses and partstat in RESPONSES
+    }
 
 
 def has_uid(text: str, uid: str) -> bool:
@@ -147,6 +176,10 @@ def _span(event: Component) -> tuple[Any, Any] | None:
 
 def _in_utc(value: datetime | date) -> datetime | date:
     return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def _partstat(attendee: vCalAddress) -> str:
+    return str(attendee.params.get("PARTSTAT", NEEDS_ACTION)).upper()
 
 
 def _read_sequence(event: Component) -> int:
@@ -222,6 +255,14 @@ def _invite(event: Component, entry: MirroredEvent) -> bool:
     return changed
 
 
+def _reset_answers(event: Component, entry: MirroredEvent) -> None:
+    """Ask the entry's guests again: their answers were about another time."""
+    addresses = canonical_addresses(guest.address for guest in entry.guests)
+    for attendee in _attendees(event):
+        if _address(attendee) in addresses and _partstat(attendee) != NEEDS_ACTION:
+            attendee.params["PARTSTAT"] = NEEDS_ACTION
+
+
 def _attendees(event: Component) -> list[vCalAddress]:
     found = event.get("ATTENDEE", [])
     return list(found) if isinstance(found, list) else [found]
@@ -233,7 +274,7 @@ def _attendee(guest: Guest) -> vCalAddress:
         guest,
         CUTYPE="INDIVIDUAL",
         ROLE="REQ-PARTICIPANT",
-        PARTSTAT="NEEDS-ACTION",
+        PARTSTAT=NEEDS_ACTION,
         RSVP="TRUE",
     )
 

@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 from django.db import transaction
@@ -272,13 +273,14 @@ def _description(
 class StoredObject(NamedTuple):
     """Where the object is stored at the provider; empty if it was removed.
 
-    invitations: of its attendees, as in WrittenEvent; None if it has none. link: of the video call
-    that the provider has made.
+    invitations, answers: of its attendees, as in WrittenEvent; invitations is None if it has none.
+    link: of the video call that the provider has made.
     """
 
     href: str = ""
     etag: str = ""
     invitations: Mapping[str, str] | None = None
+    answers: Mapping[str, str] = MappingProxyType({})
     link: str = ""
 
 
@@ -302,10 +304,21 @@ class CopyResult:
         learned: dict[str, Any] = {"last_write_succeeded": True}
         if stored.href:
             values |= {"start": start, "end": end, "invitations": stored.invitations or {}}
+            values |= self._known_answers(stored)
         if stored.invitations is not None:
             learned["last_write_invited"] = all_invited(stored.invitations)
         keep = self._update(values, learned, link=stored.link)
         return SendResult(ok=True, seconds=seconds, keep=keep)
+
+    def _known_answers(self, stored: StoredObject) -> dict[str, Any]:
+        """Return the answers that need no look at the object any more.
+
+        If a guest has answered since the last sync, the next one has to compare the object, so its
+        etag is not stored.
+        """
+        was_at = (self.written.start, self.written.end)
+        known = self.written.answers or {} if was_at == self.span else {}
+        return {"answers": known} | ({"etag": ""} if stored.answers != known else {})
 
     def failed(self, provider_error: ProviderError, seconds: float = 0.0) -> SendResult:
         """Return a failed result, with a retry, and record errors that only a person can fix."""
@@ -439,7 +452,7 @@ class _MirrorWrite:
         write = self._format.replace_event if self.is_afresh else self._format.update_event
         text = write(remote_object.text, entry)
         if text is None:
-            return self._stored(entry, remote_object)
+            return self._stored(entry, remote_object, remote_object.text)
         return self._write(entry, text, remote_object.etag)
 
     def _write(self, entry: MirroredEvent, text: str, etag: str) -> StoredObject:
@@ -454,7 +467,7 @@ class _MirrorWrite:
                 remote_object = remote_object._replace(text=found.text if found else "")
         if entry.conference:
             remote_object = self._with_link(remote_object)
-        return self._stored(entry, remote_object)
+        return self._stored(entry, remote_object, text)
 
     def _with_link(self, remote_object: RemoteObject) -> RemoteObject:
         """Read the event again until it has the link of its video call, for a few seconds.
@@ -472,17 +485,21 @@ class _MirrorWrite:
                 remote_object = found or remote_object
         return remote_object
 
-    def _stored(self, entry: MirroredEvent, remote_object: RemoteObject) -> StoredObject:
-        """Return the object with what the server says about its invitations."""
+    def _stored(self, entry: MirroredEvent, remote_object: RemoteObject, text: str) -> StoredObject:
+        """Return the object with what the server says about its invitations, and the guests'
+        answers. text: the written one, if the server did not return what it has stored.
+        """
         link = self._format.read_conference_url(remote_object.text) if entry.conference else ""
         link = link if is_link(link) else ""
         if not entry.guests:
             return StoredObject(remote_object.href, remote_object.etag, link=link)
         guests = canonical_addresses(guest.address for guest in entry.guests)
+        answers = self._format.read_answers(remote_object.text or text, self.uid, guests)
         return StoredObject(
             remote_object.href,
             remote_object.etag,
             self._format.read_invitations(remote_object.text, self.uid, guests),
+            {address: answer.response for address, answer in answers.items()},
             link,
         )
 

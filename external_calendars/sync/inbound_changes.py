@@ -1,6 +1,7 @@
 """Changes made at the provider to mirrored events."""
 
 import logging
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
@@ -14,9 +15,17 @@ from availability.conferences import CALENDAR_PROVIDERS, is_link
 from availability.models import Calendar
 from bookings.conferences import wanted_conference
 from bookings.graphs import GRAPHS
-from bookings.models import Booking
+from bookings.models import Booking, Customer
 from bookings.pages.formatting import first_known_zone
-from bookings.services import Actor, apply_action, reschedule_booking, store_conference_link
+from bookings.services import (
+    Actor,
+    Answer,
+    apply_action,
+    record_response,
+    reschedule_booking,
+    store_conference_link,
+)
+from bookings.services.responses import CANCELLED
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import Refusal
 from common.ical.occurrences import UnreadableCalendar
@@ -115,6 +124,12 @@ def _changed_rows(calendar: Calendar, now: datetime) -> QuerySet:
     return rows.filter(gone_or_other | back | lacks_link).select_related("event").order_by("id")
 
 
+def _customers_of(booking: Booking) -> QuerySet[Customer]:
+    """Return the customers of the booking and of its seats that take place, in order of locking."""
+    of_seats = Q(booking__owner_booking=booking, booking__completed=False)
+    return Customer.objects.filter(Q(booking=booking) | of_seats).order_by("booking", "id")
+
+
 def _fetch(
     connection: Connection, calendar: Calendar, hrefs: Sequence[str]
 ) -> Mapping[str, RemoteObject]:
@@ -189,6 +204,9 @@ class _InboundChange:
             return
         self._store_link(booking)
         span = self._span_of(remote_event)
+        if self._record_answers(booking):
+            self._store_result(self.row.state, self.row.reason, span)
+            return
         own = (booking.event.start, booking.event.end)
         is_other_kind = isinstance(remote_event.start, datetime) == booking.event.all_day
         if remote_event.is_recurring:
@@ -232,6 +250,31 @@ class _InboundChange:
         except (ValueError, OverflowError):
             return None
         return (start, end) if start < end else None
+
+    def _record_answers(self, booking: Booking) -> bool:
+        """Store the answers that guests have given since the last sync, of a group those of its
+        seats. Return whether one of them has cancelled the booking.
+        """
+        customers = defaultdict(list)
+        for row in _customers_of(booking):
+            customers[row.address].append(row)
+        text = self.remote_object.text if self.remote_object else ""
+        answers = self._format.read_answers(text, self.row.uid, customers)
+        known = self.row.answers or {}
+        results = [
+            record_response(
+                app=self.app,
+                customer=customer,
+                answer=Answer(answer.response, min(answer.at or self.now, self.now)),
+                actor=self._actor,
+                now=self.now,
+            )
+            for address, answer in answers.items()
+            if answer.response != known.get(address)
+            for customer in customers[address]
+        ]
+        self._update(answers={address: answer.response for address, answer in answers.items()})
+        return booking.max_seats is None and CANCELLED in results
 
     # --- Actions ----------------------------------------------------------------------------------
     def _apply_move(self, booking: Booking, span: Span) -> None:

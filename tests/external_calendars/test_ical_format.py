@@ -110,11 +110,14 @@ def test_equal_times_in_another_zone_need_no_update() -> None:
 
 
 def test_update_keeps_properties_of_other_clients() -> None:
-    """An alarm, a category, a guest of the owner's own, and what the customer has answered."""
+    """An alarm, a category, a guest of the owner's own; the customer's answer was about another
+    time.
+    """
     text = TEXT.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED")
     text = text.replace(
         "END:VEVENT",
-        f"CATEGORIES:Work\r\nATTENDEE:mailto:bob@example.com\r\nX-COLOR:red\r\n{ALARM}END:VEVENT",
+        "CATEGORIES:Work\r\nATTENDEE;PARTSTAT=DECLINED:mailto:bob@example.com\r\n"
+        f"X-COLOR:red\r\n{ALARM}END:VEVENT",
     )
 
     new = update_event(
@@ -131,6 +134,17 @@ def test_update_keeps_properties_of_other_clients() -> None:
     )
     assert ALARM in new
     assert {"CATEGORIES:Work", "X-COLOR:red", "SEQUENCE:1"} <= set(new.splitlines())
+    lines = new.replace("\r\n ", "")
+    assert "PARTSTAT=ACCEPTED" not in lines
+    assert "PARTSTAT=DECLINED:mailto:bob@example.com" in lines
+
+
+def test_update_of_texts_keeps_the_answers() -> None:
+    text = TEXT.replace("PARTSTAT=NEEDS-ACTION", "PARTSTAT=ACCEPTED")
+
+    new = update_event(text, entry(what="Other"))
+
+    assert new is not None
     assert "PARTSTAT=ACCEPTED" in new.replace("\r\n ", "")
 
 
