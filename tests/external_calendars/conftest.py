@@ -1,4 +1,5 @@
-"""Calendar servers: `radicale`, `xandikos`, `server` (the test runs on each of them), `fake`.
+"""Calendar servers: `radicale`, `xandikos`, `cyrus`, `server` (the test runs on each of them),
+`fake`.
 
 Of the large providers: `gateway`, the server of their fakes, `google` and `microsoft`.
 """
@@ -53,9 +54,16 @@ def xandikos(calendar_server: Callable[[str], CalendarServer]) -> CalendarServer
     return server
 
 
-@pytest.fixture(params=["radicale", "xandikos"])
+@pytest.fixture
+def cyrus(calendar_server: Callable[[str], CalendarServer]) -> CalendarServer:
+    server = calendar_server("cyrus")
+    server.front.forget()
+    return server
+
+
+@pytest.fixture(params=["radicale", "xandikos", "cyrus"])
 def server(request: pytest.FixtureRequest) -> CalendarServer:
-    """Each of the two."""
+    """Each of the three."""
     return request.getfixturevalue(request.param)
 
 

@@ -77,7 +77,9 @@ class Front:
         try:
             connection.request(call.method, call.path, call.body, headers)
             reply = connection.getresponse()
-            return Answer(reply.status, reply.read(), dict(reply.getheaders()))
+            # Cyrus writes a list in several headers of one name (RFC 9110, 5.3).
+            lists = {name: ", ".join(reply.headers.get_all(name, [])) for name in reply.headers}
+            return Answer(reply.status, reply.read(), lists)
         except (OSError, http.client.HTTPException):
             connection.close()
             return Answer(502, b"The server behind is away.")

@@ -1,15 +1,26 @@
-"""Real CalDAV servers for tests: Radicale and Xandikos, each a process of its own behind a Front.
+"""Real CalDAV servers for tests, each a process of its own behind a Front: Radicale, Xandikos, and
+Cyrus (Debian's `cyrus-caldav`), the only one that carries invitations and answers to other users.
 
 Our calls go to the Front (`server.url`), where they are counted and may be answered otherwise;
 "another client" speaks to the server behind it, and is not counted.
 """
 
+import contextlib
+import grp
+import imaplib
 import itertools
+import os
+import pwd
+import shutil
+import signal
+import socket
 import sys
+import threading
 import urllib.error
 import urllib.request
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import requests
@@ -17,7 +28,7 @@ from dulwich import porcelain
 
 from external_calendars.providers.base import CalendarAccess
 from tests.external_calendars.front import Front
-from tests.services import Server
+from tests.services import Server, free_port, unprivileged_user
 
 PASSWORD = "correct horse"
 READER = "reader"  # on Radicale: may read what others have, and write nothing there
@@ -63,6 +74,46 @@ permissions: RW
 user: .+
 collection: {user}/[^/]+
 permissions: rw
+"""
+
+
+CYRUS = "/usr/lib/cyrus/bin/{}"
+CYRUS_DOMAIN = "cyrus.example"
+CYRUS_SETTINGS = """
+configdirectory: {folder}/conf
+defaultpartition: default
+partition-default: {folder}/mail
+proc_path: {folder}/proc
+mboxname_lockpath: {folder}/lock
+idlesocket: {folder}/idle
+notifysocket: {folder}/notify
+lmtpsocket: {folder}/lmtp
+cyrus_user: {user}
+cyrus_group: {group}
+admins: {admin}
+servername: {domain}
+calendar_user_address_set: {domain}
+virtdomains: off
+unixhierarchysep: on
+altnamespace: on
+httpmodules: caldav
+caldav_create_default: no
+allowplaintext: yes
+sasl_mech_list: PLAIN
+sasl_pwcheck_method: saslauthd
+sasl_saslauthd_path: {folder}/passwords
+"""
+# The services get the file by name: without it they read /etc/imapd.conf.
+CYRUS_SERVICES = """
+START {{
+recover cmd="ctl_cyrusdb -C {settings} -r"
+}}
+SERVICES {{
+imap cmd="imapd -C {settings}" listen="127.0.0.1:{imap_port}" prefork=0
+http cmd="httpd -C {settings}" listen="127.0.0.1:{port}" prefork=1 maxchild=20
+}}
+EVENTS {{
+}}
 """
 
 
@@ -114,7 +165,8 @@ class CalendarServer(Server):
         collection = Collection(self, user, f"{self.home(user)}{name}/")
         held = "".join(f'<C:comp name="{kind}"/>' for kind in kinds)
         body = MKCALENDAR.format(name=name.title(), kinds=held)
-        collection.request("MKCALENDAR", data=body).raise_for_status()
+        headers = {"Content-Type": "application/xml; charset=utf-8"}
+        collection.request("MKCALENDAR", data=body, headers=headers).raise_for_status()
         return collection
 
     @abstractmethod
@@ -144,7 +196,9 @@ class Collection:
     def request(self, method: str, name: str = "", **given: Any) -> requests.Response:
         url = f"http://127.0.0.1:{self.server.port}{self.path}{name}"
         signed = self.server.as_user(self.user)
-        headers = {**signed.pop("headers", {}), **given.pop("headers", {})}
+        # Cyrus makes the ETag of a compressed answer a weak one.
+        plain = {"Accept-Encoding": "identity"}
+        headers = {**plain, **signed.pop("headers", {}), **given.pop("headers", {})}
         return requests.request(method, url, headers=headers, **{"timeout": 60, **signed, **given})
 
     def put(self, name: str, text: str, etag: str = "") -> str:
@@ -153,7 +207,8 @@ class Collection:
         headers |= {"If-Match": etag} if etag else {}
         answer = self.request("PUT", name, data=text.encode(), headers=headers)
         answer.raise_for_status()
-        return answer.headers["ETag"]
+        # None where the server has changed the object, as Cyrus does to invite (RFC 4791, 5.3.4).
+        return answer.headers.get("ETag") or self.etag(name)
 
     def get(self, name: str) -> str | None:
         """The text of the object, None where there is none."""
@@ -252,4 +307,99 @@ class Xandikos(CalendarServer):
             porcelain.commit(repo, message=b"filled", author=b"x <x@example.com>", sign=False)
 
 
-SERVERS = {server.name: server for server in (Radicale, Xandikos)}
+class Cyrus(CalendarServer):
+    """Runs as an ordinary user, whom its settings have to name. The test answers for saslauthd:
+    each user has the one password. A user's mailboxes are made by IMAP.
+    """
+
+    name = "cyrus"
+    admin = "admin"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.user = unprivileged_user()
+        self.imap_port = free_port()
+        self.settings = self.folder / "imapd.conf"
+        values = {
+            "folder": self.folder,
+            "user": self.user or pwd.getpwuid(os.geteuid()).pw_name,
+            "group": grp.getgrgid(os.getegid()).gr_name,
+            "admin": self.admin,
+            "domain": CYRUS_DOMAIN,
+        }
+        self.settings.write_text(CYRUS_SETTINGS.format(**values))
+        services = CYRUS_SERVICES.format(
+            settings=self.settings, port=self.port, imap_port=self.imap_port
+        )
+        (self.folder / "cyrus.conf").write_text(services)
+        self.passwords = PasswordCheck(self.folder / "passwords")
+        for name in ("conf", "mail", "proc", "lock"):
+            (self.folder / name).mkdir()
+        if self.user:
+            for path in (self.folder, *self.folder.iterdir()):
+                shutil.chown(path, self.user)
+
+    def command(self) -> list[str]:
+        files = ["-C", self.settings, "-M", self.folder / "cyrus.conf", "-p", self.folder / "pid"]
+        return [CYRUS.format("master"), *map(str, files)]
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Ends it with its services, which are processes of its group."""
+        if self.process:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, number)
+            self.process.wait(30)
+
+    def stop(self) -> None:
+        super().stop()
+        self.passwords.stop()
+
+    def add_user(self, user: str) -> None:
+        with imaplib.IMAP4("127.0.0.1", self.imap_port, timeout=60) as connection:
+            connection.login(self.admin, PASSWORD)
+            ended, _ = connection.create(f"user/{user}")
+            assert ended == "OK"
+
+    def home(self, user: str) -> str:
+        return f"/dav/calendars/user/{user}/"
+
+    def as_user(self, user: str) -> dict[str, Any]:
+        return {"auth": (user, PASSWORD)}
+
+    def fill(self, collection: Collection, texts: Mapping[str, str]) -> None:
+        with requests.Session() as session:
+            for name, text in texts.items():
+                url = f"http://127.0.0.1:{self.port}{collection.path}{name}"
+                headers = {"Content-Type": "text/calendar; charset=utf-8"}
+                put = session.put(
+                    url, text.encode(), headers=headers, timeout=60, **self.as_user(collection.user)
+                )
+                put.raise_for_status()
+
+
+class PasswordCheck:
+    """What Cyrus asks in place of saslauthd: a socket that takes name, password, service and realm,
+    each after its length in two bytes, and answers in the same way.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.bind(str(path))
+        self.socket.listen(50)
+        threading.Thread(target=self._answer_all, daemon=True).start()
+
+    def _answer_all(self) -> None:
+        with contextlib.suppress(OSError):  # the socket is closed
+            while True:
+                connection, _ = self.socket.accept()
+                with connection, connection.makefile("rb") as asked:
+                    words = [asked.read(int.from_bytes(asked.read(2))) for _ in range(4)]
+                    answer = b"OK" if words[1] == PASSWORD.encode() else b"NO"
+                    connection.sendall(len(answer).to_bytes(2) + answer)
+
+    def stop(self) -> None:
+        self.socket.shutdown(socket.SHUT_RDWR)
+        self.socket.close()
+
+
+SERVERS = {server.name: server for server in (Radicale, Xandikos, Cyrus)}

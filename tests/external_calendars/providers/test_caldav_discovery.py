@@ -1,4 +1,4 @@
-"""From what a person gives to a calendar: on two real servers, and on one that leads astray."""
+"""From what a person gives to a calendar: on real servers, and on one that leads astray."""
 
 import base64
 
@@ -7,13 +7,11 @@ import pytest
 from external_calendars.providers.base import CalendarAccess, DiscoveredCalendar, ProviderError
 from external_calendars.providers.caldav import CalDav
 from tests.external_calendars.front import Answer, Front
-from tests.external_calendars.servers import PASSWORD, READER
+from tests.external_calendars.servers import CYRUS_DOMAIN, PASSWORD, READER
 
 CALDAV = CalDav()
 XML = {"Content-Type": "application/xml"}
-INVITES = {"radicale": False, "xandikos": True}
-# Xandikos does not take the name that MKCALENDAR gives.
-NAMES = {"radicale": "Home", "xandikos": "home"}
+INVITES = {"radicale": False, "xandikos": True, "cyrus": True}
 
 
 def find(address: str, user: str = "ada", password: str = PASSWORD) -> DiscoveredCalendar:
@@ -55,7 +53,8 @@ def test_calendar_is_found_from_any_url_of_its_server(server, given):
 
     found = find(address, calendar.user)
 
-    assert found == DiscoveredCalendar(calendar.url, NAMES[server.name], True, INVITES[server.name])
+    addresses = (f"{calendar.user}@{CYRUS_DOMAIN}",) if server.name == "cyrus" else ()
+    assert found == DiscoveredCalendar(calendar.url, "Home", True, INVITES[server.name], addresses)
 
 
 def test_name_of_the_calendar(xandikos):
