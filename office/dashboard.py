@@ -31,7 +31,7 @@ from apps_config.public_limits import (
     saw_unknown_proxy,
 )
 from availability.models import Calendar
-from bookings.models import Booking
+from bookings.models import Booking, Customer
 from common.time.instants import local_date
 from notifications.models import LATE, Delivery, DeliveryQuerySet, Webhook
 from office.base.dates import DAY, days_span_in_zone, moment_words, office_zone
@@ -123,6 +123,7 @@ def _bookings_part(today: Today) -> Part:
     return {
         "figures": [_bookings_today_figure(rows, today), _waiting(rows)],
         "requests": _pending_request_lines(today.request, rows),
+        "declined": _declined_lines(today),
         "refused_steps": refused_steps(today.scope.rows("app")),
         **desk_context(today.request, today.day, today.zone, today.now),
     }
@@ -296,6 +297,26 @@ def _calendar_line(calendar: Calendar) -> dict[str, Any]:
         "state": words,
         "colour": colour,
     }
+
+
+def _declined_lines(today: Today) -> list[dict[str, Any]]:
+    """Return the latest invitations that were declined since yesterday, of open bookings."""
+    rows = Customer.objects.filter(
+        today.scope.rows("app"),
+        response=Customer.DECLINED,
+        responded_at__gte=today.start - DAY,
+        booking__completed=False,
+        booking__deleted_at=None,
+    )
+    rows = rows.select_related("booking__event", "booking__resource")
+    return [
+        {
+            "booking": row.booking,
+            "when": moment_words(row.booking.event.start),
+            "who": row.name or row.booking.event.what,
+        }
+        for row in rows.order_by("-responded_at", "-id")[:MAX_LISTED]
+    ]
 
 
 def _pending_request_lines(request: HttpRequest, bookings: Bookings) -> list[dict[str, Any]]:

@@ -74,11 +74,19 @@ STATE_WORDS: Mapping[str, LazyText] = {
     "updated": pgettext_lazy("state of a booking", "updated"),
     "new_times": pgettext_lazy("state of a booking", "new times offered"),
     "message": pgettext_lazy("state of a booking", "message"),
+    "response": pgettext_lazy("state of a booking", "answer to the invitation"),
     "reminder": pgettext_lazy("state of a booking", "reminder"),
     "test": pgettext_lazy("state of a booking", "test"),
     "customer": pgettext_lazy("state of a booking", "customer"),
     "owner": pgettext_lazy("state of a booking", "owner"),
 }
+# Customers' answers to invitations.
+RESPONSE_WORDS: Mapping[str, LazyText] = {
+    "accepted": pgettext_lazy("answer to an invitation", "accepted"),
+    "tentative": pgettext_lazy("answer to an invitation", "tentatively accepted"),
+    "declined": pgettext_lazy("answer to an invitation", "declined"),
+}
+RESPONSE_SOURCE_WORDS: Mapping[str, LazyText] = {"calendar": _("calendar"), "mail": _("e-mail")}
 # States in JSON data whose names in the API are no words for people.
 JSON_WORDS = {name: STATE_WORDS[name] for name in ("initialized", "tentative", "unpaid")}
 DELIVERY_COLOURS: Mapping[str, str] = {

@@ -29,7 +29,7 @@ from apps_config.models import Membership
 from availability.models import Calendar
 from bookings.conferences import CALENDAR_PROBLEM, NO_CALENDAR, MissingLinks, conference_url
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
-from bookings.models import MAX_NOTE, Booking, further_events
+from bookings.models import MAX_NOTE, Booking, Customer, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
 from bookings.serializers.bodies import MAX_SEATS, BookingChangeSerializer
 from bookings.services import (
@@ -46,10 +46,13 @@ from common.errors import Invalid, Refusal
 from common.time.instants import find_zone, parse_instant
 from common.time.zone_names import current_zone_name
 from notifications.mail.recipients import Recipients
+from office.base.dates import moment_words
 from office.base.event_notification_words import event_notification_words
 from office.base.labels import (
     ACTION_WORDS,
     GRAPH_WORDS,
+    RESPONSE_SOURCE_WORDS,
+    RESPONSE_WORDS,
     STATE_COLOURS,
     booking_words,
     sends_emails,
@@ -145,6 +148,7 @@ class BookingDetail(RowPageAdmin[Booking]):
                     links.get(customer.address, ""),
                     current_zone_name(customer.timezone),
                     labelled_values(customer.meta, booking.project),
+                    _answer_words(customer),
                 )
                 for customer in booking.customers.all()
             ],
@@ -477,6 +481,15 @@ def return_page(request: HttpRequest) -> str:
     """Return the page of this site to which a form returns; "": it named none."""
     page = request.POST.get(RETURN_TO, "")
     return page if page and url_has_allowed_host_and_scheme(page, None) else ""
+
+
+def _answer_words(customer: Customer) -> str:
+    """Return `declined (calendar), Mon 23 Nov 2026, 09:00 CET`; "" without an answer."""
+    if customer.response is None:
+        return ""
+    source = RESPONSE_SOURCE_WORDS[customer.response_source or Customer.MAIL]
+    answer = f"{RESPONSE_WORDS[customer.response]} ({source})"
+    return f"{answer}, {moment_words(customer.responded_at)}"
 
 
 def _message(request: HttpRequest) -> str:

@@ -27,6 +27,7 @@ BY_SOURCE = {
     "widget": _("by the customer"),
     "timer": _("automatically"),
     "calendar": _("in a connected calendar"),
+    "mail": _("by the customer"),
     "api": _("via API"),
 }
 BY_LINK = {"customer": _("by the customer"), "owner": _("by the owner")}

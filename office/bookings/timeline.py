@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import Credential
 from bookings.graphs import INITIALIZED
 from bookings.models import Booking, StateChange
-from bookings.services.transition_log import MESSAGE, OFFER_NEW_TIMES, UPDATE
+from bookings.services.transition_log import MESSAGE, OFFER_NEW_TIMES, RESPONSE, UPDATE
 from common.messages import Message
 from notifications.models import Delivery
 from office.base.dates import moment_words
@@ -44,6 +44,7 @@ DONE_WORDS: Mapping[str, LazyText] = {
     "reschedule": pgettext_lazy("booking", "Rescheduled"),
     OFFER_NEW_TIMES: pgettext_lazy("booking", "New times offered"),
     MESSAGE: pgettext_lazy("booking", "Message sent"),
+    RESPONSE: pgettext_lazy("booking", "Invitation answered"),
     "update": pgettext_lazy("booking", "Changed"),
 }
 # The first change of a booking creates it.
@@ -60,6 +61,7 @@ CHANGE_SENTENCES: Mapping[str, LazyText] = {
     # Translators: actor: the name of a connected calendar.
     "calendar": _("%(change)s in the connected calendar “%(actor)s”"),
     "widget": _("%(change)s by the customer on a booking page"),
+    "mail": _("%(change)s by the customer by e-mail"),
 }
 # actor -> sentence of a change by the link in an e-mail.
 LINK_SENTENCES: Mapping[str, LazyText] = {
@@ -110,8 +112,9 @@ def _changes(booking: Booking) -> Iterator[TimelineEntry]:
 
 
 def _message_words(change: StateChange) -> str:
-    """Return the message; the service writes that of an update."""
-    return translate_message(Message(change.message)) if change.action == UPDATE else change.message
+    """Return the message; the service writes that of an update or an answer."""
+    is_own = change.action in (UPDATE, RESPONSE)
+    return translate_message(Message(change.message)) if is_own else change.message
 
 
 def change_words(change: StateChange, keys: Mapping[str, str]) -> str:

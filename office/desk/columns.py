@@ -16,12 +16,12 @@ from availability.models import Event, Resource
 from availability.search.engine import Explanation, explain_query
 from availability.search.queries import TimeSpan
 from bookings.graphs import GRAPHS
-from bookings.models import Booking
+from bookings.models import Booking, Customer
 from bookings.pages.formatting import first_known_zone
 from common.errors import Invalid
 from common.time.instants import ZONES, local_date, to_datetime
 from office.base.dates import DAY, days_span_in_zone
-from office.base.labels import ACTION_WORDS, STATE_COLOURS, shown_state, state_words
+from office.base.labels import ACTION_WORDS, RESPONSE_WORDS, STATE_COLOURS, shown_state, state_words
 from office.base.lazy_text import LazyText
 from office.base.local_time import days_span, time_text
 from office.bookings.buttons import BUTTONS, outcome_buttons
@@ -71,7 +71,9 @@ class Button(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """A booking, or another event that takes the time (without a booking)."""
+    """A booking, or another event that takes the time (without a booking). declined: words if a
+    customer has declined the invitation.
+    """
 
     time: str
     title: str
@@ -82,6 +84,7 @@ class Entry(NamedTuple):
     colour: str = ""
     actions: Sequence[Button] = ()
     outcomes: Sequence[Button] = ()
+    declined: LazyText = ""
 
 
 class Column(NamedTuple):
@@ -236,7 +239,14 @@ def _entry(
         colour=STATE_COLOURS.get(state, "info"),
         actions=action_buttons(booking) if desk.may_act else (),
         outcomes=_outcomes(event, booking) if desk.may_act else (),
+        declined=_declined_words(booking),
     )
+
+
+def _declined_words(booking: Booking) -> LazyText:
+    """Return words if a customer has declined the invitation, else ""."""
+    responses = {customer.response for customer in booking.customers.all()}
+    return RESPONSE_WORDS[Customer.DECLINED] if Customer.DECLINED in responses else ""
 
 
 def action_buttons(booking: Booking) -> list[Button]:

@@ -76,6 +76,7 @@ SOURCE_WORDS = (
     ("api", _("API")),
     ("link", _("Links in e-mails")),
     ("calendar", _("Connected calendars")),
+    ("mail", _("E-mails")),
     ("timer", _("Automatically")),
 )
 BOOKINGS = Column("bookings", _("Bookings"))

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from django import forms
 from django.db.models import QuerySet
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminCheckboxSelectMultipleWidget,
@@ -395,6 +395,19 @@ class ProjectForm(ApiForm):
         POLICIES,
         _("Your own rescheduling page"),
         _("E-mails link to this address. Default: the page of this service."),
+    )
+    guest_declines = setting(
+        "guest_declines",
+        POLICIES,
+        _("Declined invitations"),
+        _(
+            "What happens if a customer declines the invitation in a calendar program."
+            " The deadline for cancelling counts."
+        ),
+        choices={
+            "": _("The booking shows it (default)"),
+            "cancel": pgettext_lazy("declined invitation", "The booking is cancelled"),
+        },
     )
     pending_blocks = setting(
         "pending_blocks",
