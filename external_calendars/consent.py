@@ -46,12 +46,17 @@ def receive_consent(request: ConsentRequest, code: str, error: str, *, now: date
         raise NotConnectable(provider_error) from provider_error
 
 
+def restore_calendar(calendar: Calendar, *, now: datetime) -> Calendar:
+    """Connect a calendar again that has a new permission. Raises as `reconnect_calendar`."""
+    with_new_tokens = Calendar.objects.select_related("resource", "connection__grant")
+    return reconnect_calendar(with_new_tokens.get(pk=calendar.pk), {}, now=now)
+
+
 def finish_consent(request: ConsentRequest, code: str, error: str, *, now: datetime) -> Calendar:
     """Connect the calendar of a request that a program made. Raises as `receive_consent`."""
     _, grant = receive_consent(request, code, error, now=now)
-    if request.calendar_id is not None:
-        # Read anew: its grant has new tokens.
-        return reconnect_calendar(Calendar.objects.get(id=request.calendar_id), {}, now=now)
+    if request.calendar is not None:
+        return restore_calendar(request.calendar, now=now)
     return connect_calendar(
         resource=request.resource,
         provider=request.provider,

@@ -96,6 +96,18 @@ def grant_access(grant: Grant, wanted: str = "") -> CalendarAccess:
         raise NotConnectable(provider_error) from provider_error
 
 
+def list_account_calendars(grant: Grant) -> Sequence[DiscoveredCalendar]:
+    """Return the calendars of the grant's account, the main one first.
+
+    Takes up to FIND_SECONDS; raises NotConnectable.
+    """
+    access = grant_access(grant)
+    try:
+        return OAUTH_PROVIDERS[grant.provider].list_calendars(access, deadline=FIND_SECONDS)
+    except ProviderError as provider_error:
+        raise NotConnectable(provider_error) from provider_error
+
+
 # --- Connect --------------------------------------------------------------------------------------
 def connect_calendar(
     *,
@@ -276,7 +288,9 @@ def _changed_access(connection: Connection, given: Mapping[str, Any]) -> Calenda
         for name in ("username", "password"):
             if given.get(name):
                 raise Invalid.at(name, GRANTED)
-        return grant_access(connection.grant, given.get("address") or "")
+        return grant_access(
+            connection.grant, given.get("address") or connection.calendar.provider_id
+        )
     if {"address", "password"} <= given.keys():
         access = CalendarAccess(address="", username=connection.username)
     else:
