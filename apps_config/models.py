@@ -580,6 +580,8 @@ class SecurityEvent(models.Model):
     STAFF_ADDED, STAFF_REMOVED = "staff_added", "staff_removed"
     CUSTOMER_EXPORTED, CUSTOMER_ERASED = "customer_exported", "customer_erased"
     BOOKINGS_EXPORTED = "bookings_exported"
+    CALENDAR_CLIENT_STORED = "calendar_client_stored"
+    CALENDAR_CLIENT_DELETED = "calendar_client_deleted"
 
     id = TenantIdField(primary_key=True)
     app = models.ForeignKey(

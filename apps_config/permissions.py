@@ -72,6 +72,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "sync": Access(EDITOR, (RESOURCE,)),
         "disconnect": Access(EDITOR, (RESOURCE,)),
     },
+    "calendar-clients": all_of(OWNER, actions="list update destroy"),
     "feeds": all_of(EDITOR, RESOURCE, actions="create destroy"),
     "events": {
         "list": Access(VIEWER, (RESOURCE,)),

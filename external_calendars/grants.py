@@ -75,6 +75,11 @@ def client_of(app_id: uuid.UUID, provider: str) -> OAuthClient | None:
     own = ProviderClient.objects.filter(app=app_id, provider=provider).first()
     if own is not None:
         return OAuthClient(own.client_id, _decrypted(own.client_secret))
+    return settings_client(provider)
+
+
+def settings_client(provider: str) -> OAuthClient | None:
+    """Return the client of the settings, which apps without one of their own use."""
     found = {
         "google": (settings.GOOGLE_CLIENT_ID, settings.GOOGLE_CLIENT_SECRET),
         "microsoft": (settings.MICROSOFT_CLIENT_ID, settings.MICROSOFT_CLIENT_SECRET),
@@ -83,14 +88,26 @@ def client_of(app_id: uuid.UUID, provider: str) -> OAuthClient | None:
 
 
 def _required_client(app_id: uuid.UUID, provider: str) -> OAuthClient:
-    client = client_of(app_id, provider)
-    if client is None:
-        label = OAUTH_PROVIDERS[provider].label
-        raise Invalid.at(
-            "provider",
-            Message("No client is registered at %(provider)s for this service.", provider=label),
+    label = OAUTH_PROVIDERS[provider].label
+    try:
+        client = client_of(app_id, provider)
+    except ProviderError as error:
+        text = Message(
+            "The secret of the app's client at %(provider)s can't be read: enter it again.",
+            provider=label,
         )
+        raise Invalid.at("provider", text) from error
+    if client is None:
+        text = Message("No client is registered at %(provider)s for this service.", provider=label)
+        raise Invalid.at("provider", text)
     return client
+
+
+def is_client_registered(app_id: uuid.UUID, provider: str) -> bool:
+    try:
+        return client_of(app_id, provider) is not None
+    except ProviderError:
+        return True  # with a secret that can't be read: the request says so
 
 
 def callback_url() -> str:

@@ -19,6 +19,7 @@ from common.api.fields import (
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 from common.messages import Message, find_message
+from external_calendars.grants import callback_url
 from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
 from external_calendars.providers.base import PROVIDER_ERRORS, ProviderError
 from external_calendars.providers.urls import full_address
@@ -189,6 +190,33 @@ class ConsentUrlSerializer(ObjectSerializer):
         read_only=True,
         help_text="The provider's consent page: send the person there within ten minutes.",
     )
+
+
+class NewProviderClientSerializer(ObjectSerializer):
+    """The body of PUT /calendars/clients/:provider."""
+
+    client_id = OneLineField(300, help_text="As the provider shows it.")
+    client_secret = OneLineField(1000, write_only=True, help_text="Never shown.")
+
+
+class ProviderClientSerializer(ObjectSerializer):
+    """An OAuth client that the app has registered at a provider of calendars."""
+
+    examples = {
+        "provider": "google",
+        "client_id": "407408718192-a1b2c3.apps.googleusercontent.com",
+        "redirect_uri": "https://booking.example.com/v2/calendars/callback",
+    }
+
+    provider = serializers.ChoiceField(list(OAUTH_PROVIDERS), read_only=True)
+    client_id = serializers.CharField(read_only=True)
+    redirect_uri = serializers.CharField(
+        read_only=True, help_text="The address to register at the provider."
+    )
+
+    @staticmethod
+    def get_redirect_uri(client: Any) -> str:
+        return callback_url()
 
 
 class CalendarFeedSerializer(ObjectSerializer):

@@ -1,9 +1,10 @@
 from django.urls import path
 
 from common.api.router import ApiRouter
-from external_calendars.views import calendars, consent, feeds
+from external_calendars.views import calendars, clients, consent, feeds
 
 router = ApiRouter()
+router.register("calendars/clients", clients.ProviderClientViewSet, "calendar-clients")
 router.register("calendars", calendars.ConnectableCalendarViewSet, "calendars")
 router.register("calendars/<uuid:calendar_id>/feed", feeds.FeedViewSet, "feeds")
 

@@ -126,6 +126,15 @@ class ConnectableCalendarViewSet(CalendarViewSet):
         " `calendar_id`, a connected calendar is used with a new permission of the same account.",
         request=ConsentSerializer,
         responses={201: ConsentUrlSerializer},
+        examples=named_examples(
+            request={
+                "Google": {
+                    "provider": "google",
+                    "resource_id": CALENDAR_EXAMPLE["resource_id"],
+                    "redirect_url": "https://app.example.com/settings/calendars",
+                }
+            }
+        ),
     )
     @action(detail=False, methods=["post"])
     def connect(self, request: Request) -> Response:

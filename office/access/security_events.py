@@ -49,6 +49,8 @@ KIND_WORDS: Mapping[str, LazyText] = {
     SecurityEvent.CUSTOMER_EXPORTED: _("Customer data exported"),
     SecurityEvent.CUSTOMER_ERASED: _("Customer data erased"),
     SecurityEvent.BOOKINGS_EXPORTED: _("Bookings exported"),
+    SecurityEvent.CALENDAR_CLIENT_STORED: _("Calendar client stored"),
+    SecurityEvent.CALENDAR_CLIENT_DELETED: _("Calendar client deleted"),
 }
 # What an owner should look at.
 WARNINGS = frozenset(
@@ -93,6 +95,8 @@ def _details(event: SecurityEvent) -> Iterator[str]:
     if "prefix" in about:
         kind = about["key_kind"]
         yield str(KEY_NAMES.get(kind, KEY_NAMES[Credential.SERVER])) % {"prefix": about["prefix"]}
+    if "client_id" in about:
+        yield f"{about['provider']}: {about['client_id']}"
     for name in ("method", "factor"):
         yield str(METHOD_WORDS.get(about.get(name, ""), ""))
     yield str(FACTOR_WORDS.get(about.get("type", ""), ""))

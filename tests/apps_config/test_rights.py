@@ -34,6 +34,12 @@ class Row(NamedTuple):
 
 EVENT = {"start": "2026-11-25T09:00:00Z", "end": "2026-11-25T10:00:00Z"}
 CONNECTED = "https://dav.example.com/ada/work/"
+CONSENT = {
+    "provider": "google",
+    "resource_id": "{resource}",
+    "redirect_url": "https://elsewhere.example/",
+}
+CLIENT = {"client_id": "own", "client_secret": "secret"}
 CUSTOMER = {"name": "Marty", "email": "marty@example.com"}
 READ = ("resource", "widget")  # who may not even read
 WRITE = ("viewer", *READ)
@@ -77,6 +83,11 @@ TABLE = [
     Row("POST", "/calendars/{connected}/test", None, 200, ("widget",)),
     Row("POST", "/calendars/{connected}/sync", None, 200, ("viewer", "widget")),
     Row("POST", "/calendars/{connected}/disconnect", None, 200, ("viewer", "widget")),
+    # With an address that is none of the app's.
+    Row("POST", "/calendars/connect", CONSENT, 422, ("viewer", "widget")),
+    Row("GET", "/calendars/clients", None, 200, OWNER),
+    Row("PUT", "/calendars/clients/{client}", CLIENT, 200, OWNER),
+    Row("DELETE", "/calendars/clients/{client}", None, 204, OWNER),
     Row("POST", "/calendars/{calendar}/feed", None, 201, ("viewer", "widget")),
     Row("DELETE", "/calendars/{connected}/feed", None, 204, ("viewer", "widget")),
     Row("GET", "/events?start=2026-11-20T00:00:00Z&end=2026-11-30T00:00:00Z", None, 200,
@@ -177,6 +188,7 @@ class World:
             {"resource_id": resource["id"], "provider": "caldav", "address": CONNECTED},
         )
         tenant.post(f"/calendars/{connected.data['id']}/feed")
+        tenant.put("/calendars/clients/google", CLIENT)
         settings = {"public_reschedule": "id"}
         project = tenant.make_project(resource["id"], settings=settings)["id"]
         booked = {"project_id": project, "resource_id": resource["id"]}
@@ -226,6 +238,7 @@ class World:
             "calendar": calendar,
             "second": second.data["id"],
             "connected": connected.data["id"],
+            "client": "google",
             "event": event["id"],
             "project": project,
             "unused": tenant.make_project(name="Unused")["id"],
@@ -392,6 +405,7 @@ def route(path: str) -> str:
 
 ROUTES = {
     "str:slug": ("slug",),
+    "str:provider": ("client",),
     "uuid:resource_id": ("resource", "spare"),
     "uuid:schedule_id": ("schedule",),
     "uuid:member_id": ("member",),
