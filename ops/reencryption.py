@@ -14,7 +14,7 @@ from django.db.models.functions import Now
 
 from common.db.batching import iterate_batches
 from common.encryption import SecretUnreadable, decrypt_text, encrypt_text, is_under_first_key
-from external_calendars.models import Connection
+from external_calendars.models import Connection, ConsentRequest, Grant, ProviderClient
 from notifications.models import Webhook
 
 BATCH = 500
@@ -71,6 +71,10 @@ SECRET_COLUMNS = [
     ),
     SecretColumn("calendar", Connection, "address", _CALENDARS_IN_USE),
     SecretColumn("calendar", Connection, "password", _CALENDARS_IN_USE),
+    SecretColumn("grant", Grant, "refresh_token", Q(app__archived_at=None)),
+    SecretColumn("grant", Grant, "access_token", Q(app__archived_at=None)),
+    SecretColumn("request for consent", ConsentRequest, "verifier", Q(expires_at__gt=Now())),
+    SecretColumn("calendar client", ProviderClient, "client_secret", Q(app__archived_at=None)),
     SecretColumn("second factor", Authenticator, "data", Q(user__is_active=True), "secret"),
     SecretColumn("recovery codes", Authenticator, "data", Q(user__is_active=True), "seed"),
 ]

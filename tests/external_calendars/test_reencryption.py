@@ -15,10 +15,12 @@ from django.utils import timezone
 from standardwebhooks import Webhook as Verifier
 
 from apps_config.models import Account
-from availability.models import Calendar
+from availability.models import Calendar, Resource
 from common.encryption import decrypt_text, encrypt_text
+from external_calendars.clients import store_client
 from external_calendars.credentials import credentials_of, store_credentials
-from external_calendars.models import Connection
+from external_calendars.grants import request_consent
+from external_calendars.models import Connection, ConsentRequest, Grant, ProviderClient
 from external_calendars.providers.base import CalendarAccess
 from external_calendars.sync.run import SYNCED
 from notifications.models import Webhook
@@ -78,6 +80,29 @@ def make_hook(tenant: Tenant) -> tuple[Webhook, list[str]]:
     return webhook, [second, first]
 
 
+def store_account(tenant: Tenant) -> Grant:
+    """An account's grant, an app's own client, and a request for consent."""
+    resource = Resource.objects.get(id=tenant.make_resource()["id"])
+    now = timezone.now()
+    store_client(
+        app=tenant.app, provider="google", client_id="own", client_secret="client secret", now=now
+    )
+    request_consent(
+        resource=resource, provider="google", redirect_url="https://app.example.com/", now=now
+    )
+    return Grant.objects.create(
+        app=tenant.app,
+        provider="google",
+        subject="1",
+        email="ada@example.com",
+        client_id="own",
+        refresh_token=encrypt_text("refresh token"),
+        access_token=encrypt_text("access token"),
+        access_ends_at=now + timedelta(hours=1),
+        renew_at=now + timedelta(minutes=45),
+    )
+
+
 def tokens() -> list[str]:
     """What stands in the database, in the order in which it is looked at."""
     return [
@@ -92,6 +117,7 @@ def test_every_secret_column_is_listed(tenant: Tenant) -> None:
     """Looked for in all tables: what was encrypted begins alike."""
     make_hook(tenant)
     connect(tenant.make_resource()["id"])
+    store_account(tenant)
 
     holding = {
         (model, field.name)
@@ -106,6 +132,10 @@ def test_every_secret_column_is_listed(tenant: Tenant) -> None:
         ("webhook", "previous_secret"),
         ("calendar", "address"),
         ("calendar", "password"),
+        ("grant", "refresh_token"),
+        ("grant", "access_token"),
+        ("request for consent", "verifier"),
+        ("calendar client", "client_secret"),
         ("second factor", "data"),
         ("recovery codes", "data"),
     ]
@@ -130,6 +160,27 @@ def test_the_old_key_can_be_dropped(tenant: Tenant, settings: Any) -> None:
     assert signing_secrets(webhook, now=timezone.now()) == secrets
     assert credentials_of(calendar_connection) == ACCESS
     assert not set(tokens()) & set(before)
+
+
+def test_secrets_of_accounts_are_reencrypted(tenant: Tenant, settings: Any) -> None:
+    grant = store_account(tenant)
+    verifier = decrypt_text(ConsentRequest.objects.get().verifier)
+    settings.ENCRYPTION_KEYS = [NEW, OLD]
+
+    first = run()
+
+    assert first == (0, [LOOKED_AT, REWRITTEN])
+    settings.ENCRYPTION_KEYS = [NEW]
+    grant.refresh_from_db()
+    client = ProviderClient.objects.get()
+    stored = [grant.refresh_token, grant.access_token, client.client_secret]
+    stored.append(ConsentRequest.objects.get().verifier)
+    assert [decrypt_text(token) for token in stored] == [
+        "refresh token",
+        "access token",
+        "client secret",
+        verifier,
+    ]
 
 
 def test_signing_and_sync_work_with_only_the_new_key(
