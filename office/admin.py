@@ -6,6 +6,7 @@ from office.app_settings import default_reminders
 from office.bookings import admin as bookings
 from office.bookings import customers
 from office.calendars import admin as calendars
+from office.calendars import clients as calendar_clients
 from office.notifications import deliveries, email_templates, suppressions, webhooks
 from office.resources import admin as resources
 
@@ -13,6 +14,7 @@ __all__ = [
     "accounts",
     "app_settings",
     "bookings",
+    "calendar_clients",
     "calendars",
     "customers",
     "default_reminders",

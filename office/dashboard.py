@@ -42,6 +42,7 @@ from office.bookings.tabs import CALLED_OFF, open_requests
 from office.calendars.sync_status import (
     NEEDS_ATTENTION,
     STATES,
+    account_words,
     calendars_in_first_sync,
     need_attention,
     problem_words,
@@ -262,7 +263,7 @@ def _refusals(scope: Scope, now: datetime) -> list[tuple[int, str]]:
 
 def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars that need attention, the least recently synced first."""
-    rows = calendars.select_related("resource", "connection")
+    rows = calendars.select_related("resource", "connection__grant")
     rows = rows.order_by(F("synced_at").asc(nulls_first=True), "id")[:MAX_LISTED]
     lines = []
     for row in rows:
@@ -281,7 +282,8 @@ def _calendar_lines(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
 
 def _first_syncs(calendars: QuerySet[Calendar]) -> list[dict[str, Any]]:
     """Return the calendars in their first sync: stale too, but without a fault."""
-    rows = calendars.select_related("resource", "connection").order_by("-id")[:MAX_LISTED]
+    rows = calendars.select_related("resource", "connection__grant")
+    rows = rows.order_by("-id")[:MAX_LISTED]
     return [
         _calendar_line(row) | {"since": progress_words(row.connection) or _("queued")}
         for row in rows
@@ -294,6 +296,7 @@ def _calendar_line(calendar: Calendar) -> dict[str, Any]:
         "link": reverse("admin:availability_calendar_change", args=[calendar.id]),
         "name": calendar.name,
         "resource": calendar.resource.name,
+        "account": account_words(calendar.connection),
         "state": words,
         "colour": colour,
     }

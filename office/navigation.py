@@ -24,6 +24,7 @@ INDEX, SENT_MAILS = "index", "sent_mails"
 BOOKINGS, DELIVERIES = "bookings_booking_changelist", "notifications_delivery_changelist"
 CALENDARS, WEBHOOKS = "availability_calendar_changelist", "notifications_webhook_changelist"
 BLOCK_TIME, AWAY = "calendar_block", "calendar_away"
+CALENDAR_CLIENTS = "external_calendars_providerclient_changelist"
 APPS, TEAM = "apps_config_app_changelist", "apps_config_membership_changelist"
 SET_UP = _("Set-up")
 # (heading, ((text, icon, page name, query), ...))
@@ -65,6 +66,7 @@ GROUPS: tuple[tuple[LazyText, tuple[Any, ...]], ...] = (
         (
             (_("Apps"), "apps", APPS),
             (_("API keys"), "key", "apps_config_credential_changelist"),
+            (_("Calendar clients"), "vpn_key", CALENDAR_CLIENTS),
             (_("Team"), "person_add", TEAM),
             (_("Security events"), "shield", "apps_config_securityevent_changelist"),
         ),
@@ -102,6 +104,7 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "notifications_suppression_changelist": _("bounces unsubscribed emails"),
     APPS: _("settings reminders branding logo colour language e-mails emails"),
     "apps_config_credential_changelist": _("token secret widget password"),
+    CALENDAR_CLIENTS: _("google microsoft outlook oauth client secret"),
     TEAM: _("members users colleagues staff invite invitations roles"),
     "apps_config_securityevent_changelist": _("audit log log-ins who exports history"),
     SENT_MAILS: _("emails outbox"),

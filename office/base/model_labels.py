@@ -25,7 +25,7 @@ PACKAGES = frozenset(
 
 
 # Models of other packages: one name per thing on all pages.
-RENAMED = {"user session": "session"}
+RENAMED = {"user session": "session", "provider client": "calendar client"}
 
 
 def translate_model_labels() -> None:

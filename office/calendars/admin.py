@@ -25,7 +25,8 @@ from availability.serializers.calendars import CalendarSerializer
 from availability.services import CALENDAR_TEXTS, change_calendar, create_calendar
 from common.errors import Refusal
 from external_calendars.models import Connection
-from external_calendars.providers import PROVIDERS
+from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
+from external_calendars.providers.base import PROVIDER_ERRORS
 from external_calendars.published_feeds import feed_url, issue_feed_token, revoke_feed
 from external_calendars.services import (
     ConnectionTest,
@@ -38,18 +39,20 @@ from office.base.api_forms import ChangesForm
 from office.base.dates import moment_words
 from office.base.labels import LabelledWords
 from office.base.list_filters import ChoiceFilter, DeletedFilter
+from office.base.message_translations import translate_message
 from office.base.model_admin import ServiceBackedAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage
 from office.base.permissions import visible_resources
 from office.base.scope import is_allowed
-from office.calendars.connect import ADD, ConnectPages, is_writable_kind
+from office.calendars.connect import ConnectPages, is_writable_kind
+from office.calendars.consent import ADD
 from office.calendars.sync_status import (
     DELETED,
     FIRST_SYNC,
     NEEDS_ATTENTION,
-    PROBLEM_WORDS,
     STATE_COLOURS,
     STATES,
+    account_words,
     need_attention,
     problem_words,
     progress_words,
@@ -120,10 +123,16 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     never = frozenset({"delete"})
     fixed_fields = ("resource",)
     form = CalendarForm
-    list_display = ("name", "resource", "kept_at", "shown_state", "shown_last_sync", "problem")
+    list_display = (
+        *("name", "resource", "kept_at", "shown_account"),
+        *("shown_state", "shown_last_sync", "problem"),
+    )
     list_filter = (DeletedCalendarFilter, SyncStateFilter, ProviderFilter)
-    list_select_related = ("resource", "connection")
-    search_fields = ("name", "resource__name", "resource__email")
+    list_select_related = ("resource", "connection__grant")
+    search_fields = (
+        *("name", "resource__name", "resource__email"),
+        "connection__grant__email",
+    )
     ordering = ("-id",)
     sortable_by = ("name",)
     autocomplete_fields = ("resource",)
@@ -144,6 +153,10 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
     @display(description=_("provider"))
     def kept_at(self, calendar: Calendar) -> str:
         return provider_words(calendar.provider)
+
+    @display(description=_("account"))
+    def shown_account(self, calendar: Calendar) -> str:
+        return account_words(getattr(calendar, "connection", None))
 
     @display(description=_("state"), label=STATE_COLOURS)
     def shown_state(self, calendar: Calendar) -> LabelledWords:
@@ -195,7 +208,11 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
 
     # --- Page -------------------------------------------------------------------------------------
     def get_queryset(self, request: HttpRequest) -> QuerySet[Calendar]:
-        rows = super().get_queryset(request).select_related("resource__app", "connection", "feed")
+        rows = (
+            super()
+            .get_queryset(request)
+            .select_related("resource__app", "connection__grant", "feed")
+        )
         return with_state(rows, timezone.now())
 
     def page_values(self, request: HttpRequest, object_id: str | None) -> dict[str, Any]:
@@ -217,6 +234,8 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "colour": colour,
             "connection": connection,
             "provider": provider_words(calendar.provider),
+            "account": account_words(connection),
+            "is_granted": calendar.provider in OAUTH_PROVIDERS,
             "access": str(ACCESS_WORDS[calendar.provider_access]),
             "last_sync": moment_words(calendar.synced_at),
             "problem": problem_words(connection),
@@ -241,7 +260,14 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
             "feed": self.feed,
             "revoke-feed": self.revoke_feed,
         }
-        yield ExtraPage("connect/", not_found_as_404(self.connect), "connect", "connect")
+        of_none = {
+            "connect": ("connect/", self.connect),
+            "begin_consent": ("connect/begin/", self.begin),
+            "come_back": ("connect/back/", self.come_back),
+            "choose": ("connect/choose/", self.choose),
+        }
+        for name, (path, page) in of_none.items():
+            yield ExtraPage(path, not_found_as_404(page), name, "connect")
         for address, view in of_one.items():
             name = address.replace("-", "_")
             path = f"<path:object_id>/{address}/"
@@ -253,7 +279,7 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
         calendar = self.find_connected(request, object_id)
         result = test_connection(calendar)
         if result.provider_error:
-            messages.error(request, str(PROBLEM_WORDS[result.provider_error]))
+            messages.error(request, translate_message(PROVIDER_ERRORS[result.provider_error]))
         else:
             messages.success(request, result_words(result))
         return self.redirect_to_row(calendar)

@@ -9,7 +9,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest, HttpResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -19,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from apps_config.models import Membership
 from availability.models import Calendar, Resource
 from common.errors import AlreadyExists, Invalid, NotFound, Refusal
-from external_calendars.providers import PROVIDERS
+from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
 from external_calendars.providers.base import CalendarAccess
 from external_calendars.serializers import AccessSerializer, ConnectSerializer
 from external_calendars.services import (
@@ -30,13 +29,11 @@ from external_calendars.services import (
 )
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.message_translations import translate_message
-from office.base.model_admin import OfficeAdmin
-from office.base.model_admin_pages import find_row
 from office.base.permissions import visible_resources
-from office.base.scope import is_allowed
+from office.calendars.clients import clients_url, may_change_clients
+from office.calendars.consent import ConsentPages, find_connectable, grants_of, provider_choices
 from office.calendars.sync_status import provider_words
 
-ADD = "availability.add_calendar"
 LISTED = 50  # resources offered at once; others are found by name
 ACCESS = ("address", "username", "password")
 PRIMARY = {"": None, "yes": True, "no": False}
@@ -110,7 +107,7 @@ class ConnectForm(CredentialsForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         choice_field(self, "provider").choices = [
-            (name, provider_words(name)) for name in PROVIDERS
+            (name, provider_words(name)) for name in PROVIDERS if name not in OAUTH_PROVIDERS
         ]
 
     def clean(self) -> dict[str, Any]:
@@ -166,7 +163,7 @@ def is_writable_kind(calendar: Calendar) -> bool:
     return provider is not None and provider.can_write
 
 
-class ConnectPages(OfficeAdmin[Calendar]):
+class ConnectPages(ConsentPages):
     """Admin pages to connect and reconnect a calendar."""
 
     def find_connected(self, request: HttpRequest, object_id: str) -> Calendar:
@@ -177,11 +174,14 @@ class ConnectPages(OfficeAdmin[Calendar]):
         return calendar
 
     def connect(self, request: HttpRequest) -> HttpResponse:
-        """?resource=id. Without a resource, let the user choose one."""
+        """?resource=id, and for the form &provider=caldav. Let the user choose what is missing."""
         if not request.GET.get("resource"):
             return self._choose_resource(request)
-        resource = _find_resource(request)
-        form = ConnectForm(request.POST or None)
+        resource = find_connectable(request, request.GET["resource"])
+        provider = request.GET.get("provider", "")
+        if request.method != "POST" and not provider:
+            return self._choose_provider(request, resource)
+        form = ConnectForm(request.POST or None, initial={"provider": provider})
         if request.method == "POST" and form.is_valid():
             try:
                 calendar = connect_calendar(
@@ -200,8 +200,8 @@ class ConnectPages(OfficeAdmin[Calendar]):
                 messages.success(request, words % {"calendar": calendar.name})
                 return self.redirect_to_row(calendar)
         if form.is_bound:
-            provider = PROVIDERS.get(form.data.get("provider", ""))
-            form.forget_secrets(is_feed=provider is None or not provider.can_write)
+            sent = PROVIDERS.get(form.data.get("provider", ""))
+            form.forget_secrets(is_feed=sent is None or not sent.can_write)
         return self.show_page(
             request,
             "office/calendar_connect.html",
@@ -214,6 +214,22 @@ class ConnectPages(OfficeAdmin[Calendar]):
             )
             % {"resource": resource.name, "limit": MAX_CONNECTED},
             button=gettext("Connect"),
+            back=reverse("admin:availability_resource_change", args=[resource.pk]),
+        )
+
+    def _choose_provider(self, request: HttpRequest, resource: Resource) -> HttpResponse:
+        return self.show_page(
+            request,
+            "office/calendar_kinds.html",
+            title=gettext("Connect a calendar of %(resource)s") % {"resource": resource.name},
+            resource=resource,
+            choices=provider_choices(resource),
+            clients_url=clients_url() if may_change_clients(request, resource.app_id) else "",
+            accounts=[
+                (grant.email or grant.subject, provider_words(grant.provider), grant.pk)
+                for grant in grants_of(resource)
+            ],
+            limit=MAX_CONNECTED,
             back=reverse("admin:availability_resource_change", args=[resource.pk]),
         )
 
@@ -236,6 +252,8 @@ class ConnectPages(OfficeAdmin[Calendar]):
     def reconnect(self, request: HttpRequest, object_id: str) -> HttpResponse:
         """Render and handle the form with new credentials."""
         calendar = self.find_connected(request, object_id)
+        if calendar.provider in OAUTH_PROVIDERS:
+            return self.connect_again(request, calendar)
         form = ReconnectForm(calendar, request.POST or None)
         if request.method == "POST" and form.is_valid():
             try:
@@ -266,10 +284,3 @@ class ConnectPages(OfficeAdmin[Calendar]):
             back=self.url_of(calendar),
             original=calendar,
         )
-
-
-def _find_resource(request: HttpRequest) -> Resource:
-    resource = find_row(visible_resources(request), request.GET["resource"])
-    if not is_allowed(request, ADD, resource.app_id):
-        raise PermissionDenied
-    return resource

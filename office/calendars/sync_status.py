@@ -12,9 +12,10 @@ from availability.models import Calendar
 from availability.search.staleness import is_stale
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import FINAL_ERRORS
+from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS
 from external_calendars.sync.health_queries import in_first_sync
 from office.base.lazy_text import LazyText
+from office.base.message_translations import translate_message
 
 SYNCED, FIRST_SYNC, FAILING = "synced", "first_sync", "failing"
 STALE, STOPPED, LOCAL, DELETED = "out_of_step", "stopped", "here", "deleted"
@@ -31,20 +32,6 @@ STATES: Mapping[str, tuple[LazyText, str]] = {
 }
 STATE_COLOURS = {state: colour for state, (_words, colour) in STATES.items()}
 PROVIDER_WORDS = {Calendar.SERVICE: _("this service"), "ics": _("iCalendar feed")}
-# The same sentences as the API's PROVIDER_ERRORS, for people.
-PROBLEM_WORDS = {
-    "unauthorized": _("The server refuses this user name and password."),
-    "not_a_calendar": _("No calendar was found at this address."),
-    "several_calendars": _("There are several calendars: enter the address of one."),
-    "no_write_access": _("This user can read the calendar but not write to it."),
-    "address_refused": _("The address is not allowed: it must be a public web address."),
-    "unreachable": _("The server could not be reached."),
-    "rate_limited": _("The server limits the number of requests."),
-    "server_error": _("The server returned an error."),
-    "bad_answer": _("The server's response can't be read."),
-    "too_large": _("The calendar is too large."),
-    "secret_unreadable": _("The stored password can't be read: connect the calendar again."),
-}
 
 
 def with_state(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
@@ -95,7 +82,15 @@ def provider_words(name: str) -> str:
 
 def problem_words(connection: Connection | None) -> str:
     """Return the problem's text; "" without one."""
-    return str(PROBLEM_WORDS[connection.problem]) if connection and connection.problem else ""
+    if connection is None or not connection.problem:
+        return ""
+    return translate_message(PROVIDER_ERRORS[connection.problem])
+
+
+def account_words(connection: Connection | None) -> str:
+    """Return the account of a calendar that is reached with a person's consent; "" for others."""
+    grant = connection and connection.grant
+    return grant.email or grant.subject if grant else ""
 
 
 def progress_words(connection: Connection | None) -> str:

@@ -26,6 +26,9 @@ class FakeCalendarServer:
         self.calendars[address] = DiscoveredCalendar(own, name, may_write, invites)
         return address
 
+    def new_uid(self, uid: str) -> str:
+        return uid
+
     def find_calendar(self, access: CalendarAccess, *, deadline: float) -> DiscoveredCalendar:
         self.asked.append(access)
         self.deadlines.append(deadline)

@@ -89,7 +89,8 @@ def pages(ada: Any, calendars: dict[str, Calendar]) -> dict[str, str]:
         "calendar-reconnect": page_of(calendars["Work"], "reconnect"),
         "calendar-disconnect": page_of(calendars["Work"], "disconnect"),
         "calendar-whose": CONNECT,
-        "calendar-connect": f"{CONNECT}?resource={ada['id']}",
+        "calendar-kinds": f"{CONNECT}?resource={ada['id']}",
+        "calendar-connect": f"{CONNECT}?resource={ada['id']}&provider=caldav",
     }
 
 
@@ -144,6 +145,8 @@ def test_a_calendar_is_connected(
         "location.assign([...document.querySelectorAll('a')]"
         ".find(one => one.textContent.includes('Connect a calendar')).href)"
     )
+    page.wait_for("!!document.querySelector('.office-kinds')")
+    page.evaluate("document.querySelector(\".office-kinds a[href*='caldav']\").click()")
     page.wait_for("!!document.getElementById('id_password')")
     fill_in(page, address="dav.example.com", username="ada@example.com", password="wrong")
     submit(page, ".office-form .office-primary")

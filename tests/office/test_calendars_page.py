@@ -524,6 +524,7 @@ def test_dashboard_lists_stale_calendars(
             "link": page_of(every["first_sync"]),
             "name": "Work",
             "resource": "Ada",
+            "account": "",
             "state": "first sync",
             "colour": "info",
             "since": "queued",

@@ -48,7 +48,9 @@ CODE = re.compile(
 # Columns with names of the API, which pages show in words.
 NAMES = {"state", "from_state", "to_state", "graph", "action", "kind", "type", "recipient", "role"}
 # Keys, methods of HTTP, names, and data that a history shows without its key.
-UNTRANSLATED = frozenset({"ctrl", "esc", "get", "post", "put", "patch", "caldav", "md5", "red"})
+UNTRANSLATED = frozenset(
+    {"ctrl", "esc", "get", "post", "put", "patch", "caldav", "md5", "red", "microsoft"}
+)
 # Words of English dates; Babel writes those of other languages.
 DATE_WORDS = {word.lower() for word in (*day_name, *month_name)}
 # Lists that no page links to: their rows have names of the API.

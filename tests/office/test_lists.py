@@ -62,6 +62,7 @@ DIFFERENT: dict[str, Callable[[Any, int], dict[str, Any]]] = {
         "number": 1000 + n,
         "booking_id": row.app.bookings.first().pk,
     },
+    "ProviderClient": lambda row, n: {"provider": f"copy-{n}"},
     "Suppression": lambda row, n: {"address": f"copy-{n}@example.com"},
 }
 

@@ -121,6 +121,7 @@ def foreign_tenant(tenant: Tenant) -> Tenant:
         ada["calendars"][0]["id"], "2030-01-01 10:00:00", "2030-01-01 11:00:00", what=TRACE
     )
     other.post("/webhooks", {"url": f"https://{TRACE}.example.com/in"})
+    other.put("/calendars/clients/google", {"client_id": TRACE, "client_secret": TRACE})
     other.put("/templates/confirmed_customer", {"subject": TRACE})
     customer = {"name": TRACE, "email": f"{TRACE}@example.com"}
     booked = other.book(

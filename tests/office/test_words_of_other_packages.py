@@ -6,15 +6,10 @@ import pytest
 
 from apps_config.models import AppNotification, EventNotification
 from external_calendars.providers import PROVIDERS
-from external_calendars.providers.base import PROVIDER_ERRORS
 from notifications.mail import PLACEHOLDERS
 from office.base.event_notification_words import event_notification_words
-from office.calendars.sync_status import PROBLEM_WORDS, provider_words
+from office.calendars.sync_status import provider_words
 from office.notifications.email_templates import PLACEHOLDER_WORDS
-
-
-def test_texts_of_calendar_problems_equal_the_api() -> None:
-    assert PROBLEM_WORDS == PROVIDER_ERRORS
 
 
 def test_names_of_providers() -> None:
