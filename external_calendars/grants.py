@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Case, F, QuerySet, Value, When
 
 from apps_config.models import Account
 from availability.models import Calendar, Resource
@@ -34,6 +34,7 @@ from external_calendars.providers.oauth import (
     new_verifier,
     refresh_tokens,
 )
+from external_calendars.stop_announcements import announce_stops
 
 logger = logging.getLogger(__name__)
 
@@ -322,11 +323,26 @@ def _record_failure(grant: Grant, error: ProviderError) -> None:
             lease_token=None,
             failures=grant.failures + 1,
         )
-        if not stored or not (is_final or grant.access_ends_at <= now):
+        if not stored:
             return
-        connections = Connection.objects.filter(grant=grant).exclude(problem=error.code)
-        values = {"problem": error.code, "problem_since": now}
-        connections.update(**values | ({"next_at": None, "lease_token": None} if is_final else {}))
+        connections = Connection.objects.filter(grant=grant)
+        if is_final:
+            _stop_connections(connections, error.code, now)
+        elif grant.access_ends_at <= now:
+            connections.exclude(problem=error.code).update(problem=error.code, problem_since=now)
+
+
+def _stop_connections(connections: QuerySet[Connection], problem: str, now: datetime) -> None:
+    """Stop the syncs, except those that another problem has stopped, and announce it."""
+    waiting = connections.filter(next_at__isnull=False).order_by("pk").select_for_update()
+    ids = list(waiting.values_list("pk", flat=True))
+    Connection.objects.filter(pk__in=ids).update(
+        problem=problem,
+        problem_since=Case(When(problem=problem, then=F("problem_since")), default=Value(now)),
+        next_at=None,
+        lease_token=None,
+    )
+    announce_stops(ids, now=now)
 
 
 def _leased(grant: Grant) -> QuerySet[Grant]:

@@ -1,5 +1,7 @@
 """Calendars at providers: grants, connections, synced objects, mirrored events, and feeds."""
 
+from datetime import datetime
+
 from django.db import models
 from django.utils import timezone
 
@@ -118,6 +120,8 @@ class Connection(models.Model):
     problem = models.CharField(max_length=32, blank=True, editable=False)
     problem_since = models.DateTimeField(null=True, blank=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False, help_text="in a row")
+    # When it was announced that the problem has stopped the syncs.
+    announced_at = models.DateTimeField(null=True, blank=True, editable=False)
     # Progress of the running or last sync: stored objects of all objects.
     done = models.PositiveIntegerField(default=0, editable=False)
     total = models.PositiveIntegerField(default=0, editable=False)
@@ -168,10 +172,17 @@ class Connection(models.Model):
         return {"done": self.done, "total": self.total}
 
 
+class PushChannelQuerySet(models.QuerySet["PushChannel"]):
+    def working(self, at: datetime) -> "PushChannelQuerySet":
+        """Those that have called and have not ended at this time."""
+        return self.filter(heard_at__isnull=False, ends_at__gt=at)
+
+
 class PushChannel(models.Model):
     """A channel on which a provider says that a calendar has changed.
 
-    Before it ends, a new one takes its place; until then, both may call.
+    Before it ends, it is extended, or a new one takes its place; until then, both may call. One
+    that could not be opened has ended, and its `renew_at` says when a worker tries again.
     """
 
     connection = models.ForeignKey(Connection, models.CASCADE, related_name="channels")
@@ -182,7 +193,11 @@ class PushChannel(models.Model):
     resource_id = models.CharField(max_length=300, blank=True, editable=False)
     renew_at = models.DateTimeField(editable=False)
     ends_at = models.DateTimeField(editable=False)
+    # Its first message, which shows that the provider reaches this service.
+    heard_at = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
+
+    objects = PushChannelQuerySet.as_manager()
 
     def __str__(self) -> str:
         return self.channel_id

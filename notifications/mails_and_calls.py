@@ -16,7 +16,8 @@ from django.core.mail import EmailMultiAlternatives
 from django.db.models import QuerySet
 
 from apps_config.models import App, Invitation
-from availability.models import Resource
+from availability.models import Calendar, Resource
+from availability.serializers.calendars import CalendarSerializer
 from bookings.conferences import MissingLinks, conference_url, lacks_link
 from bookings.graphs import CUSTOMER, OWNER
 from bookings.models import Booking, Customer, StateChange, UnverifiedBooking, further_events
@@ -34,6 +35,7 @@ from notifications.awaited_links import (
     SENT_WITHOUT_LINK,
     mark_sent_without_link,
 )
+from notifications.calendar_problems import CALENDAR_PROBLEM, CALENDAR_PROBLEM_EVENT
 from notifications.links.invitations import INVITATION_MAIL, invitation_url
 from notifications.links.own_bookings import LINK_MAIL, own_bookings_url
 from notifications.links.resource_password_reset import LINK_LASTS, RESET_MAIL, password_url
@@ -41,6 +43,7 @@ from notifications.links.unsubscribe import unsubscribe_headers
 from notifications.mail import (
     EmailCopy,
     Letter,
+    compose_calendar_mail,
     compose_code_mail,
     compose_invitation_mail,
     compose_mail,
@@ -79,6 +82,8 @@ Read = TypeVar("Read")
 # Kinds of mail that share the template of another kind.
 CANCELLED = "cancelled_customer"
 MAX_SEARCHED_DAYS = 5  # per batch, for the names of who is free
+# Kind of a call that is about no change of a booking -> its event.
+OTHER_EVENTS = {TEST_CALL: TEST_EVENT, CALENDAR_PROBLEM: CALENDAR_PROBLEM_EVENT}
 SLUG_OF = {"paid": "confirmed", "cancelled_by_owner": "cancelled"}
 
 
@@ -143,6 +148,7 @@ class MailsAndCalls:
         self.resources = self._read_reset_mail_resources(rows)
         self.unverified = self._read_unverified(rows)
         self.invitations = self._read_invitations(rows)
+        self.calendars = self._read_calendars(rows)
         self.persons = {row.content["email"] for row in rows if row.kind == NEW_DEVICE}
         self.suppressions = Suppressions(mailed, self._possible_recipients(mailed))
         self.rendered: list[Delivery] = []
@@ -235,12 +241,21 @@ class MailsAndCalls:
         found = Invitation.objects.open().filter(id__in=ids)
         return {str(invitation.id): invitation for invitation in _if_any(found, ids)}
 
+    def _read_calendars(self, rows: Sequence[Delivery]) -> Mapping[UUID, Calendar]:
+        """Return the calendars whose problems are mailed, by id, if they are still connected."""
+        problem_mails = [row for row in rows if row.kind == CALENDAR_PROBLEM]
+        ids = {row.content.get("calendar_id") for row in problem_mails} - {None}
+        found = Calendar.objects.filter(id__in=ids, deleted_at=None, connection__isnull=False)
+        return {each.id: each for each in _if_any(found.select_related("connection"), ids)}
+
     def _possible_recipients(self, app_ids: Collection[UUID]) -> set[str]:
         """Return all addresses that the batch's e-mails can go to."""
         addresses = {row.email for row in self.unverified.values()}
         addresses |= {resource.email or "" for resource in self.resources.values()}
         addresses |= {invitation.email for invitation in self.invitations.values()}
         addresses |= self.persons
+        for resource in self.owners_resources.values():
+            addresses.update(self.addressees.of_owner(self.apps[resource.app_id], resource))
         for app_id in app_ids:
             addresses.update(self.addressees.owners(self.apps[app_id]))
         for booking in (*self.bookings.values(), *self.as_mailed.values()):
@@ -300,7 +315,7 @@ class MailsAndCalls:
         else:
             url, method = row.content["url"], row.content["method"]
             code = row.content.get("expected_response_code")
-        event = TEST_EVENT if row.kind == TEST_CALL else f"booking.{row.kind}"
+        event = OTHER_EVENTS.get(row.kind, f"booking.{row.kind}")
         if not row.body:
             # Of an event notification, or erased: then without the time before a move.
             change = Change.of(row.change, event) if row.webhook_id and row.change else None
@@ -351,6 +366,8 @@ class MailsAndCalls:
             return self._own_bookings_mail(row, app)
         if row.kind in SECURITY_MAILS:
             return self._security_mail(row, app)
+        if row.kind == CALENDAR_PROBLEM:
+            return self._calendar_mail(row, app)
         if row.kind == WEBHOOK_DISABLED:
             to = self._usable_addresses(app, self.addressees.owners(app))
             notice = compose_webhook_notice(app=app, delivery_id=row.id, to=to, **row.content)
@@ -528,6 +545,19 @@ class MailsAndCalls:
             facts=row.content,
         )
         return ComposedMail(message, copy_subject(message))
+
+    def _calendar_mail(self, row: Delivery, app: App) -> "ComposedMail":
+        calendar = self.calendars.get(UUID(row.content["calendar_id"]))
+        if calendar is None or CalendarSerializer.get_provider_sync(calendar):
+            raise SkipDelivery(Delivery.CANCELLED, Message("The calendar has no problem any more."))
+        owner = self.owners_resources[UUID(row.content["resource_id"])]
+        message = compose_calendar_mail(
+            app=app,
+            delivery_id=row.id,
+            to=self._usable_addresses(app, self.addressees.of_owner(app, owner)),
+            facts=row.content,
+        )
+        return ComposedMail(message, copy_notice(message))
 
     def _own_bookings_mail(self, row: Delivery, app: App) -> "ComposedMail":
         booking = self.bookings.get(row.booking_id)

@@ -35,6 +35,7 @@ from common.hooks import Hook
 from common.messages import Message
 from common.time.instants import format_instant, wall_time, wall_to_utc_or_gap_end
 from notifications.awaited_links import FOLLOWS, AwaitedLinks, FirstMails
+from notifications.calendar_problems import CALENDAR_PROBLEM_EVENT
 from notifications.merged_mails import MergedMails
 from notifications.models import ChangeCalls, Delivery, LaneCheck
 from notifications.outbox.circuit_breaker import endpoint_of
@@ -51,9 +52,10 @@ NEW_TIMES, MESSAGE = "new_times", "message"
 VERIFICATION_CODE = "verification_code"
 # The link of a video call that earlier e-mails did not have.
 LINK = "conference"
-# The kinds of webhook calls.
+# The kinds of webhook calls: about bookings, and all.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED, RESPONSE))
-# Told only to webhooks whose `kinds` name them.
+WEBHOOK_KINDS = (*KINDS, CALENDAR_PROBLEM_EVENT)
+# Told only to webhooks whose `kinds` name them, as are problems of calendars.
 ON_REQUEST = (UPDATED, RESPONSE)
 # Mails per state; the tentative state of payment graphs sends none.
 MAILS: Mapping[str, tuple[str, ...]] = {

@@ -19,6 +19,7 @@ from availability.reserve.events import lock_resources
 from common.db.sql import database_now
 from external_calendars.models import Connection
 from external_calendars.providers.base import FINAL_ERRORS, NO_WRITE_ACCESS, ProviderError
+from external_calendars.stop_announcements import announce_stops
 from notifications.outbox.wakeup import WakeUp
 
 # Longer than any single call to a provider; each batch extends it.
@@ -31,6 +32,9 @@ FINAL_TRIES = 5
 MAX_RETRY_AFTER = 86_400
 # Relative spread, so that calendars connected together are not synced together for ever.
 JITTER = 0.1
+# Until the next sync of a calendar whose provider says when it has changed; at most half of
+# CALENDAR_STALE_SECONDS.
+PUSHED_SYNC_SECONDS = 1800
 # Has a worker sync the due calendars; beat sends it as often as it expires.
 SYNC_WAKEUP = WakeUp("external_calendars.tasks.sync_calendars", "calendar", expires=5)
 
@@ -126,13 +130,35 @@ def record_synced(connection: Connection, *, begun: datetime) -> None:
 def release_lease(connection: Connection, *, at_once: bool = False) -> None:
     """Release the lease until the next due time."""
     now = database_now()
-    pause = timedelta() if at_once else _sync_interval()
+    pause = timedelta() if at_once else _spread(settings.CALENDAR_SYNC_SECONDS)
     _leased_row(connection).update(next_at=now + pause, lease_token=None)
 
 
-def _sync_interval() -> timedelta:
-    spread = random.uniform(1 - JITTER, 1 + JITTER)  # nosec B311
-    return timedelta(seconds=settings.CALENDAR_SYNC_SECONDS * spread)
+def release_synced(connection: Connection, *, begun: datetime) -> None:
+    """Release the lease after a sync that began at `begun` until the next due time.
+
+    A calendar whose provider has said since then that it has changed is due at once.
+    """
+    now = database_now()
+    has_changed = When(notified_at__gt=begun, then=Value(now))
+    next_at = Case(has_changed, default=Value(now + _sync_interval(connection, now)))
+    _leased_row(connection).update(next_at=next_at, lease_token=None)
+
+
+def _sync_interval(connection: Connection, now: datetime) -> timedelta:
+    """Return the time until the next sync; longer if a push channel lives until then."""
+    pushed = _spread(
+        max(
+            settings.CALENDAR_SYNC_SECONDS,
+            min(PUSHED_SYNC_SECONDS, settings.CALENDAR_STALE_SECONDS / 2),
+        )
+    )
+    is_pushed = connection.grant_id and connection.channels.working(now + pushed).exists()
+    return pushed if is_pushed else _spread(settings.CALENDAR_SYNC_SECONDS)
+
+
+def _spread(seconds: float) -> timedelta:
+    return timedelta(seconds=seconds * random.uniform(1 - JITTER, 1 + JITTER))  # nosec B311
 
 
 def record_problem(connection: Connection, provider_error: ProviderError) -> None:
@@ -143,11 +169,14 @@ def record_problem(connection: Connection, provider_error: ProviderError) -> Non
     pause = timedelta(seconds=max(minutes * 60, asked_for))
     is_met_again = provider_error.code in FINAL_ERRORS and connection.problem == provider_error.code
     is_final = is_met_again and connection.failures + 1 >= FINAL_TRIES
-    _leased_row(connection).update(
-        problem=provider_error.code,
-        problem_since=Case(When(problem="", then=Value(now)), default=F("problem_since")),
-        failures=F("failures") + 1,
-        next_at=None if is_final else now + pause,
-        lease_token=None,
-        checked_at=now,
-    )
+    with transaction.atomic():
+        is_stored = _leased_row(connection).update(
+            problem=provider_error.code,
+            problem_since=Case(When(problem="", then=Value(now)), default=F("problem_since")),
+            failures=F("failures") + 1,
+            next_at=None if is_final else now + pause,
+            lease_token=None,
+            checked_at=now,
+        )
+        if is_stored and is_final:
+            announce_stops([connection.pk], now=now)

@@ -17,6 +17,7 @@ from notifications.mail.defaults import (
     find_faults,
 )
 from notifications.mail.system_mails import (
+    compose_calendar_mail,
     compose_code_mail,
     compose_invitation_mail,
     compose_own_bookings_mail,
@@ -33,6 +34,7 @@ __all__ = [
     "Letter",
     "MailWords",
     "WrittenMail",
+    "compose_calendar_mail",
     "compose_code_mail",
     "compose_invitation_mail",
     "compose_mail",

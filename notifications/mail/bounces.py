@@ -94,10 +94,13 @@ def addresses_of(delivery: Delivery) -> list[str]:
     if delivery.customer:
         return [delivery.customer.email]
     recipients = Recipients([delivery.app_id])
-    if delivery.booking is None:
-        return recipients.owners(delivery.app)
     named = delivery.content.get("resource_id")
-    resource = Resource.objects.get(id=named) if named else delivery.booking.resource
+    if named:
+        resource = Resource.objects.get(id=named)
+    elif delivery.booking:
+        resource = delivery.booking.resource
+    else:
+        return recipients.owners(delivery.app)
     return recipients.of_owner(delivery.app, resource)
 
 

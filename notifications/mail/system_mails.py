@@ -212,6 +212,34 @@ def security_texts(app: App) -> dict[str, tuple[str, str, str, str]]:
     }
 
 
+def compose_calendar_mail(
+    *, app: App, delivery_id: uuid.UUID, to: Sequence[str], facts: Mapping[str, Any]
+) -> EmailMultiAlternatives:
+    """That calendars of an account are no longer synced. Raises ValueError as above.
+
+    facts: `calendars` (names), `calendar_id` of one of them, `account` or "", and `reason`: a
+    sentence of the back office's catalogue.
+    """
+    with activate_language_of(app) as language:
+        rows = [
+            (_("Calendar"), ", ".join(facts["calendars"])),
+            (_("Account"), facts["account"]),
+            (_("Reason"), _(facts["reason"])),
+            (_("App"), app.name),
+        ]
+        path = f"/admin/availability/calendar/{facts['calendar_id']}/change/"
+        words = _words(
+            app,
+            language,
+            badge=_("Notice"),
+            subject=_("A calendar is no longer read"),
+            sentence=_("New events in this calendar do not block time until you connect it again."),
+            rows=[(label, to_one_line(value, 1000)) for label, value in rows if value],
+            button=Button(_("Show the calendar"), f"{settings.PUBLIC_URL}{path}"),
+        )
+    return new_message(words, Sender.of(app), delivery_id=delivery_id, to=to)
+
+
 def disabling_reasons() -> dict[str, str]:
     """Stored reason -> its translation."""
     return {

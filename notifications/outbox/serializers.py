@@ -54,8 +54,8 @@ class DeliverySerializer(ObjectSerializer):
     kind = serializers.CharField(
         help_text="The booking's new state, `rescheduled`, `reassigned` (a move of the resources"
         " alone), `unassigned` (to the former resource), `reminder` for an event notification,"
-        " `test`, `webhook_disabled`, `new_key`, `new_owner`, `new_device`, or `write` for a"
-        " calendar that was connected after the booking was created."
+        " `test`, `webhook_disabled`, `new_key`, `new_owner`, `new_device`, `calendar_problem`,"
+        " or `write` for a calendar that was connected after the booking was created."
     )
     booking_id = IdField(allow_null=True)
     webhook_id = IdField(

@@ -6,6 +6,7 @@ from typing import Any
 from bookings.serializers.responses import WHOLE_BOOKING_EXAMPLE, BookingSerializer
 from bookings.services.transition_log import RESPONSE
 from common.openapi.component_registry import Json, register_component
+from notifications.calendar_problems import CALENDAR_PROBLEM_EVENT, CalendarCallSerializer
 from notifications.models import Delivery
 from notifications.planning import KINDS
 from notifications.webhooks.bodies import CALL_EXAMPLE, TEST_EVENT, BookingCallSerializer
@@ -33,6 +34,16 @@ _CALL_BODY = register_component(
         },
     },
 )
+_CALENDAR_BODY = {
+    "description": "The calendar of GET /v2/calendars/:id, whose syncs have stopped.",
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": CalendarCallSerializer.schema,
+            "examples": {"a calendar": {"value": CalendarCallSerializer.example()}},
+        }
+    },
+}
 _REMINDER_BODY = {
     "description": f"{_BOOKING_WORDS} As it is when the event notification is due.",
     "required": True,
@@ -49,7 +60,9 @@ EVENT_SUMMARIES = {
     f"booking.{RESPONSE}": "A customer answers the invitation",
     _REMINDER: "An event notification is due",
     TEST_EVENT: "A webhook is tested",
+    CALENDAR_PROBLEM_EVENT: "A connected calendar is no longer synced",
 }
+_BODIES = {_REMINDER: _REMINDER_BODY, CALENDAR_PROBLEM_EVENT: _CALENDAR_BODY}
 
 
 def _call(event: str, summary: str) -> Json:
@@ -73,7 +86,7 @@ def _call(event: str, summary: str) -> Json:
                 }
                 for name, description in _CALL_HEADERS.items()
             ],
-            "requestBody": _CALL_BODY if signed else _REMINDER_BODY,
+            "requestBody": _BODIES.get(event, _CALL_BODY),
             "responses": {
                 "2XX": {"description": "Success, or the status in `expected_response_code`."},
                 "410": {"description": "The service disables the webhook."},

@@ -21,7 +21,7 @@ from common.api.fields import (
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 from notifications.models import Webhook
-from notifications.planning import KINDS, RESCHEDULED
+from notifications.planning import RESCHEDULED, WEBHOOK_KINDS
 
 # Events of a webhook: every state, and a reschedule, which changes no state.
 EVENTS = (*STATES, RESCHEDULED)
@@ -65,10 +65,10 @@ class WebhookSerializer(ObjectSerializer):
         **OPTIONAL,
     )
     kinds = ListOf(
-        serializers.ChoiceField(KINDS),
-        len(KINDS),
+        serializers.ChoiceField(WEBHOOK_KINDS),
+        len(WEBHOOK_KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
-        " `booking.updated` and `booking.response`.",
+        " `booking.updated`, `booking.response` and `calendar.problem`.",
         **OPTIONAL,
     )
     expected_response_code = StatusCodeField(

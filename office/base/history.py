@@ -20,7 +20,7 @@ from apps_config.models import Account, App, Credential
 from bookings.graphs import STATES
 from common.time.zone_names import current_zone_name
 from notifications.mail import SLUGS
-from notifications.planning import KINDS
+from notifications.planning import WEBHOOK_KINDS
 from office.base.dates import moment_words
 from office.base.labels import (
     GRAPH_WORDS,
@@ -54,7 +54,7 @@ NAMES_IN_WORDS: Mapping[str, LazyText] = {
     **GRAPH_WORDS,
     **MODE_NAMES,
     **{state: lazy(state_words, str)(state) for state in STATES},
-    **{kind: lazy(kind_words, str)(kind) for kind in KINDS},
+    **{kind: lazy(kind_words, str)(kind) for kind in WEBHOOK_KINDS},
     **{slug: lazy(template_words, str)(slug) for slug in SLUGS},
 }
 # Translators: instead of the name of a row that is deleted, in its place in a history.

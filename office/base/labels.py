@@ -21,6 +21,7 @@ from bookings.pages.formatting import (
 )
 from common.shipped_languages import shipped_languages
 from common.time.instants import find_zone
+from notifications.calendar_problems import CALENDAR_PROBLEM, CALENDAR_PROBLEM_EVENT
 from notifications.models import Delivery
 from notifications.planning import UPDATED
 from office.base.dates import moment_words
@@ -174,6 +175,7 @@ MAIL_WORDS: Mapping[str, LazyText] = {
     "new_key": _("“New key” e-mail"),
     "new_owner": _("“New owner” e-mail"),
     "new_device": _("“New log-in” e-mail"),
+    CALENDAR_PROBLEM: _("“Calendar problem” e-mail"),
 }
 EMAILS_OFF = _("The app's e-mails are off.")
 DELIVERY_STATE_WORDS: Mapping[str, LazyText] = {
@@ -217,6 +219,8 @@ def template_words(slug: str) -> str:
 
 def kind_words(kind: str) -> str:
     """Return `Cancelled by customer`, `Changed` for the kind of a call."""
+    if kind in (CALENDAR_PROBLEM, CALENDAR_PROBLEM_EVENT):
+        return gettext("Calendar problem")
     name = kind.removeprefix("booking.")
     return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
 

@@ -25,7 +25,7 @@ from apps_config.models import App
 from bookings.graphs import GRAPHS
 from common.errors import NotFound
 from notifications.models import Delivery, Webhook
-from notifications.planning import KINDS, RESCHEDULED
+from notifications.planning import RESCHEDULED, WEBHOOK_KINDS
 from notifications.webhooks.serializers import EVENTS, WebhookSerializer
 from notifications.webhooks.services import (
     change_webhook,
@@ -62,7 +62,7 @@ def event_choices() -> list[tuple[str, str]]:
 
 
 def kind_choices() -> list[tuple[str, str]]:
-    return [(name, kind_words(name)) for name in KINDS]
+    return [(name, kind_words(name)) for name in WEBHOOK_KINDS]
 
 
 class WebhookForm(ChangesForm):
