@@ -32,6 +32,7 @@ from external_calendars.providers.base import (
     DiscoveredCalendar,
     ProviderError,
 )
+from external_calendars.push import stop_channels_after_commit
 from external_calendars.sync.leases import SYNC_WAKEUP
 from notifications.mail.envelope import is_address
 from notifications.outbox.wakeup import wake_up_after_commit
@@ -188,6 +189,7 @@ def reconnect_calendar(
         _refuse_connected(_connections(calendar.resource).exclude(calendar=calendar), discovered)
         if _address_of(connection) != discovered.address:
             _delete_provider_events(calendar)
+            stop_channels_after_commit(connection)
             connection.mark = {}
             connection.last_write_succeeded = connection.last_write_invited = False
             calendar.synced_at = None
@@ -433,6 +435,7 @@ def remove_calendar(calendar: Calendar, *, now: datetime) -> None:
 
 def _drop_connection(calendar: Calendar) -> None:
     _delete_provider_events(calendar)
+    stop_channels_after_commit(calendar.connection)
     grant_id = calendar.connection.grant_id
     Connection.objects.filter(calendar=calendar).delete()
     delete_unused_grant(grant_id)

@@ -158,19 +158,20 @@ def check_content_encoding(encoding: str) -> None:
         )
 
 
-def read_body(request: Request) -> bytes:
-    """Return the body's bytes, at most MAX_BYTES. Raises TooLarge, RequestTimeout, Malformed.
+def read_body(request: Request, max_bytes: int = MAX_BYTES) -> bytes:
+    """Return the body's bytes, at most `max_bytes`. Raises TooLarge, RequestTimeout, Malformed.
 
     A chunked body comes with the length CHUNKED_LENGTH: scheduling/wsgi.py.
     """
     length = request.META.get("CONTENT_LENGTH") or ""
-    if length.isdigit() and (len(length) > 10 or int(length) > CHUNKED_LENGTH):
+    is_known = length.isdigit() and length != str(CHUNKED_LENGTH)
+    if is_known and (len(length) > 10 or int(length) > max_bytes):
         raise TooLarge
     try:
         body = request.body
     except (UnreadablePostError, OSError) as error:
         raise unreadable_body(error) from None
-    if len(body) > MAX_BYTES:
+    if len(body) > max_bytes:
         raise TooLarge
     return body
 

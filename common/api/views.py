@@ -16,7 +16,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
-from common.api.json import read_body
+from common.api.json import MAX_BYTES, read_body
 from common.api.pagination import PAGE_NAMES
 from common.api.query import check_query
 from common.api.serializers import READERS
@@ -73,6 +73,7 @@ class ApiView(APIView):
 
     # False for a view that returns a page or a file and so accepts any Accept header.
     json_only = True
+    max_body_bytes = MAX_BYTES
     is_page = False  # the response is one page of a list
     is_query = False  # a POST that is described like a GET: no Idempotency-Key, no 409
     # For objects that grant access: a key with a typing error must not widen it.
@@ -96,7 +97,7 @@ class ApiView(APIView):
         self.check_request(request)
         if request.method in BODY_METHODS:
             # Read it once and bounded, before the handler opens a transaction.
-            read_body(request)
+            read_body(request, self.max_body_bytes)
         handler = getattr(self, method)
         self.unknown_keys = self.find_unknown_keys(request)
         setattr(self, method, partial(self.run_with_retry, handler))

@@ -80,6 +80,10 @@ class PreconditionFailed(Exception):
     """The server refused a write (412): the object has another etag, or exists already."""
 
 
+class ChannelEnded(Exception):
+    """The provider no longer knows the push channel."""
+
+
 class CalendarAccess(NamedTuple):
     """Decrypted credentials. `address`: the collection or feed, or for `find` the user's input.
 
@@ -222,6 +226,19 @@ class OAuthEndpoints(NamedTuple):
     extra: Mapping[str, str] = {}
 
 
+class WatchedChannel(NamedTuple):
+    """A channel on which the provider says that a calendar has changed.
+
+    resource_id: the provider's id of the calendar, if it is needed to end the channel. is_heard:
+    the provider has already called the address.
+    """
+
+    channel_id: str
+    resource_id: str
+    ends_at: datetime
+    is_heard: bool
+
+
 class OAuthProvider(Provider, Protocol):
     """A provider whose calendars are reached with a person's grant (OAuth 2.0)."""
 
@@ -234,3 +251,24 @@ class OAuthProvider(Provider, Protocol):
         self, access: CalendarAccess, *, deadline: float
     ) -> Sequence[DiscoveredCalendar]:
         """Return the calendars of the account, the main one first."""
+
+    def watch(
+        self, access: CalendarAccess, channel_id: str, token: str, address: str, *, deadline: float
+    ) -> WatchedChannel:
+        """Have the provider call `address` after each change, for as long as it agrees to.
+
+        channel_id: a new one, which the provider may replace. token: comes with each message.
+        """
+
+    def extend_watch(
+        self, access: CalendarAccess, channel_id: str, *, deadline: float
+    ) -> datetime | None:
+        """Return the new end of the channel; None if the provider can only open another one.
+
+        Raises ChannelEnded.
+        """
+
+    def stop_watching(
+        self, access: CalendarAccess, channel_id: str, resource_id: str, *, deadline: float
+    ) -> None:
+        """End the channel; no error if it has ended."""

@@ -6,7 +6,7 @@ list without a window: everything is read, and the window is kept here.
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import quote
 
@@ -24,6 +24,7 @@ from external_calendars.providers.base import (
     ProviderError,
     RemoteObject,
     StoredObjects,
+    WatchedChannel,
 )
 from external_calendars.providers.calendar_choice import choose_calendar
 from external_calendars.providers.json_session import JsonAnswer, JsonSession
@@ -38,6 +39,10 @@ SCOPE_REASONS = frozenset({"insufficientPermissions", "accessNotConfigured"})
 GENERATIONS = 5
 # Of the freebusy check: the library's limit, so that a day full of events is whole.
 MAX_PAGES = 200
+
+
+# Of a channel: what is asked for, and what it has if the answer does not say; the answer decides.
+WATCH_TTL, DEFAULT_TTL = timedelta(days=30), timedelta(days=7)
 
 
 class GoogleCalendar:
@@ -212,6 +217,39 @@ class GoogleCalendar:
         if answer.status not in (200, 204, 404, 410):
             _written(answer)
 
+    # --- Push -------------------------------------------------------------------------------------
+    def watch(
+        self, access: CalendarAccess, channel_id: str, token: str, address: str, *, deadline: float
+    ) -> WatchedChannel:
+        """The first message, which says that the channel exists, may come before the answer."""
+        channel = {
+            "id": channel_id,
+            "type": "web_hook",
+            "address": address,
+            "token": token,
+            "params": {"ttl": str(int(WATCH_TTL.total_seconds()))},
+        }
+        path = f"{calendar_path(access)}/events/watch"
+        answer = _checked(JsonSession(access, API, deadline).ask("POST", path, body=channel))
+        ends_at = datetime.now(UTC) + DEFAULT_TTL
+        if answer.get("expiration"):
+            ends_at = _instant_of(answer["expiration"])
+        return WatchedChannel(channel_id, str(answer.get("resourceId", "")), ends_at, False)
+
+    def extend_watch(
+        self, access: CalendarAccess, channel_id: str, *, deadline: float
+    ) -> datetime | None:
+        return None  # Google can't
+
+    def stop_watching(
+        self, access: CalendarAccess, channel_id: str, resource_id: str, *, deadline: float
+    ) -> None:
+        channel = {"id": channel_id, "resourceId": resource_id}
+        session = JsonSession(access, API, deadline)
+        answer = session.ask("POST", "/channels/stop", body=channel)
+        if answer.status not in (200, 204, 404):
+            raise google_error(answer)
+
 
 # --- Addresses ------------------------------------------------------------------------------------
 def calendar_address(calendar_id: str) -> str:
@@ -291,6 +329,14 @@ def _checked(answer: JsonAnswer) -> Json:
     if answer.status == 200:
         return answer.data
     raise google_error(answer)
+
+
+def _instant_of(milliseconds: object) -> datetime:
+    """Return the end of a channel, which Google writes as the text of an integer."""
+    try:
+        return datetime.fromtimestamp(int(str(milliseconds)) / 1000, UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ProviderError("bad_answer", status=200) from error
 
 
 def _written(answer: JsonAnswer) -> Json:

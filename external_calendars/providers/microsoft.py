@@ -24,12 +24,14 @@ from external_calendars.event_formats.json_text import Json, read_json, write_js
 from external_calendars.providers.base import (
     CalendarAccess,
     ChangeSet,
+    ChannelEnded,
     DiscoveredCalendar,
     OAuthEndpoints,
     PreconditionFailed,
     ProviderError,
     RemoteObject,
     StoredObjects,
+    WatchedChannel,
 )
 from external_calendars.providers.calendar_choice import choose_calendar
 from external_calendars.providers.json_session import JsonAnswer, JsonSession
@@ -47,6 +49,8 @@ CHANGED_MEANWHILE = frozenset({"errorirresolvableconflict", "erroritemsave"})
 # Of the calendar view that is read: what is stored, and a day more for the next night.
 PAST, AHEAD = timedelta(days=31), timedelta(days=402)
 ROUND = timedelta(days=1)
+# Of a subscription to events; the documented limit is 4,230 minutes.
+WATCH_LIFETIME = timedelta(minutes=4200)
 
 
 class MicrosoftCalendar:
@@ -238,6 +242,48 @@ class MicrosoftCalendar:
         if answer.status not in (200, 204, 404, 410):
             _written(answer)
 
+    # --- Push -------------------------------------------------------------------------------------
+    def watch(
+        self, access: CalendarAccess, channel_id: str, token: str, address: str, *, deadline: float
+    ) -> WatchedChannel:
+        """Graph calls the address, twice, before it answers."""
+        subscription = {
+            "changeType": "created,updated,deleted",
+            "resource": f"{calendar_path(access).lstrip('/')}/events",
+            "notificationUrl": address,
+            "lifecycleNotificationUrl": address,
+            "clientState": token,
+            "expirationDateTime": _stamp(datetime.now(UTC) + WATCH_LIFETIME),
+        }
+        session = JsonSession(access, API, deadline)
+        answer = session.ask("POST", "/subscriptions", body=subscription, headers=HEADERS)
+        if answer.status != 201:
+            raise graph_error(answer)
+        return WatchedChannel(str(answer.data.get("id", "")), "", _end_of(answer), True)
+
+    def extend_watch(
+        self, access: CalendarAccess, channel_id: str, *, deadline: float
+    ) -> datetime | None:
+        """Also reauthorizes the subscription, if Graph has asked for it."""
+        body = {"expirationDateTime": _stamp(datetime.now(UTC) + WATCH_LIFETIME)}
+        session = JsonSession(access, API, deadline)
+        path = f"/subscriptions/{quote(channel_id, safe='')}"
+        answer = session.ask("PATCH", path, body=body, headers=HEADERS)
+        if answer.status in (404, 410):
+            raise ChannelEnded
+        if answer.status != 200:
+            raise graph_error(answer)
+        return _end_of(answer)
+
+    def stop_watching(
+        self, access: CalendarAccess, channel_id: str, resource_id: str, *, deadline: float
+    ) -> None:
+        session = JsonSession(access, API, deadline)
+        path = f"/subscriptions/{quote(channel_id, safe='')}"
+        answer = session.ask("DELETE", path, headers=HEADERS)
+        if answer.status not in (200, 204, 404, 410):
+            raise graph_error(answer)
+
 
 class DeltaEnded(Exception):
     """The link of the last round can't be used any more: a new one begins."""
@@ -333,6 +379,14 @@ def _written(answer: JsonAnswer) -> Json:
     if answer.status in (200, 201):
         return answer.data
     raise graph_error(answer, denied="no_write_access")
+
+
+def _end_of(answer: JsonAnswer) -> datetime:
+    """Return the end of the subscription of an answer."""
+    try:
+        return datetime.fromisoformat(str(answer.data.get("expirationDateTime"))).astimezone(UTC)
+    except ValueError as error:
+        raise ProviderError("bad_answer", status=answer.status) from error
 
 
 def _error_code(answer: JsonAnswer) -> str:

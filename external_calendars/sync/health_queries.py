@@ -1,12 +1,16 @@
 """Health of the connected calendars, for operators."""
 
+from collections.abc import Iterable
 from datetime import datetime
 
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from availability.models import Calendar
 from availability.search.staleness import stale_before
+from external_calendars.models import PushChannel
+from external_calendars.providers import OAUTH_PROVIDERS
+from external_calendars.push import DEAD_AFTER, push_address
 from notifications.outbox.overdue import seconds_since
 
 # When a calendar was last synced; if never, when it was connected.
@@ -33,6 +37,21 @@ def in_first_sync(now: datetime) -> Q:
         connection__problem="",
         connection__next_at__isnull=False,
         connection__created_at__gte=stale_before(now),
+    )
+
+
+def without_push(now: datetime) -> Q:
+    """Match calendars that are synced, but whose provider has told nothing for DEAD_AFTER, although
+    it could: it has no channel that works.
+    """
+    before = now - DEAD_AFTER
+    pushing: Iterable[str] = [name for name in OAUTH_PROVIDERS if push_address(name)]
+    channels = PushChannel.objects.working(before).filter(connection=OuterRef("pk"))
+    return Q(
+        ~Exists(channels),
+        provider__in=pushing,
+        connection__next_at__isnull=False,
+        connection__created_at__lte=before,
     )
 
 

@@ -19,6 +19,7 @@ from external_calendars.mirror.backfill import retry_now
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import TOKEN_REFUSED, ChangeSet, ProviderError, RemoteObject
+from external_calendars.push import keep_channel
 from external_calendars.sync.inbound_changes import apply_inbound_changes
 from external_calendars.sync.leases import (
     LeaseLost,
@@ -27,6 +28,7 @@ from external_calendars.sync.leases import (
     record_progress,
     record_synced,
     release_lease,
+    release_synced,
 )
 from external_calendars.sync.store import (
     chunked,
@@ -114,7 +116,10 @@ class _SyncRun:
         if self.connection.failures:
             retry_now(self.connection, now=begun)
         self._follow_edits()
-        release_lease(self.connection)
+        if self._opened_channel():
+            release_lease(self.connection, at_once=True)
+        else:
+            release_synced(self.connection, begun=begun)
         return SYNCED
 
     # --- StoredObjects, for the provider ----------------------------------------------------------
@@ -194,6 +199,14 @@ class _SyncRun:
             apply_inbound_changes(self.connection, now=database_now())
         except Exception:
             logger.exception("calendar %s: edits can't be followed", self.connection.pk)
+
+    def _opened_channel(self) -> bool:
+        """Keep the push channel; return whether a new one was opened, so that a sync follows."""
+        try:
+            return keep_channel(self.connection, self.access)
+        except Exception:
+            logger.exception("calendar %s: no push", self.connection.pk)
+            return False
 
 
 def _chunks(whole: Sequence[T], size: int) -> Iterator[Sequence[T]]:
