@@ -47,6 +47,7 @@ from office.calendars.sync_status import (
     need_attention,
     problem_words,
     progress_words,
+    silent_calendars,
     state_of,
 )
 from office.desk.columns import action_buttons
@@ -145,6 +146,7 @@ def _calendars_part(today: Today) -> Part:
     return {
         "figures": _problems(_calendars_figure(in_need)),
         "calendars": _calendar_lines(in_need),
+        "silent_calendars": _calendar_lines(silent_calendars(rows, today.now)),
         "first_syncs": _first_syncs(calendars_in_first_sync(rows, today.now)),
     }
 

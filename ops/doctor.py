@@ -44,6 +44,7 @@ from external_calendars.sync.health_queries import (
     connected_calendars,
     in_first_sync,
     least_synced,
+    without_push,
 )
 from notifications.delivery_check import find_delivery_faults
 from notifications.mail.envelope import may_send_from
@@ -478,6 +479,17 @@ def check_calendars() -> Finding:
     return Finding(WARN, seen, f"{fix} problems that the owners must fix.")
 
 
+def check_push() -> Finding:
+    silent = connected_calendars().filter(without_push(database_now()))
+    count = silent.count()
+    if not count:
+        return Finding(OK, "providers say when calendars have changed, or none can")
+    providers = ", ".join(sorted(set(silent.values_list("provider", flat=True))))
+    seen = f"{count} without a working channel for a day ({providers})"
+    fix = "Check that the provider reaches PUBLIC_URL. The calendars are polled meanwhile; the log"
+    return Finding(WARN, seen, f"{fix} of the workers says why a channel was refused.")
+
+
 def _describe_connected(now: datetime) -> str:
     """Describe the calendars if none is stale except in its first sync."""
     found, first = (
@@ -572,4 +584,5 @@ CHECKS = (
         check_calendars,
         "Check the database: this query takes too long.",
     ),
+    Check("push", check_push, "Check the database: this query takes too long."),
 )

@@ -13,7 +13,7 @@ from availability.search.staleness import is_stale
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS
-from external_calendars.sync.health_queries import in_first_sync
+from external_calendars.sync.health_queries import in_first_sync, without_push
 from office.base.lazy_text import LazyText
 from office.base.message_translations import translate_message
 
@@ -65,6 +65,11 @@ def need_attention(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Cal
 def calendars_in_first_sync(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
     """Return the calendars in their first sync, without deleted ones."""
     return _connected_calendars(calendars, now).filter(Q(state=FIRST_SYNC))
+
+
+def silent_calendars(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:
+    """Return the calendars whose provider has told nothing for a day, although it could."""
+    return _connected_calendars(calendars, now).filter(without_push(now))
 
 
 def _connected_calendars(calendars: QuerySet[Calendar], now: datetime) -> QuerySet[Calendar]:

@@ -1,15 +1,19 @@
 """The first page: numbers that are the lengths of the lists they lead to."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 import time_machine
 from django.contrib.auth.models import Permission
+from django.utils import timezone
 
 from apps_config.models import Account
+from availability.models import Calendar
+from external_calendars.models import Connection, PushChannel
 from notifications.models import Delivery
 from office.navigation import sidebar
+from tests.external_calendars.memory import connect
 from tests.office.conftest import Enter, logged_in
 from tests.world import Tenant
 
@@ -147,3 +151,22 @@ def test_apps_without_emails_are_named(tenant: Tenant, enter: Enter) -> None:
     assert (before, page.context["apps_without_emails"]) == ([], [tenant.app])
     assert link in page.content.decode()
     assert enter(Tenant("globex")).get("/admin/").context["apps_without_emails"] == []
+
+
+def test_calendars_without_push_are_listed(tenant: Tenant, enter: Enter, settings: Any) -> None:
+    settings.CALENDAR_PROVIDER_GATEWAY = "http://127.0.0.1:9"
+    old = timezone.now() - timedelta(days=2)
+    silent, told = (connect(tenant.make_resource(name)["id"], "google") for name in ("Ada", "Bob"))
+    Connection.objects.update(created_at=old, next_at=timezone.now() + timedelta(minutes=5))
+    Calendar.objects.filter(connection__isnull=False).update(synced_at=timezone.now())
+    PushChannel.objects.create(
+        connection=told, channel_id="c", heard_at=old, renew_at=old, ends_at=timezone.now()
+    )
+
+    page = enter(tenant).get("/admin/")
+
+    (line,) = page.context["silent_calendars"]
+    assert line["link"] == f"/admin/availability/calendar/{silent.pk}/change/"
+    assert "Calendars without push messages" in page.content.decode()
+    settings.CALENDAR_PROVIDER_GATEWAY = ""
+    assert enter(tenant).get("/admin/").context["silent_calendars"] == []

@@ -57,6 +57,7 @@ NAMES = [
     "stored secrets",
     "all-day events",
     "calendars",
+    "push",
 ]
 
 
