@@ -3,6 +3,7 @@
 Prints keys and ids as JSON.
 """
 
+import hashlib
 import json
 import random
 import sys
@@ -24,6 +25,7 @@ from availability.core.constraints import parse_constraints  # noqa: E402
 from availability.models import Calendar, Event, Project, Resource, Schedule  # noqa: E402
 from availability.services import create_resource  # noqa: E402
 from bookings.models import Booking, Customer  # noqa: E402
+from external_calendars.models import Connection, PushChannel  # noqa: E402
 from notifications.models import Webhook  # noqa: E402
 from notifications.webhooks.services import create_webhook  # noqa: E402
 from tests.office import staff  # noqa: E402
@@ -78,6 +80,24 @@ def fill_small() -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
     return found
+
+
+def fill_channel() -> dict[str, str]:
+    """Create a connected calendar with a push channel of Google; return a message's headers."""
+    calendar = make_app("pushed", 1)[1][0].calendars.get()
+    now = timezone.now()
+    Calendar.objects.filter(id=calendar.id).update(provider="google")
+    connection = Connection.objects.create(calendar=calendar, next_at=now + timedelta(days=1))
+    token = "benchmark"
+    PushChannel.objects.create(
+        connection=connection,
+        channel_id="benchmark",
+        token_hash=hashlib.sha256(token.encode()).hexdigest(),
+        renew_at=now + timedelta(days=1),
+        ends_at=now + timedelta(days=2),
+        heard_at=now,
+    )
+    return {"X-Goog-Channel-ID": "benchmark", "X-Goog-Channel-Token": token}
 
 
 def fill_webhooks() -> dict[str, Any]:
@@ -138,5 +158,11 @@ def fill_apps(total: int) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    fills = {"small": fill_small, "webhooks": fill_webhooks, "load": fill_load, "apps": fill_apps}
+    fills = {
+        "small": fill_small,
+        "channel": fill_channel,
+        "webhooks": fill_webhooks,
+        "load": fill_load,
+        "apps": fill_apps,
+    }
     print(json.dumps(fills[sys.argv[1]](*map(int, sys.argv[2:]))))

@@ -15,7 +15,7 @@ import tempfile
 import time
 import uuid
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from statistics import median
@@ -126,12 +126,20 @@ class HttpClient:
             "Content-Type": "application/json",
         }
 
-    def call(self, method: str, path: str, body: Any = None, *, status: int = 200) -> bytes:
+    def call(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        *,
+        status: int = 200,
+        headers: Mapping[str, str] = {},
+    ) -> bytes:
         """Return the answer's bytes. Another status than the expected one ends the benchmark."""
         content = None if body is None else json.dumps(body).encode()
         if time.perf_counter() - self.last_call > MAX_IDLE:
             self.connection.close()  # the next request opens it again, without Nagle's algorithm
-        self.connection.request(method, f"/v2{path}", content, self.headers)
+        self.connection.request(method, f"/v2{path}", content, {**self.headers, **headers})
         answer = self.connection.getresponse()
         read = answer.read()
         self.last_call = time.perf_counter()
