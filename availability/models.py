@@ -361,15 +361,15 @@ class Event(Owned):
         editable=False,
         help_text="the UID in a connected calendar",
     )
-    # Of a booking with a video call, of which a group's seats share the link.
-    conference_provider = models.CharField(
-        max_length=8, blank=True, default="", db_default="", editable=False
+    # Of a booking with a video call, of which a group's seats share the link. NULL without one: for
+    # a column that has a value in every row, SQLite would copy the table and drop its triggers.
+    conference_provider = models.CharField(  # noqa: DJ001
+        max_length=8, null=True, blank=True, editable=False
     )
-    conference_url = models.CharField(
+    conference_url = models.CharField(  # noqa: DJ001
         max_length=MAX_CONFERENCE_URL,
+        null=True,
         blank=True,
-        default="",
-        db_default="",
         editable=False,
         help_text="empty: a connected calendar has not made it yet",
     )

@@ -25,12 +25,12 @@ def has_conference(booking: Booking) -> bool:
 
 def conference_url(booking: Booking) -> str:
     """Return the link for everybody who may see the booking; "" without one."""
-    return booking.event.conference_url if has_conference(booking) else ""
+    return (booking.event.conference_url or "") if has_conference(booking) else ""
 
 
 def wanted_conference(booking: Booking) -> str:
     """Return the kind of link that a connected calendar makes: "meet" or "teams"; else ""."""
-    provider = booking.event.conference_provider
+    provider = booking.event.conference_provider or ""
     return provider if provider in CALENDAR_PROVIDERS and has_conference(booking) else ""
 
 
@@ -43,7 +43,7 @@ def is_made_by(calendar: Calendar, event: Event) -> bool:
     """Whether the calendar's provider makes the event's link, and so has it already. The companion
     of a main event has no link of its own.
     """
-    made_by = CALENDAR_PROVIDERS.get(event.conference_provider)
+    made_by = CALENDAR_PROVIDERS.get(event.conference_provider or "")
     return calendar.provider == made_by and event.main_id is None
 
 

@@ -214,7 +214,7 @@ def _lines(name: str, entries: Iterable[FeedEvent], *, details: bool) -> Iterato
     host = service_host()
     for entry in entries:
         yield from _entry_lines(
-            entry, host, link=entry.link if details and not entry.is_tentative else ""
+            entry, host, link=entry.link or "" if details and not entry.is_tentative else ""
         )
     yield "END:VCALENDAR\r\n"
 
