@@ -486,3 +486,44 @@ def test_mail_has_the_file_with_the_providers_uid_while_writes_fail(
         if part.get_content_type() == "text/calendar"
     ]
     assert events_of(file)[0]["UID"] == WrittenEvent.objects.get().uid
+
+
+# --- Answers of guests ----------------------------------------------------------------------------
+def customer_of(tenant: Tenant, booking: Any) -> Any:
+    [customer] = tenant.get(f"/bookings/{booking['id']}").data["customers"]
+    return {name: customer[name] for name in ("response", "source")}
+
+
+def test_answer_of_a_guest_is_heard(
+    tenant: Tenant, ada: Any, account: AccountHome, work: Connection
+) -> None:
+    booking = book(tenant, ada)
+    write()
+    sync(work)
+    assert customer_of(tenant, booking) == {"response": "needs_action", "source": None}
+
+    account.answer(account.ids()[0], "marty@example.com", "declined")
+    sync(work)
+
+    assert customer_of(tenant, booking) == {"response": "declined", "source": "calendar"}
+    assert tenant.get(f"/bookings/{booking['id']}").data["state"] == "confirmed"
+
+
+def test_declined_invitation_cancels_once_if_the_project_wants_it(
+    tenant: Tenant, ada: Any, account: AccountHome, work: Connection
+) -> None:
+    project = tenant.make_project(ada["id"], settings={"guest_declines": "cancel"})
+    booking = book(tenant, ada, project_id=project["id"], enforce_availability=False)
+    write()
+    sync(work)
+
+    account.answer(account.ids()[0], "marty@example.com", "declined")
+    sync(work)
+    write()
+    sync(work)
+
+    shown = tenant.get(f"/bookings/{booking['id']}?include=logs").data
+    assert (shown["state"], account.events()) == ("cancelled_by_customer", [])
+    assert [log["source"] for log in shown["logs"] if log["action"] == "cancel_by_customer"] == [
+        "calendar"
+    ]
