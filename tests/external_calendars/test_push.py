@@ -84,10 +84,11 @@ class Account:
         return list(rows.values_list("what", flat=True))
 
     def pause(self) -> timedelta:
-        """The time until the next sync."""
+        """The time from the last sync to the next."""
         self.connection.refresh_from_db()
-        assert self.connection.next_at is not None
-        return self.connection.next_at - timezone.now()
+        synced_at = calendar_of(self.connection).synced_at
+        assert self.connection.next_at is not None and synced_at is not None
+        return self.connection.next_at - synced_at
 
     def statuses(self) -> list[int]:
         """The answers of the service to all messages."""

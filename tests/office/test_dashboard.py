@@ -163,10 +163,12 @@ def test_calendars_without_push_are_listed(tenant: Tenant, enter: Enter, setting
         connection=told, channel_id="c", heard_at=old, renew_at=old, ends_at=timezone.now()
     )
 
-    page = enter(tenant).get("/admin/")
+    client = enter(tenant)
+
+    page = client.get("/admin/")
 
     (line,) = page.context["silent_calendars"]
     assert line["link"] == f"/admin/availability/calendar/{silent.pk}/change/"
     assert "Calendars without push messages" in page.content.decode()
     settings.CALENDAR_PROVIDER_GATEWAY = ""
-    assert enter(tenant).get("/admin/").context["silent_calendars"] == []
+    assert client.get("/admin/").context["silent_calendars"] == []
