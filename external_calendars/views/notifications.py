@@ -24,6 +24,7 @@ MAX_VALIDATION_TOKEN = 2000
 ACCEPTED = OpenApiResponse(
     description="Always, whether or not there is such a channel with this token."
 )
+VALIDATION_TOKEN = register_component("schemas", "ValidationToken", TEXT)
 NOTICES = register_component(
     "schemas",
     "ChangeNotices",
@@ -98,7 +99,11 @@ class MicrosoftNotificationView(NotificationView):
         " `validationToken`, the response is this token as text.",
         request={"application/json": NOTICES},
         responses={
-            (200, "text/plain"): OpenApiResponse(TEXT, "The `validationToken`."),
+            (200, "text/plain"): OpenApiResponse(
+                VALIDATION_TOKEN,
+                "The `validationToken`.",
+                [OpenApiExample("a new subscription", "Validation: Testing client application")],
+            ),
             202: ACCEPTED,
         },
         parameters=parameters(

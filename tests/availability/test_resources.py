@@ -62,6 +62,8 @@ def calendar_record(calendar: Any, **given: Any) -> dict[str, Any]:
         "provider_access": None,
         "provider_primary": False,
         "provider_sync": False,
+        "grant_id": None,
+        "account": None,
         "synced_at": None,
         "problem": None,
         "progress": None,

@@ -58,6 +58,7 @@ def test_seat_has_time_and_texts_of_its_group(tenant: Tenant, ada: Any, group: A
         "id": found["customers"][0]["id"],
         **ANN,
         **{"phone": "", "voip": "", "timezone": "", "meta": {}},
+        **{"response": "needs_action", "responded_at": None, "source": None},
     }
     assert found == {
         **entry(answer.data, "confirmed", "group_customer"),
@@ -70,6 +71,7 @@ def test_seat_has_time_and_texts_of_its_group(tenant: Tenant, ada: Any, group: A
         },
         "customers": [customer],
         "project": None,
+        "conference": None,
         "meta": {},
         "outcome": None,
         "available_actions": ["cancel_by_customer", "cancel_by_owner", "complete"],
