@@ -112,6 +112,12 @@ class CalendarKindSerializer(ObjectSerializer):
     """The provider of a new calendar. Read first, because it decides how the rest is read."""
 
     provider = ProviderField(default=Calendar.SERVICE)
+    grant_id = IdField(**OPTIONAL)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given["provider"] == Calendar.SERVICE and "grant_id" in given:
+            raise serializers.ValidationError({"grant_id": [NOT_FOR_PROVIDER]})
+        return given
 
 
 @extend_schema_serializer(component_name="NewCalendar")
@@ -137,10 +143,17 @@ class ConnectSerializer(AccessSerializer, CalendarSerializer):
     provider_primary = primary_field()
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """With a grant, the address may be a name instead of a web address."""
-        if isinstance(data, dict) and data.get("provider") in OAUTH_PROVIDERS:
-            self.fields["address"] = wanted_field()
-        return super().to_internal_value(data)
+        """With a grant, the address is the name or id of a calendar instead of a web address."""
+        if not isinstance(data, dict) or str(data.get("provider")) not in OAUTH_PROVIDERS:
+            return super().to_internal_value(data)
+        others = {name: value for name, value in data.items() if name != "address"}
+        given = super().to_internal_value(others)
+        if "address" in data:
+            try:
+                given["address"] = wanted_field().run_validation(data["address"])
+            except serializers.ValidationError as error:
+                raise serializers.ValidationError({"address": error.detail}) from error
+        return given
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         is_granted = given.get("provider") in OAUTH_PROVIDERS

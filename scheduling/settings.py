@@ -840,9 +840,11 @@ CALENDAR_STALE_SECONDS = env_int("CALENDAR_STALE_SECONDS", 3600, least=60, most=
 CALENDAR_THREADS = env_int("CALENDAR_THREADS", 8, least=1, most=128)
 #: the client that is registered at Google for all apps without one of their own
 GOOGLE_CLIENT_ID = env_text("GOOGLE_CLIENT_ID")
+#: the secret of `GOOGLE_CLIENT_ID`
 GOOGLE_CLIENT_SECRET = env_secret("GOOGLE_CLIENT_SECRET")
 #: the same at Microsoft (Entra ID)
 MICROSOFT_CLIENT_ID = env_text("MICROSOFT_CLIENT_ID")
+#: the secret of `MICROSOFT_CLIENT_ID`
 MICROSOFT_CLIENT_SECRET = env_secret("MICROSOFT_CLIENT_SECRET")
 #: a gateway in front of Google and Microsoft, which is called at `<gateway>/host/path` instead of
 #: `https://host/path`

@@ -29,6 +29,12 @@ ALLOWED = {
     # An HTTP method and a colour; the answer of an attendee.
     "apps_config/serializers.py": {"data.lower()", "super().to_internal_value(data).lower()"},
     "common/ical/occurrences.py": {"str(attendee.params.get('PARTSTAT', '')).upper()"},
+    "external_calendars/event_formats/ical.py": {
+        "str(attendee.params.get('PARTSTAT', NEEDS_ACTION)).upper()"
+    },
+    "notifications/mail/replies.py": {
+        "str(getattr(attendee, 'params', {}).get('PARTSTAT', '')).upper()"
+    },
 }
 
 

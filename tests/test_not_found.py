@@ -23,6 +23,7 @@ MODELS = {
     "member_id": "Member",
     "project_id": "Project",
     "project_slug": "Project",
+    "provider": "Provider",
     "reservation_id": "Hold",
     "resource_id": "Resource",
     "schedule_id": "Schedule",
@@ -63,6 +64,7 @@ def make_known(tenant: Tenant) -> dict[str, str]:
         "action": "cancel",
         "booking_id": tenant.book(resource_id=resource["id"], **NINE).data["id"],
         "project_id": tenant.make_project(resource["id"])["id"],
+        "provider": "google",
         "slug": tenant.app.slug,
     }
 

@@ -14,10 +14,12 @@ from urllib.parse import quote
 import pytest
 from django.apps import apps
 from django.db import transaction
+from django.utils import timezone
 
 from apps_config.models import Account, App, Credential, Membership
 from apps_config.public_limits import LIMITS
 from apps_config.services import issue_key
+from external_calendars.models import Grant
 from tests import corpus
 from tests.description import Operation, description, examples_of
 from tests.live import CUSTOMER
@@ -46,12 +48,14 @@ IDS = {
     "reservation_id": corpus.UNKNOWN_ID,
     "webhook_id": corpus.UNKNOWN_ID,
     "delivery_id": corpus.UNKNOWN_ID,
+    "grant_id": corpus.UNKNOWN_ID,
     "slug": "no-such-app",
     "email": "nobody@example.com",
     "new_email": "somebody@example.com",
     "owner_email": "nobody@example.com",
     "feed_address": "https://calendars.example.com/nobody.ics",
 }
+PUSH = {f"POST /v2/calendars/notifications/{name}" for name in ("google", "microsoft")}
 # Everything that names nobody's object in its path. A new URL has to be put here, or to carry an
 # id of a kind that `IDS` knows; ids in bodies and queries are found by the description.
 WITHOUT_ID = {
@@ -70,6 +74,7 @@ WITHOUT_ID = {
         "GET /v2/customers",
         "GET /v2/webhooks",
         "GET /v2/deliveries",
+        "GET /v2/calendars/clients",
     },
     "makes": {
         "POST /v2/apps",
@@ -83,6 +88,9 @@ WITHOUT_ID = {
         "POST /v2/bookings",
         "POST /v2/bookings/reserve",
         "POST /v2/webhooks",
+        "POST /v2/calendars/connect",
+        "PUT /v2/calendars/clients/{provider}",
+        "DELETE /v2/calendars/clients/{provider}",
     },
     "names it in the body": {"PUT /v2/bookings/reserve/extend"},
     "many at once, each with an answer of its own": {
@@ -123,6 +131,7 @@ WITHOUT_ID = {
     "is public": {
         *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"),
         *("POST /v2/auth", "GET /v2/projects/hosted/{project_slug}"),
+        *("GET /v2/calendars/callback", *PUSH),
     },
 }
 # Query parameter -> the kind of id or address in it; and those without.
@@ -152,6 +161,7 @@ WITHOUT_ID_IN_QUERY = {
         "outcome",
         "page",
     ),
+    *("code", "error", "validationToken"),
     *("redirect", "search", "signature", "sortedBy", "start", "state", "to", "token"),
     *("type", "updated_since"),
 }
@@ -253,7 +263,10 @@ def make_ids(app: LocalApp) -> Ids:
         "recurrence": "FREQ=DAILY;COUNT=2",
     }
     made = app.post("/v2/bookings?include=series", series)
-    return ids | {"series_id": made.data["series"]["id"]}
+    grant = Grant.objects.create(
+        app=App.objects.get(slug=app.slug), provider="google", access_ends_at=timezone.now()
+    )
+    return ids | {"series_id": made.data["series"]["id"], "grant_id": str(grant.id)}
 
 
 @pytest.fixture(scope="module")

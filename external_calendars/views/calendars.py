@@ -58,6 +58,7 @@ def refuse_idempotency_key(request: Request) -> None:
 class ConnectableCalendarViewSet(CalendarViewSet):
     serializer_class = CalendarSerializer
     query_actions = frozenset({"test"})
+    secret_actions = frozenset({"connect"})
 
     @extend_schema(
         summary="Create or connect a calendar",
@@ -138,7 +139,6 @@ class ConnectableCalendarViewSet(CalendarViewSet):
     )
     @action(detail=False, methods=["post"])
     def connect(self, request: Request) -> Response:
-        refuse_idempotency_key(request)
         given = read_body_as(ConsentSerializer, request)
         if not allowed_redirect(self.app, given["redirect_url"]):
             raise Invalid.at("redirect_url", "This is not one of the app's redirect_urls.")

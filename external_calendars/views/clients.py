@@ -15,7 +15,6 @@ from external_calendars.clients import delete_client, store_client
 from external_calendars.models import ProviderClient
 from external_calendars.providers import OAUTH_PROVIDERS
 from external_calendars.serializers import NewProviderClientSerializer, ProviderClientSerializer
-from external_calendars.views.calendars import refuse_idempotency_key
 
 CLIENT_ID = ProviderClientSerializer.example()["client_id"]
 PATH = {"provider": text_response("The provider.", enum=list(OAUTH_PROVIDERS))}
@@ -29,6 +28,7 @@ class ProviderClientViewSet(TenantViewSet):
     lookup_value_converter = "str"
     tag = "calendars"
     refuses_unknown_keys = True
+    secret_actions = frozenset({"update"})
     pagination_class = None
 
     def get_queryset(self) -> QuerySet[ProviderClient]:
@@ -57,7 +57,6 @@ class ProviderClientViewSet(TenantViewSet):
         ),
     )
     def update(self, request: Request, provider: str) -> Response:
-        refuse_idempotency_key(request)
         if provider not in OAUTH_PROVIDERS:
             raise NotFound("Provider")
         given = read_body_as(NewProviderClientSerializer, request)
@@ -74,5 +73,5 @@ class ProviderClientViewSet(TenantViewSet):
     )
     def destroy(self, request: Request, provider: str) -> Response:
         client = self.get_queryset().filter(provider=provider).first()
-        delete_client(found_or_404(client, "ProviderClient"), now=self.now)
+        delete_client(found_or_404(client, "Provider"), now=self.now)
         return Response(status=204)

@@ -29,6 +29,8 @@ def record(calendar_id: str, resource_id: str, **given: Any) -> dict[str, Any]:
         "provider_access": None,
         "provider_primary": False,
         "provider_sync": False,
+        "grant_id": None,
+        "account": None,
         "synced_at": None,
         "problem": None,
         "progress": None,

@@ -621,6 +621,7 @@ def test_export_contents(shop: Tenant, mailoutbox: list[Any]) -> None:
                             "voip": "",
                             "timezone": "",
                             "meta": {"allergies": "none"},
+                            **{"response": "needs_action", "responded_at": None, "source": None},
                         }
                     ],
                 }

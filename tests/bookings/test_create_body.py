@@ -274,7 +274,9 @@ def customers_of(tenant: Tenant, answer: Answer) -> list[dict[str, Any]]:
 
 
 def customer(**given: Any) -> dict[str, Any]:
-    return {**MARTY, "phone": "", "voip": "", "timezone": "", "meta": {}, **given}
+    unset = {"phone": "", "voip": "", "timezone": "", "meta": {}}
+    unset |= {"response": "needs_action", "responded_at": None, "source": None}
+    return {**MARTY, **unset, **given}
 
 
 @pytest.mark.parametrize(

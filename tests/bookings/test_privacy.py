@@ -767,7 +767,10 @@ def test_every_text_column_is_classified() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
         Booking: {"graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"},
-        Customer: {"name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"},
+        Customer: {
+            *("name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"),
+            *("response", "response_source"),
+        },
         CustomerNote: {"address", "note"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
@@ -780,7 +783,7 @@ def test_every_text_column_is_classified() -> None:
         },
         apps.get_model("notifications.Attempt"): {"outcome", "error", "excerpt"},
         apps.get_model("external_calendars.WrittenEvent"): {
-            *("uid", "href", "etag", "state", "reason", "invitations"),
+            *("uid", "href", "etag", "state", "reason", "invitations", "answers"),
         },
         apps.get_model("external_calendars.ExternalObject"): {
             *("href", "uid", "etag", "text", "problem"),

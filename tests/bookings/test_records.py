@@ -65,6 +65,7 @@ class BookingScene:
                 "voip": "",
                 "timezone": "",
                 "meta": {"age": 17},
+                **{"response": "needs_action", "responded_at": None, "source": None},
             },
             {
                 "id": ids["customers"][1]["id"],
@@ -74,6 +75,7 @@ class BookingScene:
                 "voip": "",
                 "timezone": "",
                 "meta": {},
+                **{"response": "needs_action", "responded_at": None, "source": None},
             },
         ]
         details = {

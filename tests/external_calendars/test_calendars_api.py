@@ -46,6 +46,8 @@ def record(calendar: Any, resource: Any, **given: Any) -> dict[str, Any]:
         "provider_access": "writer",
         "provider_primary": True,
         "provider_sync": True,
+        "grant_id": None,
+        "account": None,
         "synced_at": None,
         "problem": None,
         "progress": None,
@@ -248,8 +250,11 @@ NO_ADDRESS = "Must be an http or https address."
 @pytest.mark.parametrize(
     ("given", "errors"),
     [
-        ({"provider": "google"}, {"provider": ["Must be one of service, caldav, ics."]}),
-        ({"provider": 5}, {"provider": ["Must be one of service, caldav, ics."]}),
+        ({"provider": "google"}, {"grant_id": ["This field is required."]}),
+        (
+            {"provider": 5},
+            {"provider": ["Must be one of service, caldav, ics, google, microsoft."]},
+        ),
         ({"provider": None}, {"provider": ["This field may not be null."]}),
         ({"address": None}, {"address": ["This field may not be null."]}),
         ({"address": ""}, {"address": [BLANK_OR_MISSING]}),

@@ -73,7 +73,7 @@ def test_doctor_with_all_servers_down(tmp_path: Path) -> None:
     unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
     unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
     unseen += ["completions", "webhooks", "breakers", "public address", "proxies"]
-    unseen += ["planning", "time-outs", "direct connection", "replica", "senders"]
+    unseen += ["planning", "time-outs", "direct connection", "replica", "senders", "push"]
     assert levels == {
         **dict.fromkeys(NAMES, "ok"),
         **dict.fromkeys(failed, "FAIL"),

@@ -35,6 +35,8 @@ SECRETS = {
     "metrics_token": "",
     "sentry_dsn": "",
     "oidc_client_secret": "",
+    "google_client_secret": "",
+    "microsoft_client_secret": "",
     "secret_key_fallbacks": "",
     "redis_url": "redis://:p-w_1@redis:6379/0",
 }
@@ -51,6 +53,8 @@ NOT_IN_THE_EXAMPLE = {
         "METRICS_TOKEN",
         "SENTRY_DSN",
         "OIDC_CLIENT_SECRET",
+        "GOOGLE_CLIENT_SECRET",
+        "MICROSOFT_CLIENT_SECRET",
     ),
 }
 # Read by compose, and by the packages of OpenTelemetry and Sentry.
@@ -211,6 +215,8 @@ def test_every_secret_can_be_a_file():
         "EMAIL_URL": "smtp://u:p@mail:25",
         "SENTRY_DSN": "",
         "OIDC_CLIENT_SECRET": "",
+        "GOOGLE_CLIENT_SECRET": "",
+        "MICROSOFT_CLIENT_SECRET": "",
     }
     folder = Path(os.environ["VAR_DIR"]) / "every-secret"
     folder.mkdir()
@@ -228,7 +234,8 @@ def test_every_secret_can_be_a_file():
 
     assert secrets == [
         *("DATABASE_DIRECT_URL", "DATABASE_PASSWORD", "DATABASE_REPLICA_URL", "DATABASE_URL"),
-        *("EMAIL_URL", "ENCRYPTION_KEYS", "MESSAGE_BROKER_URL", "METRICS_TOKEN"),
+        *("EMAIL_URL", "ENCRYPTION_KEYS", "GOOGLE_CLIENT_SECRET", "MESSAGE_BROKER_URL"),
+        *("METRICS_TOKEN", "MICROSOFT_CLIENT_SECRET"),
         *("OIDC_CLIENT_SECRET", "REDIS_URL", "SECRET_KEY", "SECRET_KEY_FALLBACKS", "SENTRY_DSN"),
     ]
     assert ast.literal_eval(printed) == [
