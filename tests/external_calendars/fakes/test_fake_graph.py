@@ -50,7 +50,7 @@ def test_paths_of_the_fake_are_those_of_the_published_package() -> None:
 @pytest.mark.parametrize(
     ("method", "path", "options", "sentence"),
     [
-        ("GET", "/me/calender", {}, "Unknown path."),
+        ("GET", "/me/kalender", {}, "Unknown path."),
         ("PUT", "/me/calendars/x", {}, "/me/calendars/{calendar-id} has no method PUT."),
         ("GET", "/me/calendars", {"params": {"$to": "1"}}, "No query parameter $to here."),
         ("GET", "/me/calendars", {"params": {"$select": "nmae"}}, "calendar has no nmae."),
