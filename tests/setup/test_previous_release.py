@@ -52,13 +52,19 @@ def install_missing_packages(folder: Path) -> None:
     """Beside the code in `folder`, what it requires in a version that this checkout lacks."""
     missing = [
         str(requirement).partition(";")[0].strip()
-        for line in (folder / "requirements.txt").read_text().splitlines()
+        for line in requirement_lines((folder / "requirements.txt").read_text())
         if (requirement := Requirement(line)).marker is None or requirement.marker.evaluate()
         if not is_installed(requirement)
     ]
     if missing:
         pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
         subprocess.run([*pip, "--target", str(folder), *missing], check=True)
+
+
+def requirement_lines(text: str) -> list[str]:
+    """Return the requirements of a file of uv, without their hashes."""
+    lines = [line.removesuffix("\\").strip() for line in text.splitlines()]
+    return [line for line in lines if line and not line.startswith(("#", "--"))]
 
 
 def is_installed(requirement: Requirement) -> bool:
