@@ -125,7 +125,7 @@ def _token_hash(token: str) -> str:
 
 
 # --- Channels -------------------------------------------------------------------------------------
-def keep_channel(connection: Connection, access: CalendarAccess) -> bool:
+def maintain_channel(connection: Connection, access: CalendarAccess) -> bool:
     """Open, extend and end channels of a calendar that was just synced. Not in a transaction.
 
     Return whether a new one was opened: what has changed before it is in another sync. Failures are

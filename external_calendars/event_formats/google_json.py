@@ -66,14 +66,14 @@ def event_id(uid: str, generation: int = 0) -> str:
 
 
 def _uid_of(event: Json) -> str:
-    own = _own_uid(event)
+    own = _stored_uid(event)
     # A copy of a mirrored event that a person makes has another id.
     if own and str(event.get("id", "")).startswith(event_id(own)):
         return own
     return str(event.get("iCalUID") or event.get("id") or "")
 
 
-def _own_uid(event: Json) -> str:
+def _stored_uid(event: Json) -> str:
     properties = event.get("extendedProperties")
     private = properties.get("private") if isinstance(properties, dict) else None
     return str(private.get(UID_PROPERTY, "")) if isinstance(private, dict) else ""
@@ -191,27 +191,27 @@ def compose_event(entry: MirroredEvent) -> str:
 
 
 def update_event(text: str, entry: MirroredEvent) -> str | None:
-    event = _own_event(text, entry.uid)
+    event = _find_mirrored_event(text, entry.uid)
     changed = event.pop("recurrence", None) is not None
     changed |= _write_values(event, entry)
     return write_json(event) if changed else None
 
 
 def replace_event(text: str, entry: MirroredEvent) -> str:
-    before = _own_event(text, entry.uid)
+    before = _find_mirrored_event(text, entry.uid)
     event = read_json(compose_event(entry))
     return write_json(event | {name: before[name] for name in ("id", "sequence") if name in before})
 
 
 def has_uid(text: str, uid: str) -> bool:
     try:
-        return _own_event(text, uid).get("status") != CANCELLED
+        return _find_mirrored_event(text, uid).get("status") != CANCELLED
     except (UnreadableCalendar, ForeignObject):
         return False
 
 
 def read_remote_event(text: str, uid: str) -> RemoteEvent:
-    event = _own_event(text, uid)
+    event = _find_mirrored_event(text, uid)
     try:
         start, end = _moment(event["start"]), _moment(event["end"])
     except (KeyError, TypeError, ValueError) as error:
@@ -227,7 +227,7 @@ def read_remote_event(text: str, uid: str) -> RemoteEvent:
 def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[str, str]:
     """Google invites every attendee of an event that is written with `sendUpdates=all`."""
     try:
-        event = _own_event(text, uid)
+        event = _find_mirrored_event(text, uid)
     except (UnreadableCalendar, ForeignObject):
         return {}
     there = canonical_addresses(attendee["email"] for attendee in _attendees(event))
@@ -245,7 +245,7 @@ def read_conference_url(text: str) -> str:
 
 def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, AttendeeAnswer]:
     try:
-        event = _own_event(text, uid)
+        event = _find_mirrored_event(text, uid)
     except (UnreadableCalendar, ForeignObject):
         return {}
     found = {
@@ -259,7 +259,7 @@ def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, A
     }
 
 
-def _own_event(text: str, uid: str) -> Json:
+def _find_mirrored_event(text: str, uid: str) -> Json:
     event, _ = read_series(text)
     if _uid_of(event) != uid:
         raise ForeignObject

@@ -127,7 +127,7 @@ def _occurrence(uid: str, event: Json, zone: str) -> CalendarOccurrence:
         all_day=days is not None,
         start_date=days[0] if days else None,
         end_date=days[1] if days else None,
-        busy=event.get("showAs") not in NOT_BUSY and _own_response(event) != "declined",
+        busy=event.get("showAs") not in NOT_BUSY and _owner_response(event) != "declined",
         what=(_line(event.get("subject")) if is_public else "") or UNNAMED,
         where=_line(location.get("displayName")) if is_public else "",
         description=str(event.get("bodyPreview") or "").strip()[:MAX_DESCRIPTION]
@@ -159,7 +159,7 @@ def _instant(value: datetime | date, zone: str) -> datetime:
     return wall_to_utc_or_gap_end(datetime(value.year, value.month, value.day), zone)
 
 
-def _own_response(event: Json) -> str:
+def _owner_response(event: Json) -> str:
     return str((event.get("responseStatus") or {}).get("response", ""))
 
 
@@ -195,7 +195,7 @@ def compose_event(entry: MirroredEvent) -> str:
 
 def update_event(text: str, entry: MirroredEvent) -> str | None:
     """Return the fields to change. Microsoft itself resets the answers of a moved event."""
-    event = _own_event(text, entry.uid)
+    event = _find_mirrored_event(text, entry.uid)
     changes: Json = {"recurrence": None} if event.get("recurrence") else {}
     wanted = _values(entry)
     if _times_or_none(event) != (entry.start, entry.end):
@@ -219,20 +219,20 @@ def update_event(text: str, entry: MirroredEvent) -> str | None:
 
 
 def replace_event(text: str, entry: MirroredEvent) -> str:
-    _own_event(text, entry.uid)
+    _find_mirrored_event(text, entry.uid)
     return write_json(_values(entry) | {"attendees": _invited([], entry), "recurrence": None})
 
 
 def has_uid(text: str, uid: str) -> bool:
     try:
-        _own_event(text, uid)
+        _find_mirrored_event(text, uid)
     except (UnreadableCalendar, ForeignObject):
         return False
     return True
 
 
 def read_remote_event(text: str, uid: str) -> RemoteEvent:
-    event = _own_event(text, uid)
+    event = _find_mirrored_event(text, uid)
     times = _times_or_none(event)
     if times is None:
         raise UnreadableCalendar("The event has no start or no end.")
@@ -246,7 +246,7 @@ def read_remote_event(text: str, uid: str) -> RemoteEvent:
 def read_invitations(text: str, uid: str, addresses: Collection[str]) -> dict[str, str]:
     """Microsoft invites every attendee."""
     try:
-        event = _own_event(text, uid)
+        event = _find_mirrored_event(text, uid)
     except (UnreadableCalendar, ForeignObject):
         return {}
     there = canonical_addresses(_address(each) for each in _attendees(event))
@@ -261,7 +261,7 @@ def read_conference_url(text: str) -> str:
 
 def read_answers(text: str, uid: str, addresses: Collection[str]) -> dict[str, AttendeeAnswer]:
     try:
-        event = _own_event(text, uid)
+        event = _find_mirrored_event(text, uid)
     except (UnreadableCalendar, ForeignObject):
         return {}
     found = {}
@@ -285,7 +285,7 @@ def _answered_at(text: object) -> datetime | None:
     return moment if moment.year > 1 else None
 
 
-def _own_event(text: str, uid: str) -> Json:
+def _find_mirrored_event(text: str, uid: str) -> Json:
     event = read_json(text)
     if _uid_of(event) != uid:
         raise ForeignObject

@@ -81,7 +81,10 @@ def claim_connections(limit: int, *, calendar_id: uuid.UUID | None = None) -> li
 
 
 def _one_per_grant(connections: Iterable[Connection]) -> list[Connection]:
-    found = {connection.grant_id or connection.pk: connection for connection in connections}
+    """Return the longest due connection of each grant, and all that have none."""
+    found: dict[uuid.UUID, Connection] = {}
+    for connection in connections:
+        found.setdefault(connection.grant_id or connection.pk, connection)
     return list(found.values())
 
 

@@ -19,7 +19,7 @@ from external_calendars.mirror.backfill import retry_now
 from external_calendars.models import Connection
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import TOKEN_REFUSED, ChangeSet, ProviderError, RemoteObject
-from external_calendars.push import keep_channel
+from external_calendars.push import maintain_channel
 from external_calendars.sync.inbound_changes import apply_inbound_changes
 from external_calendars.sync.leases import (
     LeaseLost,
@@ -203,7 +203,7 @@ class _SyncRun:
     def _opened_channel(self) -> bool:
         """Keep the push channel; return whether a new one was opened, so that a sync follows."""
         try:
-            return keep_channel(self.connection, self.access)
+            return maintain_channel(self.connection, self.access)
         except Exception:
             logger.exception("calendar %s: no push", self.connection.pk)
             return False

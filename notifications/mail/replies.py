@@ -85,7 +85,7 @@ def record_reply(message: Message, *, now: datetime) -> list[str] | None:
 
 def _record(reply: Reply, customer: Customer, is_verified: bool, now: datetime) -> str:
     booking, group = customer.booking, customer.booking.owner_booking
-    is_group = group is not None and group.calendar_uid == _own_uid(reply.uid)
+    is_group = group is not None and group.calendar_uid == _calendar_uid(reply.uid)
     result = record_response(
         app=booking.app,
         customer=customer,
@@ -102,7 +102,7 @@ def _customers_of(reply: Reply) -> list[Customer]:
     """Return the customers who have the address, of the booking or of a group's seats."""
     rows = Customer.objects.filter(address=reply.address, booking__deleted_at=None)
     rows = rows.select_related("booking__app", "booking__event", "booking__owner_booking")
-    if own_uid := _own_uid(reply.uid):
+    if own_uid := _calendar_uid(reply.uid):
         of_group = Q(booking__owner_booking__calendar_uid=own_uid)
         found = rows.filter(Q(booking__calendar_uid=own_uid) | of_group)
         return list(found.order_by("booking", "id"))
@@ -122,7 +122,7 @@ def _customers_by_provider_uid(rows: QuerySet[Customer], uid: str) -> list[Custo
     ]
 
 
-def _own_uid(text: str) -> uuid.UUID | None:
+def _calendar_uid(text: str) -> uuid.UUID | None:
     """Return the `calendar_uid` in a UID that this service has made."""
     try:
         return uuid.UUID(text.partition("@")[0])
@@ -136,7 +136,7 @@ def find_reply(message: Message) -> bytes | None:
 
     Forwarded messages in the message are not searched: somebody else has sent them.
     """
-    for part in _own_parts(message):
+    for part in _message_parts(message):
         is_reply = str(part.get_param("method", "")).upper() == "REPLY"
         if part.get_content_type() == "text/calendar" and is_reply:
             content = part.get_payload(decode=True)
@@ -144,7 +144,7 @@ def find_reply(message: Message) -> bytes | None:
     return None
 
 
-def _own_parts(message: Message) -> Iterator[Message]:
+def _message_parts(message: Message) -> Iterator[Message]:
     """Yield the message and its parts, the first MAX_PARTS, in order."""
     waiting = [message]
     for _ in range(MAX_PARTS):

@@ -38,7 +38,7 @@ def _sender_of(message: Message) -> str:
 
 def _signers(message: Message) -> list[str]:
     """Return the domains whose DKIM signatures the mail server has verified."""
-    results = _own_results(message)
+    results = _trusted_results(message)
     found = []
     for result in results:
         properties = PROPERTY.findall(result.lower())
@@ -47,7 +47,7 @@ def _signers(message: Message) -> list[str]:
     return [domain for domain in found if "." in domain]
 
 
-def _own_results(message: Message) -> list[str]:
+def _trusted_results(message: Message) -> list[str]:
     """Return the results in the topmost header of the operator's mail server; [] without one."""
     own_name = settings.MAIL_AUTHSERV_ID.lower()
     for value in message.get_all("Authentication-Results", []) if own_name else ():

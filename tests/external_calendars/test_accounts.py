@@ -16,6 +16,7 @@ from external_calendars.models import (
     Grant,
     WrittenEvent,
 )
+from external_calendars.sync.leases import claim_connections
 from external_calendars.sync.run import FAILED, SYNCED
 from tests.external_calendars.accounts import (
     EMAIL,
@@ -527,3 +528,18 @@ def test_declined_invitation_cancels_once_if_the_project_wants_it(
     assert [log["source"] for log in shown["logs"] if log["action"] == "cancel_by_customer"] == [
         "calendar"
     ]
+
+
+# --- Several calendars of one account -------------------------------------------------------------
+def test_longest_due_calendar_of_an_account_comes_first_and_alone(
+    tenant: Tenant, ada: Any, account: AccountHome, work: Connection
+) -> None:
+    account.add_calendar("Holidays")
+    body = {"provider": account.provider, "resource_id": ada["id"], "grant_id": str(work.grant_id)}
+    second = tenant.post("/calendars", body | {"address": "Holidays"}).data["id"]
+    Connection.objects.filter(pk=second).update(next_at=timezone.now() - timedelta(hours=1))
+    Connection.objects.filter(pk=work.pk).update(next_at=timezone.now() - timedelta(hours=2))
+
+    claims = [[row.pk for row in claim_connections(10)] for _ in range(2)]
+
+    assert claims == [[work.pk], []]
