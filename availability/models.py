@@ -353,6 +353,10 @@ class Event(Owned):
     of_ended_seats = models.BooleanField(default=False, db_default=False, editable=False)
     buffer_before = models.IntegerField(null=True, blank=True, editable=False)
     buffer_after = models.IntegerField(null=True, blank=True, editable=False)
+    # The name of the requirement that its resource meets. NULL without, and in rows of version 1.0.
+    requirement = models.CharField(  # noqa: DJ001
+        max_length=100, null=True, blank=True, editable=False
+    )
     provider_id = models.CharField(
         max_length=300,
         blank=True,
@@ -518,6 +522,9 @@ class Hold(models.Model):
     # As those of an event.
     buffer_before = models.IntegerField(null=True, blank=True, editable=False)
     buffer_after = models.IntegerField(null=True, blank=True, editable=False)
+    requirement = models.CharField(  # noqa: DJ001
+        max_length=100, null=True, blank=True, editable=False
+    )
     extensions = models.PositiveSmallIntegerField(default=0)
     client_address = models.CharField(
         max_length=64, blank=True, help_text="of a widget key's caller, who gets only a few"

@@ -20,6 +20,7 @@ from availability.public_access import (
 )
 from availability.reserve.events import EVENT_WORDS, EventDetails
 from availability.reserve.holds import find_hold, with_companions
+from availability.search.requirements import check_fixed, resource_ids_of_requirements
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
@@ -34,6 +35,7 @@ from bookings.serializers.bodies import (
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
 from bookings.services.create_seat import OWNER_PATH
+from common.api.fields import array_as_object
 from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
@@ -51,6 +53,7 @@ def parse_new_booking(
     `zone` is the zone of wall times if no single resource is named. Raises Invalid with paths as in
     the client's body.
     """
+    check_may_send_requirements(body, caller)
     flat = FlatBody(body, only=WIDGET_KEYS if caller.is_widget else None)
     target = flat.read(BookingTargetSerializer)
     project = _find_project(flat, app, caller, target)
@@ -81,6 +84,13 @@ def parse_new_booking(
     return _new_booking(flat, given, graph, booking_target, caller), booking_target
 
 
+def check_may_send_requirements(body: Any, caller: Caller) -> None:
+    """Raise Forbidden for `requires` by a widget key, which may only choose among the project's."""
+    body = array_as_object(body)
+    if caller.is_widget and isinstance(body, Mapping) and body.get("requires"):
+        raise Forbidden("A widget key can't send `requires`.")
+
+
 def check_may_write_note(caller: Caller, given: Mapping[str, Any]) -> None:
     """Raise Invalid for a note by a resource's key, which reads none."""
     if caller.resource_id and given.get("note") is not None:
@@ -94,31 +104,25 @@ def target_resources(
 
     Raises Invalid for `resources` without requirements.
     """
-    chosen = target.get("resources") or {}
-    if project is None or not project.requires:
+    chosen, requires = target.get("resources") or {}, target.get("requires")
+    if not (requires or (project and project.requires)):
         if chosen:
             raise Invalid.at("resources", "The project has no `requires`.")
         return {"calendar": calendar}
     anywhere = calendar.resource_id if calendar else None
-    if anywhere in chosen.values():
+    if any(anywhere in ids for ids in chosen.values()):
         anywhere = None
-    return {"calendar": None, "named": calendar, "fixed": FixedChoice(chosen, anywhere)}
+    fixed = FixedChoice(chosen, anywhere)
+    return {"calendar": None, "named": calendar, "fixed": fixed, "requires": requires}
 
 
 def check_named_resources(target: BookingTarget) -> None:
     """Raise Invalid unless the named resources fit the requirements."""
-    if target.project is None or not target.project.requires:
+    if not target.has_requirements:
         return
-    ids = {requirement.name: requirement.ids for requirement in target.requirements}
-    errors = {
-        f"resources.{name}": ["There is no such requirement, or it has no such resource."]
-        for name, resource_id in target.fixed.named.items()
-        if resource_id not in ids.get(name, ())
-    }
-    if errors:
-        raise Invalid(errors)
+    check_fixed(target.alternatives, target.fixed)
     anywhere = target.fixed.anywhere
-    if anywhere and all(anywhere not in each for each in ids.values()):
+    if anywhere and anywhere not in resource_ids_of_requirements(target.alternatives):
         raise Invalid.at("resource_id", "Fits no requirement of the project.")
 
 
@@ -140,7 +144,7 @@ def _find_bookable_calendar(
     flat: FlatBody, app: App, caller: Caller, project: Project | None, target: Mapping[str, Any]
 ) -> Calendar | None:
     calendar = _find_calendar(flat, app, caller, project, target)
-    if calendar is None and project is None:
+    if calendar is None and project is None and not target.get("requires"):
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is required.")
     if calendar and project is None:
@@ -250,9 +254,8 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         is_held_resource = booking_target.calendar.resource_id in held
     else:
         bookable = set(booking_target.project_resource_ids)
-        if booking_target.requirements:
-            chosen = booking_target.choose(held)
-            is_held_resource = chosen is not None and set(chosen) == held
+        if booking_target.alternatives:
+            is_held_resource = booking_target.choose_held() is not None
         elif booking_target.mode == "mutual":
             is_held_resource = held == bookable
         else:

@@ -1,15 +1,23 @@
 """The target of a booking: a named calendar, or a free resource of a project."""
 
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
+from typing import Any
 
 from apps_config.models import App
 from availability.core.busy_items import Buffers
 from availability.core.explain import Reason
-from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, choose
+from availability.core.matching import (
+    NOTHING_FIXED,
+    Alternatives,
+    Chosen,
+    FixedChoice,
+    FreeIds,
+    choose,
+)
 from availability.models import Calendar, Event, Hold, Project, ProjectResource
 from availability.reserve.events import NotAvailable, TimeRequest
 from availability.reserve.policies import (
@@ -26,9 +34,19 @@ from availability.search.engine import (
     load_project_resources,
     load_resources,
 )
-from availability.search.fair_turns import resources_by_turn, with_fair_turns
+from availability.search.fair_turns import (
+    has_fair_requirement,
+    resources_by_turn,
+    with_costs,
+    with_fair_turns,
+)
 from availability.search.parameters import FAIR, MODE_ALIASES, MODES
 from availability.search.queries import fetch_project_resource_zones
+from availability.search.requirements import (
+    load_requirements,
+    resource_ids_of_requirements,
+    stretches_of,
+)
 from bookings.public_booking_checks import PublicRequest
 from common.db.sql import to_uuid
 
@@ -54,6 +72,7 @@ class BookingTarget:
         is_group: bool = False,
         fixed: FixedChoice = NOTHING_FIXED,
         named: Calendar | None = None,
+        requires: Any = None,
     ) -> None:
         """Store the target.
 
@@ -61,7 +80,8 @@ class BookingTarget:
         the time for the booking, one row per resource. is_public: a public caller or a customer
         books or moves. is_group: the booking has seats; length, notice and booking window of the
         project are those of its customers. fixed: the resources that are named of those that the
-        project requires; named: the calendar that is named among theirs.
+        project requires; named: the calendar that is named among theirs. requires: the booking's
+        own requirements, as stored, instead of the project's.
         """
         self.app = app
         self.project = project
@@ -73,6 +93,7 @@ class BookingTarget:
         self.is_group = is_group
         self.fixed = fixed
         self.named = named
+        self.requires = requires
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         # Whose limits count what is made; None: the caller has no limits.
         self.public_request: PublicRequest | None = None
@@ -98,18 +119,30 @@ class BookingTarget:
             is_public=self.is_public,
             is_group=self.is_group,
             fixed=fixed,
+            requires=self.requires,
         )
+
+    @property
+    def has_requirements(self) -> bool:
+        """Whether the booking's resources are chosen by requirements."""
+        return bool(self.requires or (self.project and self.project.requires))
 
     @cached_property
     def policies(self) -> AvailabilityQuery:
         """The rules of the project, or the defaults, without resources."""
         query_of = public_policy_query if self.is_public else policy_query
         query = query_of(self.project, (), now=self.now)
+        if self.requires:
+            own = load_requirements(self.app.id, self.requires)
+            query = replace(query, alternatives=own)
         return without_booking_terms(query) if self.is_group else query
 
     @cached_property
     def rules(self) -> AvailabilityQuery:
         """The rules of the project and the resources, for all candidate resources."""
+        if self.alternatives:
+            query = self.rules_of(resource_ids_of_requirements(self.alternatives))
+            return replace(query, fixed=self.fixed)
         if self.calendar or not self.project:
             return self.rules_of([self.named_calendar.resource_id, *self.others])
         resources = load_project_resources(self.app, self.project, now=self.now)
@@ -122,10 +155,12 @@ class BookingTarget:
 
     @cached_property
     def project_resource_zones(self) -> list[tuple[str, str]]:
-        """The id, as text, and the time zone of each resource of the project, in its order.
+        """The id, as text, and the time zone of each possible resource, in the project's order.
 
         Much cheaper than the resources with their rules, of which a booking needs few.
         """
+        if self.alternatives:
+            return [(str(each.id), each.zone) for each in self.rules.resources]
         if self.project is None:
             raise ValueError("no project is named")
         return fetch_project_resource_zones(self.app.id, self.project.id)
@@ -135,20 +170,39 @@ class BookingTarget:
         return [to_uuid(text) for text, _ in self.project_resource_zones]
 
     @cached_property
-    def requirements(self) -> Sequence[Requirement]:
+    def alternatives(self) -> Alternatives:
         """What a new booking requires; () for the calendars of an existing one."""
-        if self.calendar or not (self.project and self.project.requires):
+        if self.calendar or not self.has_requirements:
             return ()
-        return self.policies.requirements
+        return self.policies.alternatives
 
-    def choose(self, free_ids: Collection[uuid.UUID]) -> list[uuid.UUID] | None:
-        """A different free resource for each requirement; None if there is no such choice."""
-        return choose(self.requirements, free_ids, self.fixed)
+    def choose(self, free: FreeIds) -> list[Chosen] | None:
+        """Return different free resources for the requirements; None if there is no such choice.
+
+        In the mode fair it depends on the project's bookings, as they are now.
+        """
+        costed = with_costs(self.alternatives, self.project, self.fixed, now=self.now)
+        return choose(costed, free, self.fixed)
+
+    def choose_held(self) -> list[Chosen] | None:
+        """Return the held resources with the requirements that they are held for; None if they are
+        not what the booking requires.
+        """
+        held = {row.resource_id for row in self.holds}
+        named: dict[str, tuple[uuid.UUID, ...]] = {}
+        for row in self.holds:
+            if row.requirement is not None:
+                named[row.requirement] = (*named.get(row.requirement, ()), row.resource_id)
+        free = dict.fromkeys(stretches_of(self.alternatives), held)
+        chosen = choose(self.alternatives, free, FixedChoice({**named, **self.fixed.named}))
+        return chosen if chosen and {each.id for each in chosen} == held else None
 
     @property
     def is_by_turn(self) -> bool:
         """Whether the booking goes to the resource whose turn it is."""
-        return self.calendar is None and not self.holds and self.mode == FAIR
+        if self.calendar is not None or self.holds:
+            return False
+        return self.mode == FAIR or has_fair_requirement(self.alternatives)
 
     def resources_by_turn(self) -> Sequence[uuid.UUID]:
         """The ids of the project's resources that get bookings by turn, the next first."""
@@ -161,7 +215,7 @@ class BookingTarget:
         """How resources are chosen: exclusive (one), mutual (all), or the project's mode."""
         if self.calendar is not None:
             return "mutual" if self.others else "exclusive"
-        if self.project and self.project.requires:
+        if self.has_requirements:
             return "mutual"
         mode = (self.project and self.project.availability.get("mode")) or MODES[0]
         return MODE_ALIASES.get(mode, mode)

@@ -11,6 +11,7 @@ from availability.public_access import check_max_length_without_project
 from availability.reserve.holds import MAX_SECONDS, hold_seconds
 from availability.serializers.fields import check_span
 from bookings.booking_input import (
+    check_may_send_requirements,
     check_named_resources,
     find_booking_target,
     parse_settings,
@@ -28,7 +29,7 @@ from common.messages import Message
 WIDGET_KEYS = frozenset(
     {"start", "end", "project_id", "resource_id", "resources", "reservation_time"}
 )
-KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge"}
+KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge", "requires"}
 
 
 class HoldTimeSerializer(ObjectSerializer):
@@ -69,6 +70,7 @@ def parse_new_hold(
     `zone` is the zone of wall times if no single resource is named. Raises Invalid.
     """
     _refuse_keys_of_bookings(body)
+    check_may_send_requirements(body, caller)
     flat = FlatBody(_known_fields(body, caller))
     target_fields = flat.read(TargetSerializer)
     project, calendar = find_booking_target(flat, app, caller, target_fields)

@@ -111,6 +111,9 @@ class Booking(Owned):
         max_length=MAX_NOTE, null=True, blank=True, help_text="for staff alone"
     )
     # Customers read these texts nowhere: a public caller can enter anybody's address.
+    requires = models.JSONField(
+        null=True, blank=True, editable=False, help_text="its own; NULL: those of its project"
+    )
     untrusted_texts = models.JSONField(
         null=True,
         blank=True,

@@ -1,7 +1,7 @@
 """Choose different resources for the requirements of a booking."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import accumulate, chain
 from operator import or_, xor
 from typing import Any, NamedTuple
@@ -18,23 +18,78 @@ from availability.core.slots import (
     free_intervals,
 )
 
+PRIORITIZED, RANDOM, FAIR = "prioritized", "random", "fair"
+REQUIREMENT_MODES = (PRIORITIZED, RANDOM, FAIR)
+
+
+class Stretch(NamedTuple):
+    """A part of a booking's time: from `offset` seconds after its start, for `length` seconds.
+
+    length: None for the rest of the booking. A stretch may end after the booking.
+    """
+
+    offset: int = 0
+    length: int | None = None
+
+    def within(self, start: int, end: int) -> Span:
+        """Return the stretch of a booking from `start` to `end` (epoch seconds)."""
+        first = start + self.offset
+        return first, end if self.length is None else first + self.length
+
+    def length_in(self, length: int) -> int:
+        """Return its length in a booking of `length` seconds."""
+        return length - self.offset if self.length is None else self.length
+
+
+WHOLE = Stretch()
+
 
 class Requirement(NamedTuple):
-    """A booking needs `number` of the resources `ids`, best first."""
+    """A booking needs `number` of the resources `ids` for a stretch of its time.
+
+    optional: the booking is made without, if it must. shown: the customer is told who it is.
+    costs: of each of the `ids`; empty: their position. A choice has the least sum. They follow from
+    mode, weights and calibrate_from (epoch seconds; None: the project's making).
+    """
 
     name: str
     ids: tuple[Any, ...]
     number: int = 1
+    stretch: Stretch = WHOLE
+    optional: bool = False
+    shown: bool = False
+    costs: tuple[int, ...] = ()
+    mode: str = PRIORITIZED
+    weights: tuple[tuple[Any, int], ...] = ()
+    calibrate_from: int | None = None
+
+    def ranked(self) -> Iterable[tuple[Any, int]]:
+        """Return the ids with their costs."""
+        return zip(self.ids, self.costs or range(len(self.ids)), strict=True)
+
+
+# The requirements of a booking, or several such lists: the first that can be met is taken.
+Alternatives = Sequence[Sequence[Requirement]]
+FreeIds = Mapping[Stretch, Container[Any]]  # the resources that are free for a stretch
 
 
 class FixedChoice(NamedTuple):
     """Resources that must be chosen.
 
-    named: name of a requirement -> a resource for it. anywhere: a resource for any requirement.
+    named: name of a requirement -> resources for it: as many as it needs are taken of them; if they
+    are fewer, all of them. anywhere: a resource for any requirement.
     """
 
-    named: Mapping[str, Any] = {}
+    named: Mapping[str, tuple[Any, ...]] = {}
     anywhere: Any = None
+
+
+class Chosen(NamedTuple):
+    """A resource, and the requirement that it was chosen for."""
+
+    id: Any
+    name: str
+    stretch: Stretch = WHOLE
 
 
 NOTHING_FIXED = FixedChoice()
@@ -43,102 +98,232 @@ MAX_LEADING_STARTS = 10 * MAX_SLOTS
 
 
 def choose(
-    requirements: Sequence[Requirement],
-    free: Container[Any],
-    fixed: FixedChoice = NOTHING_FIXED,
-) -> list[Any] | None:
-    """Return different free resources, `number` for each requirement, in the requirements' order.
+    alternatives: Alternatives, free: FreeIds, fixed: FixedChoice = NOTHING_FIXED
+) -> list[Chosen] | None:
+    """Return different free resources for the first alternative that can be met, at the least cost.
 
-    None if no such choice exists. A bipartite matching by augmenting paths (Kuhn).
+    In the order of the requirements, `number` for each. Optional requirements are met in their
+    order as far as possible; one with a fixed resource is not optional. None: there is no choice.
     """
-    places = _required_places(requirements, fixed.named)
-    if fixed.anywhere is None:
-        return _find_matching(places, free)
-    for number, place in enumerate(places):
-        if fixed.anywhere in place:
-            narrowed = [*places[:number], (fixed.anywhere,), *places[number + 1 :]]
-            matching = _find_matching(narrowed, free)
-            if matching:
-                return matching
+    for requirements in alternatives:
+        names = {each.name for each in requirements}
+        if not fixed.named.keys() <= names:
+            continue
+        for named in _with_anywhere(requirements, fixed):
+            if chosen := _choose(requirements, free, named):
+                return chosen
     return None
 
 
-def _required_places(
-    requirements: Sequence[Requirement], named: Mapping[str, Any]
-) -> list[tuple[Any, ...]]:
-    """Return the possible resources of each place; `named` fixes a requirement's first place."""
-    places: list[tuple[Any, ...]] = []
+def _with_anywhere(
+    requirements: Sequence[Requirement], fixed: FixedChoice
+) -> Iterable[Mapping[str, tuple[Any, ...]]]:
+    """Yield the named resources with `anywhere` among them, for each requirement that it fits."""
+    if fixed.anywhere is None:
+        yield fixed.named
+        return
     for requirement in requirements:
-        first = requirement.ids
-        if requirement.name in named:
-            named_id = named[requirement.name]
-            first = (named_id,) if named_id in requirement.ids else ()
-        places += [first, *[requirement.ids] * (requirement.number - 1)]
-    return places
+        named = fixed.named.get(requirement.name, ())
+        if fixed.anywhere not in requirement.ids:
+            continue
+        if len(named) < requirement.number:
+            yield {**fixed.named, requirement.name: (*named, fixed.anywhere)}
+        elif fixed.anywhere in named:
+            yield {**fixed.named, requirement.name: (fixed.anywhere,)}
 
 
-def _find_matching(places: Sequence[Sequence[Any]], free: Container[Any]) -> list[Any] | None:
-    place_of: dict[Any, int] = {}
+def _choose(
+    requirements: Sequence[Requirement], free: FreeIds, named: Mapping[str, tuple[Any, ...]]
+) -> list[Chosen] | None:
+    left_out = [each for each in requirements if each.optional and each.name not in named]
+    kept = [each for each in requirements if each not in left_out]
+    chosen = _choose_for_all(kept, free, named)
+    for optional in left_out if chosen else ():
+        more = [each for each in requirements if each in kept or each is optional]
+        if with_optional := _choose_for_all(more, free, named):
+            kept, chosen = more, with_optional
+    return chosen
 
-    def find(place: int, seen: set[Any]) -> bool:
-        for each in places[place]:
-            if each in seen or each not in free:
-                continue
-            seen.add(each)
-            if each not in place_of or find(place_of[each], seen):
-                place_of[each] = place
-                return True
-        return False
 
-    if not all(find(place, set()) for place in range(len(places))):
+# A place takes one resource. Its possible resources with their costs, the cheapest first.
+Place = Sequence[tuple[Any, int]]
+
+
+def _choose_for_all(
+    requirements: Sequence[Requirement], free: FreeIds, named: Mapping[str, tuple[Any, ...]]
+) -> list[Chosen] | None:
+    places: list[Place] = []
+    for requirement in requirements:
+        own = _places(requirement, free[requirement.stretch], named.get(requirement.name, ()))
+        if not all(own):
+            return None
+        places += own
+    matching = _cheapest_if_different(requirements, places) or find_cheapest_matching(places)
+    if matching is None:
         return None
-    chosen = {place: each for each, place in place_of.items()}
-    matching = [chosen[place] for place in range(len(places))]
-    # Places of one requirement are alike: their resources stand in its order.
-    for place in range(1, len(places)):
-        for other in range(place, 0, -1):
-            if places[other] != places[other - 1]:
-                break
-            first, second = matching[other - 1 : other + 1]
-            if places[other].index(second) < places[other].index(first):
-                matching[other - 1 : other + 1] = second, first
+    chosen: list[Chosen] = []
+    for requirement in requirements:
+        first = len(chosen)
+        own_ids = matching[first : first + requirement.number]
+        if not 0 < len(named.get(requirement.name, ())) < requirement.number:
+            costs = dict(requirement.ranked())
+            own_ids.sort(key=costs.__getitem__)
+        chosen += [Chosen(each, requirement.name, requirement.stretch) for each in own_ids]
+    return chosen
+
+
+def _places(requirement: Requirement, free: Container[Any], named: tuple[Any, ...]) -> list[Place]:
+    """Return the places of a requirement, those for named resources first."""
+    ranked = sorted(
+        (each for each in requirement.ranked() if each[0] in free), key=lambda each: each[1]
+    )
+    if len(named) >= requirement.number:
+        ranked = [each for each in ranked if each[0] in named]
+        named = ()
+    fixed = [[each for each in ranked if each[0] == resource_id] for resource_id in named]
+    return [*fixed, *[ranked] * (requirement.number - len(fixed))]
+
+
+def _cheapest_if_different(
+    requirements: Sequence[Requirement], places: Sequence[Place]
+) -> list[Any] | None:
+    """Return the cheapest resource of each place, if they differ: nothing can cost less."""
+    matching: list[Any] = []
+    taken: set[Any] = set()
+    number = 0
+    for requirement in requirements:
+        own: set[Any] = set()
+        for place in places[number : number + requirement.number]:
+            found = next((each for each, _ in place if each not in own), None)
+            own.add(found)
+            matching.append(found)
+        number += requirement.number
+        if None in own or taken & own:
+            return None
+        taken |= own
     return matching
 
 
+def find_cheapest_matching(places: Sequence[Place]) -> list[Any] | None:
+    """Return a different resource for each place with the least sum of costs; None if there is no
+    choice.
+
+    The Hungarian method: each place is added by a cheapest augmenting path, with potentials that
+    keep all reduced costs non-negative. O(places² x resources).
+    """
+    costs = [dict(place) for place in places]
+    place_potential = [0] * len(places)
+    id_potential = dict.fromkeys(chain.from_iterable(costs), 0)
+    place_of: dict[Any, int] = {}
+    for added in range(len(places)):
+        distance: dict[Any, int] = {}
+        came_from: dict[Any, Any] = {}
+        done: dict[Any, None] = {}  # in order
+        place, reached, last = added, 0, None
+        while True:
+            for each, cost in costs[place].items():
+                if each in done:
+                    continue
+                through = reached + cost - place_potential[place] - id_potential[each]
+                if each not in distance or through < distance[each]:
+                    distance[each], came_from[each] = through, last
+            open_ids = [each for each in distance if each not in done]
+            if not open_ids:
+                return None
+            last = min(open_ids, key=distance.__getitem__)
+            reached = distance[last]
+            done[last] = None
+            if last not in place_of:
+                break
+            place = place_of[last]
+        place_potential[added] += reached
+        for each in done:
+            if each not in place_of:
+                break
+            place_potential[place_of[each]] += reached - distance[each]
+            id_potential[each] -= reached - distance[each]
+        while last is not None:
+            before = came_from[last]
+            place_of[last] = added if before is None else place_of[before]
+            last = before
+    matching = {place: each for each, place in place_of.items()}
+    return [matching[place] for place in range(len(places))]
+
+
 def find_matched_slots(
-    timelines: Sequence[ResourceTimeline],
+    timelines: Mapping[Stretch, Sequence[ResourceTimeline]],
     slot_request: SlotRequest,
     *,
-    requirements: Sequence[Requirement],
+    alternatives: Alternatives,
     fixed: FixedChoice = NOTHING_FIXED,
     limit: int = MAX_SLOTS,
 ) -> list[Slot]:
-    """Return the slots in which free resources meet all requirements, with the chosen resources.
+    """Return the slots in which free resources meet the first possible of the alternatives, with
+    the chosen resources.
 
-    Timeline keys have an `id`. Slots start where a resource of the first requirement has a slot;
-    only slots of its own can use such a resource. Raises TooManySlots if the slots together have
-    more than `limit` resources. The matching is computed once for each set of free resources.
+    timelines: by stretch, those of the resources that requirements with this stretch name; their
+    keys have an `id`. Slots start where a resource of a first requirement has a slot, which is for
+    the whole time; only slots of its own can use such a resource there. Raises TooManySlots if the
+    slots together have more than `limit` resources. The matching is computed once for each set of
+    free resources.
     """
     length = slot_request.length
     if length is None:
         raise ValueError("requirements need a length")
-    numbers = {timeline.key.id: number for number, timeline in enumerate(timelines)}
+    slots: dict[int, Slot] = {}
+    left = limit
+    for requirements in alternatives:
+        if not fixed.named.keys() <= {each.name for each in requirements}:
+            continue
+        for slot in _slots_of(timelines, slot_request, length, requirements, fixed, limit):
+            if slots.setdefault(slot[0], slot) is slot:
+                left -= len(slot[2])
+                if left < 0:
+                    raise TooManySlots
+    return [slots[start] for start in sorted(slots)]
+
+
+def _slots_of(
+    timelines: Mapping[Stretch, Sequence[ResourceTimeline]],
+    slot_request: SlotRequest,
+    length: int,
+    requirements: Sequence[Requirement],
+    fixed: FixedChoice,
+    limit: int,
+) -> list[Slot]:
+    """Return the slots of one alternative, in order."""
     leading = set(requirements[0].ids)
+    named_by: dict[Stretch, set[Any]] = {}
+    for requirement in requirements:
+        named_by.setdefault(requirement.stretch, set()).update(requirement.ids)
+    numbers: dict[Stretch, dict[Any, int]] = {}
+    keys: dict[Any, Any] = {}
     own: dict[int, Sequence[Sequence[int]]] = {}
-    others: dict[int, Sequence[Span]] = {}
-    for number, timeline in enumerate(timelines):
-        if timeline.key.id in leading:
-            own[number] = find_starts(timeline, slot_request)
-        else:
-            others[number] = free_intervals(timeline, slot_request)
+    others: dict[int, tuple[Sequence[Span], Stretch]] = {}
+    for stretch, ids in named_by.items():
+        part = _request_of_stretch(slot_request, stretch, length)
+        numbered = numbers.setdefault(stretch, {})
+        for timeline in timelines[stretch]:
+            each = timeline.key.id
+            if each not in ids:
+                continue
+            keys[each] = timeline.key
+            number = numbered[each] = len(own) + len(others)
+            if stretch == WHOLE and each in leading:
+                own[number] = find_starts(timeline, slot_request)
+            else:
+                others[number] = free_intervals(timeline, part), stretch
     starts, masks = _free_at_starts(own, others, length)
-    requirements, fixed = _by_number(requirements, fixed, numbers)
     choices: dict[int, tuple[Any, ...] | None] = {}
     slots: list[Slot] = []
     for start, mask in zip(starts, masks, strict=True):
         if mask not in choices:
-            chosen = choose(requirements, _FreeNumbers(mask), fixed)
-            choices[mask] = tuple(timelines[each].key for each in chosen) if chosen else None
+            free = {
+                stretch: {each for each, number in numbered.items() if mask >> number & 1}
+                for stretch, numbered in numbers.items()
+            }
+            chosen = choose([requirements], free, fixed)
+            choices[mask] = tuple(keys[each.id] for each in chosen) if chosen else None
         if found := choices[mask]:
             limit -= len(found)
             if limit < 0:
@@ -147,39 +332,28 @@ def find_matched_slots(
     return slots
 
 
-class _FreeNumbers:
-    """The numbers whose bit is set in a mask."""
-
-    __slots__ = ("mask",)
-
-    def __init__(self, mask: int) -> None:
-        self.mask = mask
-
-    def __contains__(self, number: Any) -> bool:
-        return bool(self.mask >> number & 1)
+def _request_of_stretch(slot_request: SlotRequest, stretch: Stretch, length: int) -> SlotRequest:
+    """Return the range that the stretch of any slot of the request lies in."""
+    first = slot_request.start + stretch.offset
+    last = slot_request.end - length + stretch.offset + stretch.length_in(length)
+    return slot_request._replace(start=first, end=max(first, last), length=None)
 
 
-def _by_number(
-    requirements: Sequence[Requirement], fixed: FixedChoice, numbers: Mapping[Any, int]
-) -> tuple[Sequence[Requirement], FixedChoice]:
-    """Return the same with numbers instead of ids; -1 for a fixed resource without a number."""
-    numbered = [
-        each._replace(ids=tuple(numbers[id_] for id_ in each.ids if id_ in numbers))
-        for each in requirements
-    ]
-    named = {name: numbers.get(id_, -1) for name, id_ in fixed.named.items()}
-    anywhere = None if fixed.anywhere is None else numbers.get(fixed.anywhere, -1)
-    return numbered, FixedChoice(named, anywhere)
+def range_with_stretches(start: int, end: int, stretches: Collection[Stretch]) -> Span:
+    """Return the range (epoch seconds) widened to the stretches of bookings within it."""
+    beyond = max((each.offset + (each.length or 0) for each in stretches), default=0)
+    return start, end + beyond
 
 
 def _free_at_starts(
     own: Mapping[int, Sequence[Sequence[int]]],
-    others: Mapping[int, Sequence[Span]],
+    others: Mapping[int, tuple[Sequence[Span], Stretch]],
     length: int,
 ) -> tuple[list[int], list[int]]:
     """Return the starts in `own`, in order, and for each a mask with the bits of the free numbers.
 
-    own: starts by number. others: free intervals by number. Raises TooManyStarts.
+    own: starts by number. others: free intervals by number, and the stretch of a slot that must lie
+    in one of them. Raises TooManyStarts.
     """
     if sum(len(run) for runs in own.values() for run in runs) > MAX_LEADING_STARTS:
         raise TooManyStarts
@@ -191,10 +365,10 @@ def _free_at_starts(
         for place in map(position.__getitem__, chain.from_iterable(runs)):
             leading[place] |= bit
     changes = [0] * (len(starts) + 1)  # where an interval begins or ends
-    for number, intervals in others.items():
-        bit = 1 << number
+    for number, (intervals, stretch) in others.items():
+        bit, needed = 1 << number, stretch.length_in(length)
         for first, last in intervals:
-            if last - first >= length:
-                changes[bisect_left(starts, first)] ^= bit
-                changes[bisect_right(starts, last - length)] ^= bit
+            if last - first >= needed:
+                changes[bisect_left(starts, first - stretch.offset)] ^= bit
+                changes[bisect_right(starts, last - needed - stretch.offset)] ^= bit
     return starts, list(map(or_, leading, accumulate(changes, xor)))

@@ -11,13 +11,15 @@ from dataclasses import replace
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import normalise
-from availability.core.matching import FixedChoice, choose
+from availability.core.matching import FixedChoice, Stretch, choose
 from availability.core.periods import Period, local_periods
+from availability.models import Event
 from availability.reserve.events import (
     CONFLICTS_NAMED,
     NotAvailable,
     SlotTaken,
     TimeRequest,
+    event_stretches,
     find_conflicts,
 )
 from availability.reserve.policies import without_notice_rules
@@ -29,8 +31,11 @@ from availability.search.engine import (
     fetch_busy_items,
     find_unavailability,
     is_available,
+    is_leading,
+    query_of_stretch,
 )
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
+from availability.search.requirements import stretches_of
 from common.messages import Message
 from common.time.instants import to_datetime
 
@@ -75,6 +80,26 @@ def find_free_resources(
     ]
 
 
+def find_free_for_requirements(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> dict[Stretch, dict[uuid.UUID, SearchResource]]:
+    """The candidates that are free for each stretch of the time request that requirements name, by
+    id.
+
+    Reads without a lock, as `find_free_resources`. Two queries for each stretch.
+    """
+    return {
+        stretch: {
+            each.id: each
+            for each in find_free_resources(
+                time_request.of_stretch(stretch),
+                query_of_stretch(restrict_to_resources(candidates, ids), stretch),
+            )
+        }
+        for stretch, ids in stretches_of(candidates.alternatives).items()
+    }
+
+
 def find_nearest_refusal(
     time_request: TimeRequest, candidates: AvailabilityQuery
 ) -> SlotTaken | NotAvailable:
@@ -105,18 +130,30 @@ def find_unmet_requirement(
 
     SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails.
     """
-    rules = _RuleChecks(candidates, time_request.span)
-    permitted = {each.id for each in candidates.resources if rules.permit(each)}
-    if choose(candidates.requirements, permitted, fixed):
+    permitted = _permitted_by_stretch(time_request, candidates)
+    if choose(candidates.alternatives, permitted, fixed):
         return SlotTaken()
-    for count, requirement in enumerate(candidates.requirements, start=1):
-        if not choose(candidates.requirements[:count], permitted):
+    requirements = candidates.alternatives[-1]
+    for count, requirement in enumerate(requirements, start=1):
+        if not choose([requirements[:count]], permitted):
             text = Message(
                 'No resource for "%(requirement)s" is open.', requirement=requirement.name
             )
             return NotAvailable([Reason("requirement", "project", (), None, text)])
     text = Message("Too few different resources are open.")
     return NotAvailable([Reason("requirement", "project", (), None, text)])
+
+
+def _permitted_by_stretch(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> dict[Stretch, set[uuid.UUID]]:
+    """The resources whose rules permit each stretch, whatever is busy."""
+    permitted = {}
+    for stretch, ids in stretches_of(candidates.alternatives).items():
+        query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
+        rules = _RuleChecks(query, time_request.of_stretch(stretch).span)
+        permitted[stretch] = {each.id for each in query.resources if rules.permit(each)}
+    return permitted
 
 
 class _RuleChecks:
@@ -130,8 +167,7 @@ class _RuleChecks:
         self._permitted: dict[tuple, bool] = {}
 
     def permit(self, resource: SearchResource) -> bool:
-        required = self._query.requirements
-        leads = bool(required) and resource.id in required[0].ids  # only these keep to the grid
+        leads = is_leading(self._query.alternatives, resource.id)
         kind = resource.rules, resource.zone, resource.is_closed, leads
         if kind not in self._permitted:
             is_permitted = is_available(self._query, resource, self._span, Obstacles({}, {}))
@@ -185,6 +221,32 @@ def find_first_refusal(
                 if checker.resource.id in resource_ids:
                     checker.record_accepted(time_request, query.project_id)
     return None
+
+
+QueryOfPart = tuple[int, Stretch, tuple[uuid.UUID, ...]]
+
+
+def requests_of_event(
+    event: Event,
+    time_request: TimeRequest,
+    query: AvailabilityQuery,
+    known: dict[QueryOfPart, AvailabilityQuery],
+) -> list[tuple[TimeRequest, AvailabilityQuery]]:
+    """Return the time requests of an event and its companions, one for each of their stretches, and
+    the queries to check them with; of several events, those in `known` are shared.
+    """
+    by_stretch: dict[Stretch, list[uuid.UUID]] = {}
+    for row, stretch in event_stretches(event):
+        by_stretch.setdefault(stretch, []).append(row.resource_id)
+    if len(by_stretch) == 1:
+        return [(time_request, query)]
+    found = []
+    for stretch, resource_ids in by_stretch.items():
+        key = id(query), stretch, tuple(resource_ids)
+        if key not in known:
+            known[key] = query_of_stretch(restrict_to_resources(query, resource_ids), stretch)
+        found.append((time_request.of_stretch(stretch), known[key]))
+    return found
 
 
 def _request_kind(time_request: TimeRequest, query: AvailabilityQuery) -> tuple[int, bool, bool]:

@@ -19,13 +19,14 @@ from django.db.models import Q
 from availability.core.busy_items import Buffers, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
-from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement
+from availability.core.matching import NOTHING_FIXED, WHOLE, Alternatives, FixedChoice, Stretch
 from availability.models import Calendar, Event, Project, Resource
 from availability.reserve.units import assign_units
 from availability.search.engine import (
     AvailabilityQuery,
     ExternalBusy,
     SearchResource,
+    query_of_stretch,
     search_first_slots,
 )
 from availability.search.parameters import SlotParameters
@@ -95,6 +96,14 @@ class TimeRequest:
     def span(self) -> TimeSpan:
         return TimeSpan(int(self.start.timestamp()), int(self.end.timestamp()))
 
+    def of_stretch(self, stretch: Stretch) -> "TimeRequest":
+        """Return the request for a stretch of its time, with the rules that apply there."""
+        if stretch == WHOLE:
+            return self
+        start, end = stretch.within(*self.span)
+        rules = self.rules and query_of_stretch(self.rules, stretch)
+        return replace(self, start=to_datetime(start), end=to_datetime(end), rules=rules)
+
     @property
     def stored_buffers(self) -> dict[str, int | None]:
         """The columns of its event or hold."""
@@ -105,6 +114,14 @@ class TimeRequest:
     def is_guarded(self) -> bool:
         """Whether the database's guard covers the event."""
         return self.blocks and self.exclusive
+
+
+class Place(NamedTuple):
+    """A calendar that a booking takes time in, for a requirement (None: the project has none)."""
+
+    calendar: Calendar
+    requirement: str | None = None
+    stretch: Stretch = WHOLE
 
 
 class EventDetails(NamedTuple):
@@ -235,11 +252,11 @@ def guarded_transaction() -> Iterator[None]:
 def write_events(
     time_requests: Sequence[TimeRequest],
     *,
-    calendars: Sequence[Calendar],
+    places: Sequence[Place],
     details: EventDetails,
     project: Project | None,
 ) -> list[Event]:
-    """Write an event for each time request: in the first calendar, with companions in the others.
+    """Write an event for each time request: in the first place, with companions in the others.
 
     The caller holds the locks on the resources and has checked the time requests under them.
     """
@@ -247,30 +264,38 @@ def write_events(
     companions: list[Event] = []
     for time_request in time_requests:
         main, *others = [
-            Event(
-                app_id=calendar.app_id,
-                calendar=calendar,
-                resource=calendar.resource,
-                project=project,
-                start=time_request.start,
-                end=time_request.end,
-                busy=time_request.blocks,
-                exclusive=time_request.is_guarded,
-                **time_request.stored_buffers,
-                **details._asdict(),
-            )
-            for calendar in calendars
+            _new_event(place, time_request.of_stretch(place.stretch), details, project)
+            for place in places
         ]
         for other in others:
             other.main = main
         events.append(main)
         companions += others
+    calendars = [place.calendar for place in places]
     raise_longest_buffer([calendar.resource_id for calendar in calendars], time_requests)
     assign_units(
         [*events, *companions], {calendar.resource_id: calendar.capacity for calendar in calendars}
     )
     insert_rows([*events, *companions])
     return events
+
+
+def _new_event(
+    place: Place, time_request: TimeRequest, details: EventDetails, project: Project | None
+) -> Event:
+    return Event(
+        app_id=place.calendar.app_id,
+        calendar=place.calendar,
+        resource=place.calendar.resource,
+        project=project,
+        start=time_request.start,
+        end=time_request.end,
+        busy=time_request.blocks,
+        exclusive=time_request.is_guarded,
+        requirement=place.requirement,
+        **time_request.stored_buffers,
+        **details._asdict(),
+    )
 
 
 def raise_longest_buffer(
@@ -297,8 +322,9 @@ def write_times(
     """
     rows = []
     for event, time_request in time_requests:
-        for row in event_with_companions(event):
-            row.start, row.end = time_request.start, time_request.end
+        for row, stretch in event_stretches(event):
+            span = time_request.of_stretch(stretch)
+            row.start, row.end = span.start, span.end
             row.busy, row.exclusive = time_request.blocks, time_request.is_guarded
             row.unit = 0
             rows.append(row)
@@ -342,6 +368,18 @@ def update_event_details(event: Event, words: Mapping[str, str]) -> None:
         setattr(event, name, value)
 
 
+def event_stretches(event: Event) -> list[tuple[Event, Stretch]]:
+    """The event and its companions, each with its stretch of the event's time."""
+    return [
+        (row, _stretch_within(row, event.start, event.end)) for row in event_with_companions(event)
+    ]
+
+
+def _stretch_within(row: Event, start: datetime, end: datetime) -> Stretch:
+    length = None if row.end == end else int((row.end - row.start).total_seconds())
+    return Stretch(int((row.start - start).total_seconds()), length)
+
+
 def event_with_companions(event: Event) -> list[Event]:
     """The event and its companions, which never conflict with each other."""
     return [event, *event.companions.all()]
@@ -354,7 +392,7 @@ def find_alternatives(
     mode: str,
     now: datetime,
     count: int = ALTERNATIVES,
-    requirements: Sequence[Requirement] = (),
+    alternatives: Alternatives = (),
     fixed: FixedChoice = NOTHING_FIXED,
 ) -> list[dict[str, str]]:
     """Next free spans of the request's length within 14 days, by the rules that apply.
@@ -387,7 +425,7 @@ def find_alternatives(
         project_id=time_request.rules.project_id if time_request.rules else None,
         bounds=time_request.rules.own if time_request.rules else None,
         external_busy=time_request.external_busy,
-        requirements=requirements,
+        alternatives=alternatives,
         fixed=fixed,
     )
     # Only the times count, not which resources are free.

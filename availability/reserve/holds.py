@@ -19,6 +19,7 @@ from availability.core.intervals import Span
 from availability.models import Event, Hold, Project
 from availability.reserve.events import (
     CONFLICTS_NAMED,
+    Place,
     SlotTaken,
     TimeRequest,
     lock_resources,
@@ -87,31 +88,33 @@ def write_hold(
     *,
     app: App,
     project: Project | None,
-    resource_ids: Sequence[uuid.UUID],
+    places: Sequence[Place],
     seconds: int,
     client_address: str = "",
 ) -> Hold:
-    """Write a hold of the request's time on each resource for `seconds`; returns the main row.
+    """Write a hold of the request's time in each place for `seconds`; returns the main row.
 
     The caller holds the locks on the resources and has checked the time request under them.
     """
     main, *others = [
         Hold(
             app=app,
-            resource_id=resource_id,
+            resource_id=place.calendar.resource_id,
             project=project,
-            start=time_request.start,
-            end=time_request.end,
+            start=span.start,
+            end=span.end,
+            requirement=place.requirement,
             **time_request.stored_buffers,
             expires_at=time_request.now + timedelta(seconds=seconds),
             client_address=client_address,
             created_at=time_request.now,
         )
-        for resource_id in resource_ids
+        for place in places
+        for span in [time_request.of_stretch(place.stretch)]
     ]
     for other in others:
         other.main = main
-    raise_longest_buffer(resource_ids, [time_request])
+    raise_longest_buffer([place.calendar.resource_id for place in places], [time_request])
     insert_rows([main, *others])
     return main
 

@@ -74,7 +74,7 @@ def policy_query(
         now=now,
         project_id=project.id,
         own=terms,
-        requirements=project_requirements(project),
+        alternatives=project_requirements(project),
     )
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -23,7 +23,16 @@ from availability.core.constraints import (
 from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
 from availability.core.fairness import Turn
 from availability.core.intervals import Intervals, complement, find_overlaps
-from availability.core.matching import NOTHING_FIXED, FixedChoice, Requirement, find_matched_slots
+from availability.core.matching import (
+    NOTHING_FIXED,
+    WHOLE,
+    Alternatives,
+    FixedChoice,
+    Requirement,
+    Stretch,
+    find_matched_slots,
+    range_with_stretches,
+)
 from availability.core.slots import (
     MAX_SLOTS,
     FirstFreeSlots,
@@ -146,8 +155,8 @@ class AvailabilityQuery:
     for a widget key); the request's rules then do not move the grid of starts. on_grid: a booking
     must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
     those of a booking being moved. external_busy: busy time that has no rows in the database.
-    turns: of the mode roundrobin_fair. requirements: a slot needs a choice of their resources;
-    `fixed` are among them.
+    turns: of the mode roundrobin_fair. alternatives: a slot needs a choice of the resources of one
+    of them; `fixed` are among them.
     """
 
     resources: Sequence[SearchResource]
@@ -160,7 +169,7 @@ class AvailabilityQuery:
     without: Collection[uuid.UUID] = ()
     external_busy: ExternalBusy = field(default_factory=dict)
     turns: Mapping[uuid.UUID, Turn] = field(default_factory=dict)
-    requirements: Sequence[Requirement] = ()
+    alternatives: Alternatives = ()
     fixed: FixedChoice = NOTHING_FIXED
 
     @cached_property
@@ -250,8 +259,11 @@ class AvailabilityQuery:
 
 
 class PreparedSearch(NamedTuple):
+    """What the core needs. stretches: the timelines for requirements, by stretch."""
+
     timelines: list[ResourceTimeline]
     slot_request: SlotRequest
+    stretches: Mapping[Stretch, Sequence[ResourceTimeline]]
 
 
 def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
@@ -262,7 +274,36 @@ def prepare_search(query: AvailabilityQuery) -> PreparedSearch:
 def _prepare_part(query: AvailabilityQuery, part: TimeSpan) -> PreparedSearch:
     """Prepare the search of a first part of the range."""
     timelines = [_timeline_without_busy(query, resource, part) for resource in query.resources]
-    return PreparedSearch(_with_busy(timelines, query, part), _slot_request(query, part))
+    parts = _ids_by_stretch(query)
+    wide = TimeSpan(*range_with_stretches(*part, parts))
+    obstacles = _fetch_obstacles(query, query.resources, wide)
+    timelines = [obstacles.add_to(timeline, query) for timeline in timelines]
+    stretches: dict[Stretch, Sequence[ResourceTimeline]] = {WHOLE: timelines}
+    for stretch in parts.keys() - {WHOLE}:
+        stretches[stretch] = [
+            obstacles.add_to(_timeline_of_part(each, wide), query, has_limits=False)
+            for each in query.resources
+            if each.id in parts[stretch]
+        ]
+    return PreparedSearch(timelines, _slot_request(query, part), stretches)
+
+
+def _ids_by_stretch(query: AvailabilityQuery) -> dict[Stretch, set[uuid.UUID]]:
+    found: dict[Stretch, set[uuid.UUID]] = {}
+    for requirement in chain.from_iterable(query.alternatives):
+        found.setdefault(requirement.stretch, set()).update(requirement.ids)
+    return found
+
+
+def _timeline_of_part(resource: SearchResource, whole: TimeSpan) -> ResourceTimeline:
+    """The timeline for a part of a booking, which keeps the resource's own rules alone."""
+    return ResourceTimeline(
+        key=resource,
+        zone=resource.zone,
+        rules=(resource.rules,),
+        busy=(),
+        closed=resource.closed_in(whole),
+    )
 
 
 def _timeline_without_busy(
@@ -286,22 +327,38 @@ def _with_busy(
     timelines: Sequence[ResourceTimeline], query: AvailabilityQuery, whole: TimeSpan
 ) -> list[ResourceTimeline]:
     """Return the timelines with their busy time and the periods closed by a limit."""
-    resources = [timeline.key for timeline in timelines]
-    busy, blocked = _fetch_busy(query, resources, whole)
-    closed = _closed_by_booking_limits(query, resources, whole)
-    return [
-        timeline._replace(
-            busy=_with_external_busy(busy.get(resource.id, []), query, resource),
+    obstacles = _fetch_obstacles(query, [timeline.key for timeline in timelines], whole)
+    return [obstacles.add_to(timeline, query) for timeline in timelines]
+
+
+class _TimelineObstacles(NamedTuple):
+    """By resource id: busy spans whose buffers are those of the query; where no booking may lie
+    because of others; the periods closed by a limit.
+    """
+
+    busy: Mapping[uuid.UUID, Pairs]
+    blocked: Mapping[uuid.UUID, Pairs]
+    closed: Mapping[uuid.UUID, ClosedByUnit]
+
+    def add_to(
+        self, timeline: ResourceTimeline, query: AvailabilityQuery, *, has_limits: bool = True
+    ) -> ResourceTimeline:
+        resource = timeline.key
+        limits = self.closed.get(resource.id, {}) if has_limits else {}
+        return timeline._replace(
+            busy=_with_external_busy(self.busy.get(resource.id, []), query, resource),
             closed=sorted(
-                chain(
-                    timeline.closed,
-                    *closed.get(resource.id, {}).values(),
-                    blocked.get(resource.id, ()),
-                )
+                chain(timeline.closed, *limits.values(), self.blocked.get(resource.id, ()))
             ),
         )
-        for timeline, resource in zip(timelines, resources, strict=True)
-    ]
+
+
+def _fetch_obstacles(
+    query: AvailabilityQuery, resources: Sequence[SearchResource], whole: TimeSpan
+) -> _TimelineObstacles:
+    busy, blocked = _fetch_busy(query, resources, whole)
+    closed = _closed_by_booking_limits(query, resources, whole)
+    return _TimelineObstacles(busy, blocked, closed)
 
 
 def _fetch_busy(
@@ -404,18 +461,18 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
         return []
     mode = mode or query.terms.mode
     with _refuse_too_many_slots():
-        if query.requirements:
-            return _slot_finder(query, mode)(*prepare_search(query))
-        if mode in ("mutual", "exclusive") or len(query.resources) == 1:
-            return find_slots(mode, *prepare_search(query))
+        if query.alternatives or mode in ("mutual", "exclusive") or len(query.resources) == 1:
+            return _find_slots(query, prepare_search(query), mode)
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
 
 
-def _slot_finder(query: AvailabilityQuery, mode: str) -> Callable[..., list[Slot]]:
-    """Return the function that finds slots for timelines and a slot request."""
-    if query.requirements:
-        return partial(find_matched_slots, requirements=query.requirements, fixed=query.fixed)
-    return partial(find_slots, mode)
+def _find_slots(query: AvailabilityQuery, prepared: PreparedSearch, mode: str) -> list[Slot]:
+    timelines, slot_request, stretches = prepared
+    if not query.alternatives:
+        return find_slots(mode, timelines, slot_request)
+    return find_matched_slots(
+        stretches, slot_request, alternatives=query.alternatives, fixed=query.fixed
+    )
 
 
 @contextmanager
@@ -440,12 +497,12 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
     if not query.resources:
         return {}
     days = local_day_pieces(*query.whole_span, zone)
-    if query.requirements:
+    if query.alternatives:
         return _resources_by_day(search_slots(query), days)
     if query.terms.mode == "mutual":
         starts = [start for start, _, _ in search_slots(query)]
         return {day: list(query.resources) for day in _first_of_each_day([starts], days)}
-    timelines, slot_request = prepare_search(query)
+    timelines, slot_request, _ = prepare_search(query)
     first_starts: dict[date, list[tuple[int, int]]] = {}
     pairs_left = MAX_SLOTS
     with _refuse_too_many_slots():
@@ -529,7 +586,6 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
     """
     if not query.resources:
         return []
-    find = _slot_finder(query, mode)
     start, end = query.whole_span
     step = query.terms.increment or query.terms.length or 1
     known, part, is_too_long = 0, max(7 * DAY, 2 * count * step), False
@@ -538,7 +594,7 @@ def search_first_slots(query: AvailabilityQuery, *, mode: str, count: int) -> li
         if end - until < part and not is_too_long:
             until = end  # less is left than would be searched again
         try:
-            slots = find(*_prepare_part(query, TimeSpan(start, until)))
+            slots = _find_slots(query, _prepare_part(query, TimeSpan(start, until)), mode)
         except TooManySlots:
             part, is_too_long = (known + until - start) // 2, True
             continue
@@ -564,7 +620,7 @@ def free_intervals_of_resources(query: AvailabilityQuery) -> list[tuple[SearchRe
     """Return each resource with its free time in the range."""
     if not query.resources:
         return []
-    timelines, slot_request = prepare_search(query)
+    timelines, slot_request, _ = prepare_search(query)
     return [(timeline.key, free_intervals(timeline, slot_request)) for timeline in timelines]
 
 
@@ -632,7 +688,7 @@ def free_times_of_requirements(
                 requirement.number,
             ),
         )
-        for requirement in query.requirements
+        for requirement in chain.from_iterable(query.alternatives)
     ]
 
 
@@ -772,11 +828,35 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
     increment, length = query.terms.increment, query.terms.length
     if increment is None or length is None:
         return True
-    if query.requirements and resource.id not in query.requirements[0].ids:
+    if query.alternatives and not is_leading(query.alternatives, resource.id):
         return True
-    if query.terms.mode == "mutual" and not query.requirements:
+    if query.terms.mode == "mutual" and not query.alternatives:
         return query.is_common_start(start)
     return starts_on_grid([(query.grid_rules(resource), resource.zone)], start, increment)
+
+
+def is_leading(alternatives: Alternatives, resource_id: uuid.UUID) -> bool:
+    """Whether the resource may meet a first requirement: only these keep to the grid of starts."""
+    return any(resource_id in requirements[0].ids for requirements in alternatives)
+
+
+def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> AvailabilityQuery:
+    """Return the query for the resources that are needed for this stretch of a booking.
+
+    A part of a booking keeps the rules of its resource, not those of the project.
+    """
+    if stretch == WHOLE:
+        return query
+    terms = replace(
+        query.terms,
+        length=None,
+        lengths=(),
+        include_past=True,
+        limits=(),
+        constraints=(),
+        extra=((),),
+    )
+    return replace(query, terms=terms, own=None, on_grid=False, alternatives=())
 
 
 def _wrong_length(terms: SlotParameters) -> Reason:

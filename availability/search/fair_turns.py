@@ -1,14 +1,18 @@
-"""The order of a project's resources in the mode `roundrobin_fair`."""
+"""The order of a project's resources in the mode `roundrobin_fair`, and costs of requirements."""
 
+import random
 import uuid
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from itertools import chain
 
-from django.db.models import Count
+from django.db.models import Count, QuerySet
 
 from availability.core.fairness import Turn, find_turns
+from availability.core.matching import FAIR as FAIR_REQUIREMENT
+from availability.core.matching import RANDOM, Alternatives, FixedChoice, Requirement
 from availability.graph_names import ENDED_EARLY
 from availability.models import Hold, Project
 from availability.search.engine import AvailabilityQuery
@@ -22,9 +26,12 @@ def with_fair_turns(
     """Return the query with its resources in turn, if its mode is `roundrobin_fair`.
 
     drops_others: leave out resources that get no bookings by turn. Without a project nothing is
-    counted. At most three database queries.
+    counted. At most three database queries. Of requirements, the costs are set instead.
     """
-    if query.terms.mode != FAIR or query.requirements:
+    if query.alternatives:
+        alternatives = with_costs(query.alternatives, project, query.fixed, now=query.now)
+        return replace(query, alternatives=alternatives)
+    if query.terms.mode != FAIR:
         return query
     if project is None:
         turns = find_turns([each.id for each in query.resources], dict(query.terms.weights), {})
@@ -61,13 +68,91 @@ def resources_by_turn(
 
 
 def _count_bookings(project: Project, terms: SlotParameters, now: datetime) -> Counter[uuid.UUID]:
-    since = project.created_at
-    if terms.calibrate_from is not None:
-        since = to_datetime(terms.calibrate_from)
+    rows = _counted_bookings(project, terms.calibrate_from).values_list("resource_id")
+    counts = Counter(dict(rows.annotate(number=Count("id"))))
+    held = _lasting_holds(project, now).values_list("resource_id")
+    counts.update(dict(held.annotate(number=Count("id"))))
+    return counts
+
+
+def _counted_bookings(project: Project, calibrate_from: int | None) -> QuerySet:
+    since = project.created_at if calibrate_from is None else to_datetime(calibrate_from)
     bookings = project.bookings.filter(created_at__gte=since, deleted_at=None, owner_booking=None)
-    bookings = bookings.exclude(state__in=ENDED_EARLY).order_by()
-    held = Hold.objects.filter(project=project, used_at=None, expires_at__gt=now).order_by()
-    rows = bookings.values_list("resource_id").annotate(number=Count("id"))
-    counts = Counter(dict(rows))
-    counts.update(dict(held.values_list("resource_id").annotate(number=Count("id"))))
+    return bookings.exclude(state__in=ENDED_EARLY).order_by()
+
+
+def _lasting_holds(project: Project, now: datetime) -> QuerySet[Hold]:
+    return Hold.objects.filter(project=project, used_at=None, expires_at__gt=now).order_by()
+
+
+def has_fair_requirement(alternatives: Alternatives) -> bool:
+    """Return whether a choice depends on the project's bookings."""
+    return any(each.mode == FAIR_REQUIREMENT for each in chain.from_iterable(alternatives))
+
+
+def with_costs(
+    alternatives: Alternatives, project: Project | None, fixed: FixedChoice, *, now: datetime
+) -> Alternatives:
+    """Return the requirements with the costs of their modes, as of now.
+
+    In the mode fair a resource costs more than others by what it has above its share; without a
+    project nothing is counted. Three database queries for each `calibrate_from` of fair ones.
+    """
+    counts: dict[int | None, Mapping[str, Counter[uuid.UUID]]] = {}
+
+    def counts_of(requirement: Requirement) -> Counter[uuid.UUID]:
+        since = requirement.calibrate_from
+        if project and since not in counts:
+            fair = [
+                each.name
+                for each in chain.from_iterable(alternatives)
+                if each.mode == FAIR_REQUIREMENT and each.calibrate_from == since
+            ]
+            counts[since] = _count_by_requirement(project, fair, since, now)
+        return counts.get(since, {}).get(requirement.name, Counter())
+
+    def costed(requirement: Requirement) -> Requirement:
+        if requirement.mode == RANDOM:
+            order = random.sample(range(len(requirement.ids)), len(requirement.ids))
+            return requirement._replace(costs=tuple(order))
+        if requirement.mode == FAIR_REQUIREMENT:
+            return _with_fair_costs(requirement, counts_of(requirement), fixed)
+        return requirement
+
+    return [[costed(each) for each in requirements] for requirements in alternatives]
+
+
+def _with_fair_costs(
+    requirement: Requirement, counts: Counter[uuid.UUID], fixed: FixedChoice
+) -> Requirement:
+    """Return the requirement with costs in whole numbers: the distance from the share first, then
+    the position. Resources without turns (weight 0) are left out, unless they are fixed.
+    """
+    named = {*fixed.named.get(requirement.name, ()), fixed.anywhere}
+    turns = find_turns(requirement.ids, dict(requirement.weights), counts)
+    ids = [each for each in requirement.ids if turns[each].position is not None or each in named]
+    whole = sum(turn.weight for turn in turns.values()) or 1
+    costs = [
+        int((turns[each].bookings - turns[each].share) * whole) * len(ids) + position
+        for position, each in enumerate(ids)
+    ]
+    return requirement._replace(ids=tuple(ids), costs=tuple(costs))
+
+
+def _count_by_requirement(
+    project: Project, names: Collection[str], calibrate_from: int | None, now: datetime
+) -> dict[str, Counter[uuid.UUID]]:
+    """Count the project's bookings and lasting holds by requirement and resource."""
+    bookings = _counted_bookings(project, calibrate_from)
+    mains = bookings.filter(event__requirement__in=names)
+    companions = bookings.filter(event__companions__requirement__in=names)
+    held = _lasting_holds(project, now).filter(requirement__in=names)
+    counts: dict[str, Counter[uuid.UUID]] = {}
+    for rows in (
+        mains.values_list("event__requirement", "event__resource_id"),
+        companions.values_list("event__companions__requirement", "event__companions__resource_id"),
+        held.values_list("requirement", "resource_id"),
+    ):
+        for name, resource_id, number in rows.annotate(number=Count("id")):
+            counts.setdefault(name, Counter())[resource_id] += number
     return counts

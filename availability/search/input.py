@@ -8,7 +8,7 @@ from typing import Any
 
 from apps_config.authentication import Caller
 from apps_config.models import App
-from availability.core.matching import FixedChoice, Requirement
+from availability.core.matching import Alternatives, FixedChoice
 from availability.models import Project
 from availability.public_access import (
     MAX_LENGTH,
@@ -26,6 +26,7 @@ from availability.search.engine import (
 from availability.search.fair_turns import with_fair_turns
 from availability.search.parameters import SlotParameters, restrict_to, with_parameters
 from availability.search.requirements import (
+    check_fixed,
     load_requirements,
     project_requirements,
     resource_ids_of_requirements,
@@ -55,9 +56,9 @@ def parse_availability_query(
     given = {key: value for key, value in given.items() if value is not None or key == "length"}
     project = _find_project(app, caller, given)
     check_project_is_named(app, caller, project.id if project else None)
-    requirements = _find_requirements(app, caller, project, given)
-    if requirements:
-        ids = resource_ids_of_requirements(requirements)
+    alternatives = _find_requirements(app, caller, project, given)
+    if alternatives:
+        ids = resource_ids_of_requirements(alternatives)
         resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
     else:
         resources = _find_resources(app, caller, project, given, now)
@@ -71,10 +72,10 @@ def parse_availability_query(
         now=now,
         project_id=project.id if project else None,
         own=own,
-        requirements=requirements,
-        fixed=FixedChoice(anywhere=caller.resource_id),
+        alternatives=alternatives,
+        fixed=_read_fixed(given.get("resources"), alternatives, caller),
     )
-    if requirements and parameters.length is None:
+    if alternatives and parameters.length is None:
         raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
         return with_fair_turns(query, project, drops_others=not for_explain)
@@ -89,20 +90,30 @@ def parse_availability_query(
 
 def _find_requirements(
     app: App, caller: Caller, project: Project | None, given: Mapping[str, Any]
-) -> Sequence[Requirement]:
+) -> Alternatives:
     """The requirements of the request, else of the project. Raises Forbidden for a widget key that
-    sends some, Invalid for resources beside them.
+    sends some, Invalid for a list of resources beside them.
     """
     if "requires" in given and caller.is_widget:
         raise Forbidden("A widget key can't send `requires`.")
-    requirements = (
+    alternatives = (
         load_requirements(app.id, given["requires"])
         if "requires" in given
         else project_requirements(project)
     )
-    if requirements and "resources" in given:
+    is_named = isinstance(given.get("resources"), Mapping)
+    if alternatives and "resources" in given and not is_named:
         raise Invalid.at("resources", "Is derived from `requires`.")
-    return requirements
+    if is_named and not alternatives:
+        raise Invalid.at("resources", "The project has no `requires`.")
+    return alternatives
+
+
+def _read_fixed(resources: Any, alternatives: Alternatives, caller: Caller) -> FixedChoice:
+    """What the request fixes of the requirements. Raises Invalid for what meets none."""
+    fixed = FixedChoice(resources if alternatives and resources else {}, caller.resource_id)
+    check_fixed(alternatives, fixed)
+    return fixed
 
 
 def _limit_without_project(parameters: SlotParameters) -> SlotParameters:

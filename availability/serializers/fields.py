@@ -9,26 +9,31 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
+from availability.core.matching import REQUIREMENT_MODES
 from availability.search.parameters import MAX_RANGE
+from availability.search.requirements import MAX_REQUIREMENTS, MAX_RESOURCES
 from availability.serializers.constraint_schema import CONSTRAINT_LIST
 from common.api.fields import (
+    CLEARABLE,
     OPTIONAL,
     BoundedIntegerField,
+    DurationField,
     IdField,
     InstantField,
     ListOf,
     OneLineField,
+    StrictBooleanField,
     array_as_object,
 )
 from common.api.serializers import ObjectSerializer
 from common.messages import Message, find_message
 from common.openapi.component_registry import Json
 from common.openapi.components import ID
-from common.time.durations import DurationError, resolve_time
+from common.time.durations import DurationError, elapsed_seconds, resolve_time
 from common.time.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
-MAX_RESOURCES = 500
+MAX_TAGS = 50  # of a requirement
 
 
 @extend_schema_field(CONSTRAINT_LIST)
@@ -44,65 +49,49 @@ class ConstraintsField(serializers.Field):
             raise serializers.ValidationError(error.errors) from error
 
 
+_TAGS: Json = {"type": "array", "minItems": 1, "maxItems": MAX_TAGS, "items": {"type": "string"}}
+
+
 @extend_schema_field(
     {
-        "description": "Ids of resources, or tags: resources with one of them.",
+        "description": "Ids of resources, or tags.",
         "anyOf": [
             {"type": "array", "minItems": 1, "maxItems": MAX_RESOURCES, "items": ID},
             {
                 "type": "object",
-                "required": ["tags"],
-                "properties": {
-                    "tags": {"type": "array", "minItems": 1, "items": {"type": "string"}}
-                },
+                "minProperties": 1,
+                "properties": {"all": _TAGS, "any": _TAGS, "tags": _TAGS},
             },
         ],
     }
 )
 class ResourcesOrTagsField(serializers.Field):
-    """Resources by id, or by tag: `[ids]` or `{"tags": [texts]}`."""
+    """Resources by id, or by tag: `[ids]` or `{"all": [texts], "any": [texts]}`."""
 
     response_schema: Json = {}
 
-    default_error_messages = {"invalid": "Must be a list of ids, or an object with `tags`."}
+    default_error_messages = {
+        "invalid": "Must be a list of ids, or an object with `all`, `any` or `tags`."
+    }
+    _kinds = ("all", "any", "tags")
 
     def to_internal_value(self, data: Any) -> Any:
         if isinstance(data, list):
             ids = ListOf(IdField(), MAX_RESOURCES, allow_empty=False).run_validation(data)
             return [str(each) for each in ids]
-        if not isinstance(data, Mapping):
+        if not isinstance(data, Mapping) or not data.keys() & set(self._kinds):
             self.fail("invalid")
-        tags = ListOf(OneLineField(200), 50, allow_empty=False)
-        try:
-            return {"tags": tags.run_validation(data.get("tags"))}
-        except serializers.ValidationError as error:
-            raise serializers.ValidationError({"tags": error.detail}) from error
-
-
-class RequirementSerializer(ObjectSerializer):
-    """One kind of resource that a booking needs."""
-
-    examples = {"name": "room", "any_of": {"tags": ["room"]}}
-    on_request = ("count",)
-
-    name = OneLineField(100)
-    any_of = ResourcesOrTagsField(help_text='Ids of resources, or `{"tags": [...]}`.')
-    count = BoundedIntegerField(1, 100, **OPTIONAL)
-
-
-class RequiresField(ListOf):
-    """What a booking requires: a different resource for each."""
-
-    default_error_messages = {"repeated": Message("Must not repeat a name.")}
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(RequirementSerializer(), 10, allow_empty=False, **kwargs)
-
-    def to_internal_value(self, data: Any) -> list[Any]:
-        given = [dict(each) for each in super().to_internal_value(data)]
-        if len({each["name"] for each in given}) < len(given):
-            self.fail("repeated")
-        return given
+        tags = ListOf(OneLineField(200), MAX_TAGS, allow_empty=False)
+        found, errors = {}, {}
+        for kind in self._kinds:
+            try:
+                if kind in data:
+                    found[kind] = tags.run_validation(data[kind])
+            except serializers.ValidationError as error:
+                errors[kind] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return found
 
 
 MAX_WEIGHT = 1000
@@ -161,6 +150,125 @@ class InstantTextField(serializers.Field):
         return data.strip()
 
 
+class RequirementSerializer(ObjectSerializer):
+    """One kind of resource that a booking needs."""
+
+    examples = {"name": "room", "any_of": {"tags": ["room"]}}
+    on_request = (
+        *("count", "mode", "weights", "calibrate_from"),
+        *("offset", "length", "optional", "shown"),
+    )
+
+    name = OneLineField(100)
+    any_of = ResourcesOrTagsField(
+        help_text='Ids of resources, or tags: `{"any": [...]}` (one of them; also as `tags`),'
+        ' `{"all": [...]}`, or both.'
+    )
+    count = BoundedIntegerField(1, 100, **OPTIONAL)
+    mode = serializers.ChoiceField(
+        REQUIREMENT_MODES,
+        help_text="Which free resource is taken. `prioritized` (default): the first of `any_of`, of"
+        " tags the first by name. `random`. `fair`: the one that has least of its share of the"
+        " project's bookings, by `weights`.",
+        **OPTIONAL,
+    )
+    weights = WeightsField(**OPTIONAL)
+    calibrate_from = InstantTextField(
+        help_text="The mode `fair` counts bookings made since then. The default is the project's"
+        " making.",
+        **CLEARABLE,
+    )
+    offset = DurationField(
+        help_text="The resource is needed so long after the start of the booking. The default is"
+        " its start.",
+        **OPTIONAL,
+    )
+    length = DurationField(
+        1,
+        help_text="For how long. The default is the end of the booking; it may end later. A"
+        " resource with an offset or a length keeps its own opening hours, and not the project's.",
+        **CLEARABLE,
+    )
+    optional = StrictBooleanField(
+        help_text="Bookings are made without it where no resource is free.", **OPTIONAL
+    )
+    shown = StrictBooleanField(
+        help_text="The customer gets an e-mail if another resource is chosen. The default is true"
+        " for the first requirement.",
+        **OPTIONAL,
+    )
+
+
+class _RequirementsField(ListOf):
+    """Requirements with different names, of which the first lasts as long as the booking."""
+
+    default_error_messages = {
+        "repeated": Message("Must not repeat a name."),
+        "first": Message("The first requirement is needed for the whole booking."),
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(RequirementSerializer(), MAX_REQUIREMENTS, allow_empty=False, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        given = [dict(each) for each in super().to_internal_value(data)]
+        if len({each["name"] for each in given}) < len(given):
+            self.fail("repeated")
+        first = given[0]
+        if first.get("optional") or first.get("length") or elapsed_seconds(first.get("offset", 0)):
+            self.fail("first")
+        return given
+
+
+_REQUIREMENT_LIST: Json = {
+    "type": "array",
+    "minItems": 1,
+    "maxItems": MAX_REQUIREMENTS,
+    "items": RequirementSerializer.schema,
+}
+_REQUIREMENTS = _RequirementsField()
+_ALTERNATIVES = ListOf(_RequirementsField(), MAX_REQUIREMENTS, allow_empty=False)
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            _REQUIREMENT_LIST,
+            {
+                "type": "object",
+                "required": ["alternatives"],
+                "properties": {
+                    "alternatives": {
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": MAX_REQUIREMENTS,
+                        "items": _REQUIREMENT_LIST,
+                    }
+                },
+            },
+        ]
+    }
+)
+class RequiresField(serializers.Field):
+    """What a booking requires, a different resource for each; or `{"alternatives": [...]}`: several
+    such lists, of which the first that can be met is taken.
+    """
+
+    default_error_messages = {
+        "invalid": Message("Must be a list, or an object with `alternatives`.")
+    }
+
+    def to_internal_value(self, data: Any) -> Any:
+        if isinstance(data, list):
+            return _REQUIREMENTS.run_validation(data)
+        if not isinstance(data, Mapping) or "alternatives" not in data:
+            self.fail("invalid")
+        try:
+            return {"alternatives": _ALTERNATIVES.run_validation(data["alternatives"])}
+        except serializers.ValidationError as error:
+            raise serializers.ValidationError({"alternatives": error.detail}) from error
+
+
 MOMENT = (
     "An instant, a date (its midnight), or a time relative to the request: `now`, `tomorrow` (the"
     " next midnight), or a duration. Days, weeks and months use the wall clock of the resource."
@@ -212,3 +320,43 @@ def check_span(start: datetime, end: datetime, *, path: str = "end") -> None:
         raise serializers.ValidationError({path: ["Must be after the start."]})
     if end - start > MAX_RANGE:
         raise serializers.ValidationError({path: ["Must be at most 366 days after the start."]})
+
+
+RESOURCE_CHOICE: Json = {
+    "type": "object",
+    "maxProperties": MAX_REQUIREMENTS,
+    "additionalProperties": {
+        "oneOf": [
+            ID,
+            {"type": "array", "minItems": 1, "maxItems": MAX_RESOURCES, "items": ID},
+        ]
+    },
+    "description": "For a project with `requires`: the resources to take, by the name of the"
+    " requirement: an id, or several to choose from. The service chooses the others.",
+}
+
+
+@extend_schema_field(RESOURCE_CHOICE)
+class ResourceChoiceField(serializers.Field):
+    """Resources by the name of their requirement: tuples of ids."""
+
+    _ids = ListOf(IdField(), MAX_RESOURCES, allow_empty=False)
+
+    def to_internal_value(self, data: Any) -> dict[str, tuple[Any, ...]]:
+        data = array_as_object(data)
+        if not isinstance(data, Mapping):
+            raise serializers.ValidationError(Message("Must be an object."))
+        if len(data) > MAX_REQUIREMENTS:
+            raise serializers.ValidationError(f"Must have at most {MAX_REQUIREMENTS} keys.")
+        errors, chosen = {}, {}
+        for name, value in data.items():
+            try:
+                if isinstance(value, list):
+                    chosen[name] = tuple(dict.fromkeys(self._ids.run_validation(value)))
+                else:
+                    chosen[name] = (IdField().run_validation(value),)
+            except serializers.ValidationError as error:
+                errors[name] = error.detail
+        if errors:
+            raise serializers.ValidationError(errors)
+        return chosen

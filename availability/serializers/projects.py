@@ -659,9 +659,12 @@ class ProjectSerializer(ObjectSerializer):
         return payment_key(project)
 
     @staticmethod
-    def get_requires(project: Project) -> list[dict[str, Any]] | None:
+    def get_requires(project: Project) -> Any:
         """Without broken rows; None if nothing is left."""
-        stored = project.requires if isinstance(project.requires, list) else []
+        requires = project.requires
+        if isinstance(requires, dict):
+            return requires if isinstance(requires.get("alternatives"), list) else None
+        stored = requires if isinstance(requires, list) else []
         return [row for row in stored if isinstance(row, dict)] or None
 
     @staticmethod

@@ -1,5 +1,6 @@
 """Serializers of availability queries (api.md section 6)."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from drf_spectacular.utils import extend_schema_field
@@ -11,9 +12,11 @@ from availability.serializers.fields import (
     DAY,
     MAX_RESOURCES,
     MINUTE,
+    RESOURCE_CHOICE,
     ConstraintsField,
     MomentField,
     RequiresField,
+    ResourceChoiceField,
 )
 from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
 from common.api.fields import (
@@ -26,6 +29,30 @@ from common.api.fields import (
     ZoneField,
 )
 from common.api.serializers import ObjectSerializer
+from common.openapi.components import ID
+
+_IDS = ListOf(
+    IdField(),
+    MAX_RESOURCES,
+    allow_empty=False,
+    error_messages={"empty": f"Must have 1 to {MAX_RESOURCES} items."},
+)
+
+
+@extend_schema_field(
+    {
+        "oneOf": [
+            {"type": "array", "minItems": 1, "maxItems": MAX_RESOURCES, "items": ID},
+            RESOURCE_CHOICE,
+        ]
+    }
+)
+class ResourcesToSearchField(serializers.Field):
+    """A list of ids, or ids by the name of their requirement."""
+
+    def to_internal_value(self, data: Any) -> Any:
+        field = ResourceChoiceField() if isinstance(data, Mapping) else _IDS
+        return field.run_validation(data)
 
 
 class QuerySerializer(TermsSerializer):
@@ -35,12 +62,9 @@ class QuerySerializer(TermsSerializer):
         help_text="Absent parameters are the project's. All constraints apply.",
         **CLEARABLE,
     )
-    resources = ListOf(
-        IdField(),
-        MAX_RESOURCES,
-        allow_empty=False,
-        error_messages={"empty": f"Must have 1 to {MAX_RESOURCES} items."},
-        help_text="Required without a project. The default is the project's resources.",
+    resources = ResourcesToSearchField(
+        help_text="Ids. Required without a project. The default is the project's resources. For"
+        " `requires`, an object: resources by the name of their requirement.",
         **CLEARABLE,
     )
     requires = RequiresField(
@@ -58,7 +82,7 @@ class QuerySerializer(TermsSerializer):
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         if given.get("requires"):
-            if given.get("resources"):
+            if isinstance(given.get("resources"), list):
                 raise serializers.ValidationError({"resources": [DERIVED]})
             if "length" in given and given["length"] is None:
                 raise serializers.ValidationError({"length": [NEEDS_LENGTH]})

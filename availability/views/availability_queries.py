@@ -211,7 +211,7 @@ class AvailabilityViewSet(QueryViewSet):
         explanations = explain_query(query)
         records = [explanation_record(explanation, zone) for explanation in explanations]
         answer = dict(list_with_warnings(records, self.warnings_of(query, zone)))
-        if query.requirements:
+        if query.alternatives:
             found = free_times_of_requirements(query, explanations)
             answer["requirements"] = requirement_times_records(found, zone)
         return Response(answer)

@@ -7,8 +7,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from apps_config.serializers import notifications_field
-from availability.search.requirements import MAX_REQUIREMENTS
-from availability.serializers.fields import check_span
+from availability.serializers.fields import RequiresField, ResourceChoiceField, check_span
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import MAX_NOTE, OUTCOMES, Booking
 from bookings.serializers.customers import CustomerChangeSerializer, CustomerSerializer
@@ -35,7 +34,6 @@ from common.errors import Invalid
 from common.ical.rrule import MAX_LENGTH
 from common.messages import Message
 from common.openapi.component_registry import Json
-from common.openapi.components import ID
 from common.time.durations import elapsed_seconds
 
 MAX_CUSTOMERS = 50
@@ -139,35 +137,6 @@ def challenge_field() -> TextField:
     )
 
 
-@extend_schema_field(
-    {
-        "type": "object",
-        "maxProperties": 10,
-        "additionalProperties": ID,
-        "description": "For a project with `requires`: the resources to take, by the name of the"
-        " requirement. The service chooses the others.",
-    }
-)
-class ResourceChoiceField(serializers.Field):
-    """Resources by the name of their requirement."""
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        data = array_as_object(data)
-        if not isinstance(data, Mapping):
-            raise serializers.ValidationError(Message("Must be an object."))
-        if len(data) > MAX_REQUIREMENTS:
-            raise serializers.ValidationError(f"Must have at most {MAX_REQUIREMENTS} keys.")
-        errors, chosen = {}, {}
-        for name, value in data.items():
-            try:
-                chosen[name] = IdField().run_validation(value)
-            except serializers.ValidationError as error:
-                errors[name] = error.detail
-        if errors:
-            raise serializers.ValidationError(errors)
-        return chosen
-
-
 class TargetSerializer(ObjectSerializer):
     """Who or what is to be booked: read first, because its zone reads the times."""
 
@@ -179,6 +148,11 @@ class TargetSerializer(ObjectSerializer):
     resource_id = IdField(help_text="The booking goes into its first calendar.", **CLEARABLE)
     calendar_id = IdField(**CLEARABLE)
     resources = ResourceChoiceField(**CLEARABLE)
+    requires = RequiresField(
+        help_text="What the booking requires, instead of the project's `requires`, or without a"
+        " project. Not for widget keys.",
+        **CLEARABLE,
+    )
     reservation_id = IdField(
         help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
         **CLEARABLE,
@@ -428,8 +402,13 @@ class RescheduleTargetSerializer(ObjectSerializer):
 
 
 class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
-    start = InstantField()
-    end = InstantField()
+    start = InstantField(help_text="Absent, with `end`: the same time.", **OPTIONAL)
+    end = InstantField(**OPTIONAL)
+    resources = ResourceChoiceField(
+        help_text="Other resources, by the name of the requirement; of a booking without"
+        " requirements by the id of the present resource. The others stay where they are free.",
+        **CLEARABLE,
+    )
     message = TextField(8000, allow_blank=True, **CLEARABLE)
     signature = OneLineField(
         200,
@@ -439,13 +418,14 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
         **CLEARABLE,
     )
 
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        if isinstance(data, Mapping) and "resources" in data:
-            raise serializers.ValidationError({"resources": ["Not supported here."]})
-        return super().to_internal_value(data)
-
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        check_span(given["start"], given["end"])
+        if "start" in given or "end" in given or not given.get("resources"):
+            missing = [name for name in ("start", "end") if name not in given]
+            if missing:
+                raise serializers.ValidationError(
+                    {name: ["This field is required."] for name in missing}
+                )
+            check_span(given["start"], given["end"])
         return given
 
 

@@ -82,9 +82,9 @@ def create_booking(
     )
     candidates = find_candidates(time_request, target)
     time_request = with_live_busy(time_request, target, candidates)
-    with reserve_time(time_request, target, candidates) as calendars:
+    with reserve_time(time_request, target, candidates) as places:
         (event,) = write_events(
-            [time_request], calendars=calendars, details=new.details, project=target.project
+            [time_request], places=places, details=new.details, project=target.project
         )
         booking = new_row(
             new,
@@ -121,6 +121,7 @@ def new_row(
         expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
         note=new.note,
+        requires=target.requires,
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         max_seats=new.max_seats,
         policies=dict(new.policies),

@@ -2,7 +2,7 @@
 
 import random
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain, islice
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from availability.models import Calendar
+from availability.core.matching import WHOLE, Chosen, Stretch
 from availability.reserve.checks import (
     NO_RESOURCE,
     RequestRefusal,
@@ -19,6 +19,7 @@ from availability.reserve.checks import (
 )
 from availability.reserve.events import (
     NotAvailable,
+    Place,
     SlotTaken,
     TimeRequest,
     guarded_transaction,
@@ -28,7 +29,13 @@ from availability.reserve.events import (
     write_events,
 )
 from availability.reserve.policies import first_own_calendars
-from availability.search.engine import AvailabilityQuery, ExternalBusy, SearchResource
+from availability.search.engine import (
+    AvailabilityQuery,
+    ExternalBusy,
+    SearchResource,
+    query_of_stretch,
+)
+from availability.search.requirements import stretches_of
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking, Series
 from bookings.services.create import NewBooking, new_row, write_bookings
@@ -58,12 +65,14 @@ class NewSeries(NewBooking):
 class _ResourceChoice:
     """Resources to book together.
 
-    times: of the occurrences. refusals: the refusal of each occurrence; None: free.
+    times: of the occurrences. refusals: the refusal of each occurrence; None: free. chosen: the
+    requirements that the resources meet.
     """
 
     resources: Sequence[SearchResource]
     times: Sequence[Times]
     refusals: Sequence[RequestRefusal]
+    chosen: Sequence[Chosen] = ()
 
     @property
     def conflicts(self) -> int:
@@ -87,7 +96,9 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
-            candidates = replace(candidates, resources=_resources_by_turn(candidates, target))
+            if not target.alternatives:
+                by_turn = _resources_by_turn(candidates, target)
+                candidates = replace(candidates, resources=by_turn)
             choices = _resource_choices(new, target, candidates)
         refusal: SlotTaken | NotAvailable = NotAvailable([NO_RESOURCE])
         for choice in choices:
@@ -138,7 +149,7 @@ def _resource_choices(
     resources = list(candidates.resources)
     if not resources:
         return []
-    if target.requirements:
+    if target.alternatives:
         return [_choose_for_requirements(resources, candidates, new, target)]
     if target.mode == "mutual" or len(resources) == 1:
         return [_ResourceChoice(resources, (), ())]  # a single choice: checked under its lock
@@ -156,16 +167,20 @@ def _choose_for_requirements(
     target: BookingTarget,
 ) -> _ResourceChoice:
     """Return a choice for the requirements that is free for all occurrences, else any choice."""
-    free = {
-        choice.resources[0].id
-        for choice in _check_each(resources, candidates, new, target)
-        if not choice.conflicts
-    }
-    by_id = {resource.id: resource for resource in resources}
-    chosen = target.choose(free) or target.choose(by_id)
+    free: dict[Stretch, set[uuid.UUID]] = {}
+    named = stretches_of(target.alternatives)
+    for stretch, ids in named.items():
+        of_stretch = [resource for resource in resources if resource.id in ids]
+        free[stretch] = {
+            choice.resources[0].id
+            for choice in _check_each(of_stretch, candidates, new, target, stretch)
+            if not choice.conflicts
+        }
+    chosen = target.choose(free) or target.choose(named)
     if chosen is None:
         raise NotAvailable([NO_RESOURCE])
-    return _ResourceChoice([by_id[each] for each in chosen], (), ())
+    by_id = {resource.id: resource for resource in resources}
+    return _ResourceChoice([by_id[each.id] for each in chosen], (), (), chosen)
 
 
 def _free_choices(
@@ -193,6 +208,7 @@ def _check_each(
     candidates: AvailabilityQuery,
     new: NewSeries,
     target: BookingTarget,
+    stretch: Stretch = WHOLE,
 ) -> list[_ResourceChoice]:
     """Check the occurrences for each resource alone; at most two queries per time zone."""
     times = {zone: _expand(new, zone) for zone in {resource.zone for resource in resources}}
@@ -200,7 +216,7 @@ def _check_each(
     for zone in times:
         resources_in_zone = [resource for resource in resources if resource.zone == zone]
         refusals_by_resource |= _check_occurrences(
-            resources_in_zone, times[zone], candidates, new, target
+            resources_in_zone, times[zone], candidates, new, target, stretch
         )
     return [
         _ResourceChoice([resource], times[resource.zone], refusals_by_resource[resource.id])
@@ -209,19 +225,25 @@ def _check_each(
 
 
 def _check_together(
-    resources: Sequence[SearchResource],
-    candidates: AvailabilityQuery,
-    new: NewSeries,
-    target: BookingTarget,
+    choice: _ResourceChoice, candidates: AvailabilityQuery, new: NewSeries, target: BookingTarget
 ) -> _ResourceChoice:
     """Check the occurrences in the first resource's zone; keep the first refusal of each."""
+    resources = choice.resources
     times = _expand(new, resources[0].zone)
-    refusals_by_resource = _check_occurrences(resources, times, candidates, new, target)
+    by_stretch: dict[Stretch, list[SearchResource]] = {}
+    stretches = [each.stretch for each in choice.chosen] or [WHOLE] * len(resources)
+    for resource, stretch in zip(resources, stretches, strict=True):
+        by_stretch.setdefault(stretch, []).append(resource)
+    columns = [
+        refusals
+        for stretch, alike in by_stretch.items()
+        for refusals in _check_occurrences(alike, times, candidates, new, target, stretch).values()
+    ]
     refusals = [
         next((refusal for refusal in column if refusal), None)
-        for column in zip(*refusals_by_resource.values(), strict=True)
+        for column in zip(*columns, strict=True)
     ]
-    return _ResourceChoice(resources, times, refusals)
+    return replace(choice, times=times, refusals=refusals)
 
 
 def _check_occurrences(
@@ -230,11 +252,13 @@ def _check_occurrences(
     candidates: AvailabilityQuery,
     new: NewSeries,
     target: BookingTarget,
+    stretch: Stretch = WHOLE,
 ) -> dict[uuid.UUID, list[RequestRefusal]]:
     """Return, by resource, the refusal of each occurrence; None if it is free."""
-    time_requests = [_time_request(new, target, time) for time in times]
+    time_requests = [_time_request(new, target, time).of_stretch(stretch) for time in times]
     ids = [resource.id for resource in resources]
-    return check_requests(time_requests, restrict_to_resources(candidates, ids))
+    query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
+    return check_requests(time_requests, query)
 
 
 def _expand(new: NewSeries, zone: str) -> list[Times]:
@@ -261,10 +285,11 @@ def _create_at(
     actor: Actor,
     now: datetime,
 ) -> Booking:
-    calendars = _calendars_of(target, choice.resources)
+    places = _places_of(target, choice)
+    calendars = [place.calendar for place in places]
     if not calendars or not lock_resources_of_calendars(calendars):
         raise Invalid.at("resource_id", "The resource no longer exists.")
-    choice = _check_together(choice.resources, candidates, new, target)
+    choice = _check_together(choice, candidates, new, target)
     made = [
         times for times, refusal in zip(choice.times, choice.refusals, strict=True) if not refusal
     ]
@@ -278,9 +303,7 @@ def _create_at(
     )
     insert_rows([series])
     time_requests = [_time_request(new, target, times) for times in made]
-    events = write_events(
-        time_requests, calendars=calendars, details=new.details, project=target.project
-    )
+    events = write_events(time_requests, places=places, details=new.details, project=target.project)
     bookings = [
         new_row(
             new,
@@ -298,13 +321,17 @@ def _create_at(
     return bookings[0]
 
 
-def _calendars_of(target: BookingTarget, resources: Sequence[SearchResource]) -> list[Calendar]:
+def _places_of(target: BookingTarget, choice: _ResourceChoice) -> list[Place]:
     if target.calendar:
-        return [target.calendar]
-    calendars: Mapping[uuid.UUID, Calendar] = first_own_calendars(
-        [resource.id for resource in resources]
-    )
-    return [calendars[resource.id] for resource in resources if resource.id in calendars]
+        return [Place(target.calendar)]
+    calendars = first_own_calendars([resource.id for resource in choice.resources])
+    if choice.chosen:
+        return [
+            Place(calendars[each.id], each.name, each.stretch)
+            for each in choice.chosen
+            if each.id in calendars
+        ]
+    return [Place(calendars[each.id]) for each in choice.resources if each.id in calendars]
 
 
 # --- Conflicts ------------------------------------------------------------------------------------

@@ -75,6 +75,6 @@ def offer_alternatives(
         resources,
         mode=target.mode,
         now=target.now,
-        requirements=target.requirements,
+        alternatives=target.alternatives,
         fixed=target.fixed,
     )

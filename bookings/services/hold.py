@@ -50,12 +50,12 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
     with transaction.atomic():
         if new.client_address:
             check_open_holds(target.app, new.client_address, now=now)
-        with reserve_time(time_request, target, find_candidates(time_request, target)) as calendars:
+        with reserve_time(time_request, target, find_candidates(time_request, target)) as places:
             hold = write_hold(
                 time_request,
                 app=target.app,
                 project=target.project,
-                resource_ids=[calendar.resource_id for calendar in calendars],
+                places=places,
                 seconds=new.seconds,
                 client_address=new.client_address,
             )

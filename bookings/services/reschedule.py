@@ -1,6 +1,7 @@
 """Reschedule bookings, under the locks of the bookings and their resources."""
 
 import uuid
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -9,9 +10,20 @@ from django.db import transaction
 from django.db.models import Count
 
 from apps_config.models import App
-from availability.core.matching import FixedChoice, Requirement
-from availability.models import Calendar, Resource
-from availability.reserve.checks import find_first_refusal, find_free_resources
+from availability.core.matching import (
+    NOTHING_FIXED,
+    Alternatives,
+    FixedChoice,
+    Requirement,
+    Stretch,
+    choose,
+)
+from availability.models import Calendar, Event, Resource
+from availability.reserve.checks import (
+    find_first_refusal,
+    find_free_for_requirements,
+    requests_of_event,
+)
 from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
@@ -22,7 +34,9 @@ from availability.reserve.events import (
     lock_resources_of_calendars,
 )
 from availability.reserve.policies import first_own_calendars, without_rules
-from availability.search.requirements import resource_ids_of_requirements
+from availability.search.engine import SearchResource
+from availability.search.fair_turns import with_costs
+from availability.search.requirements import check_fixed, resource_ids_of_requirements, stretches_of
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
@@ -35,6 +49,7 @@ from bookings.services.locks import THIS, lock_booking, lock_seats, lock_togethe
 from bookings.services.responses import reset_responses
 from bookings.services.transition_log import (
     OFFER_NEW_TIMES,
+    REASSIGN,
     RESCHEDULE,
     Actor,
     Reassignment,
@@ -57,13 +72,17 @@ CUSTOMER_SOURCES = frozenset({"widget", "link"})
 MAX_MOVES_BY_CUSTOMER = PROJECT_DEFAULTS["max_reschedules"]
 
 
+NamedResources = Mapping[str, tuple[uuid.UUID, ...]]
+NO_RESOURCES: NamedResources = {}
+
+
 @dataclass(frozen=True, slots=True)
 class _Move:
     """One booking, its target, its time request, its former start and end, and its former resources
     with the main one first.
 
-    named: a calendar whose resource must meet one of the project's requirements. calendars: those
-    that the events move to, by resource, where it is not the present one.
+    fixed: resources that must meet the requirements; named: a calendar of one of them. calendars:
+    those that the events move to, by resource, where it is not the present one.
     """
 
     booking: Booking
@@ -72,6 +91,7 @@ class _Move:
     was: tuple[datetime, datetime]
     was_with: Sequence[uuid.UUID]
     named: Calendar | None = None
+    fixed: FixedChoice = NOTHING_FIXED
     calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
 
     @property
@@ -94,15 +114,18 @@ def reschedule_booking(
     message: str = "",
     scope: str = THIS,
     only_resource: uuid.UUID | None = None,
+    resources: NamedResources = NO_RESOURCES,
 ) -> Booking:
-    """Move a booking to another time, and to another calendar if one is given.
+    """Move a booking to another time, to another calendar if one is given, or to other resources.
 
-    Of a project with requirements, the calendar's resource takes the place of the one that meets
-    the same requirement. A wider `scope` also moves the booking's series by the same wall-clock
-    difference: all or none. Checked like a new booking, by the booking's own settings. Raises
-    NotFound, ActionNotAllowed (completed), PolicyViolated, Forbidden (a customer moves a group),
-    Invalid (the resources of a mutual booking can't change, the named one meets no requirement);
-    SlotTaken or NotAvailable: the old times are kept.
+    resources: by the name of their requirement; without requirements, by the id of the present
+    resource. Only what is named changes; the others stay where they are free. With requirements,
+    the calendar's resource takes the place of the one that meets the same requirement. A wider
+    `scope` also moves the booking's series by the same wall-clock difference: all or none. Checked
+    like a new booking, by the booking's own settings. Raises NotFound, ActionNotAllowed
+    (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (a named resource
+    meets no requirement, a calendar for a mutual booking); SlotTaken or NotAvailable: the old times
+    are kept.
     """
     requested: list[tuple[TimeRequest, BookingTarget]] = []
     try:
@@ -113,7 +136,7 @@ def reschedule_booking(
             by_customer = actor.source in CUSTOMER_SOURCES
             places = targets_of(bookings, now, calendar, is_public=by_customer)
             moves = [
-                _plan_move(booking, times, places[booking.id])
+                _plan_move(booking, times, places[booking.id], resources)
                 for booking, times in _targets(named, bookings, start, end)
             ]
             moves = _choose_free_resources(_add_live_busy(moves))
@@ -303,12 +326,25 @@ def _plan_move(
     booking: Booking,
     times: tuple[datetime, datetime],
     target: BookingTarget,
+    resources: NamedResources,
 ) -> _Move:
-    event, named = booking.event, None
+    event, named, fixed = booking.event, None, NOTHING_FIXED
     if target.others and target.named_calendar.id != event.calendar_id:
-        if not (booking.project and booking.project.requires):
+        if not target.has_requirements:
             raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
         named, target = target.named_calendar, target.at(event.calendar)
+    if target.has_requirements:
+        fixed = FixedChoice(resources, named and named.resource_id)
+        resources = {}
+    calendars = _replacements_of_deleted_calendars(booking, target)
+    if resources:
+        replaced = _replacements(booking, resources)
+        calendars |= {new.resource_id: new for new in replaced.values()}
+        main, *others = [
+            replaced[each].resource_id if each in replaced else each
+            for each in _event_resource_ids(booking)
+        ]
+        target = target.at(calendars.get(main, target.named_calendar), others=others)
     allow_double_bookings = booking.allow_double_bookings
     if target.is_public:
         # The project's rules bind customers, whatever the owner allowed this booking.
@@ -321,9 +357,27 @@ def _plan_move(
         rules=target.rules if booking.enforce_availability or target.is_public else None,
         event=event,
     )
-    calendars = _replacements_of_deleted_calendars(booking, target)
-    was = (event.start, event.end)
-    return _Move(booking, target, time_request, was, _event_resource_ids(booking), named, calendars)
+    was, was_with = (event.start, event.end), _event_resource_ids(booking)
+    return _Move(booking, target, time_request, was, was_with, named, fixed, calendars)
+
+
+def _replacements(booking: Booking, resources: NamedResources) -> dict[uuid.UUID, Calendar]:
+    """Return the calendars of the resources that replace present ones, by these. Raises Invalid."""
+    present = _event_resource_ids(booking)
+    ids = {new_id for new_ids in resources.values() for new_id in new_ids}
+    own = Resource.objects.for_app(booking.app_id).filter(id__in=ids)
+    calendars = first_own_calendars(own.values_list("id", flat=True))
+    replaced: dict[uuid.UUID, Calendar] = {}
+    for name, new_ids in resources.items():
+        path, known = f"resources.{name}", {str(each): each for each in present}
+        if name not in known:
+            raise Invalid.at(path, "The booking has no such resource.")
+        if len(new_ids) != 1 or new_ids[0] not in calendars:
+            raise Invalid.at(path, "There is no such resource.")
+        if new_ids[0] in present or calendars[new_ids[0]] in replaced.values():
+            raise Invalid.at(path, "The booking has this resource already.")
+        replaced[known[name]] = calendars[new_ids[0]]
+    return replaced
 
 
 def _replacements_of_deleted_calendars(
@@ -362,14 +416,12 @@ def _add_live_busy(moves: list[_Move]) -> list[_Move]:
 
 
 def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
-    """Give moves of projects with requirements other resources where the present ones are taken,
-    and where another one is named.
+    """Give moves of bookings with requirements other resources where the present ones are taken,
+    and where others are named.
     """
     own = [row.id for move in moves for row in event_with_companions(move.booking.event)]
     return [
-        _choose_other_resources(move, own)
-        if move.target.project and move.target.project.requires
-        else move
+        _choose_other_resources(move, own) if move.target.has_requirements else move
         for move in moves
     ]
 
@@ -377,28 +429,34 @@ def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
 def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     """Return the move with free resources, of which those that are free now are kept.
 
-    The same move if its resources are free, if it has a new calendar already, or if there is no
-    choice. Raises Invalid if the named resource meets no requirement.
+    The same move if its resources are free, if it has a new calendar already, or if the project
+    requires something else by now. If there is no choice, the named resources, whose time is then
+    refused. Raises Invalid if a named resource meets no requirement.
     """
     old, event = move.target, move.booking.event
-    present = move.was_with
     if old.named_calendar.id != event.calendar_id:
         return move
-    time_requests = [(move.time_request, old.query_of(move.time_request))]
-    if move.named is None and find_first_refusal(time_requests, without=own) is None:
+    requests = requests_of_event(event, move.time_request, old.query_of(move.time_request), {})
+    if move.fixed == NOTHING_FIXED and find_first_refusal(requests, without=own) is None:
         return move
-    new_target = old.at(None, fixed=FixedChoice(anywhere=move.named and move.named.resource_id))
-    free = _free_resource_ids(move, new_target, own)
-    if move.named:
-        chosen = _with_named(new_target.requirements, present, move.named.resource_id)
-        if not set(chosen) <= set(free):
-            chosen = new_target.choose(free) or chosen  # else refused for the time of the named one
-    else:
-        chosen = new_target.choose(free) or []
-    calendars = _calendars_of(move, chosen)
-    if len(chosen) != len(present) or not set(chosen) - set(present) <= calendars.keys():
+    new_target = old.at(None, fixed=move.fixed)
+    _check_fixed(new_target)
+    rows = event_with_companions(event)
+    alternatives = with_costs(new_target.alternatives, old.project, move.fixed, now=old.now)
+    alternatives = [_preferring_present(each, rows) for each in _as_booked(alternatives, rows)]
+    free = _free_resources(move, new_target, own)
+    chosen = choose(alternatives, free, move.fixed)
+    if chosen is None and move.fixed == NOTHING_FIXED:
         return move
-    new = old.at(calendars.get(chosen[0], event.calendar), others=chosen[1:])
+    if chosen is None:
+        chosen = choose(alternatives, stretches_of(alternatives), move.fixed)
+    if chosen is None or len(chosen) != len(rows):
+        raise Invalid.at("resources", "No other resources fit the requirements.")
+    ids = [each.id for each in chosen]
+    calendars = _calendars_of(move, ids)
+    if not set(ids) - set(move.was_with) <= calendars.keys():
+        return move
+    new = old.at(calendars.get(ids[0], event.calendar), others=ids[1:])
     is_enforced, buffers = move.time_request.rules is not None, move.time_request.buffers
     rules = new.with_buffers(new.rules, buffers) if is_enforced else None
     return replace(
@@ -406,36 +464,61 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     )
 
 
-def _free_resource_ids(
+def _check_fixed(target: BookingTarget) -> None:
+    check_fixed(target.alternatives, target.fixed)
+    anywhere = target.fixed.anywhere
+    if anywhere and anywhere not in resource_ids_of_requirements(target.alternatives):
+        raise Invalid.at("resource_id", "Fits no requirement of the project.")
+
+
+def _as_booked(alternatives: Alternatives, rows: Sequence[Event]) -> Alternatives:
+    """Return the requirements that the events were made for, none of them optional; all, if the
+    events do not say for which.
+    """
+    names = Counter(row.requirement for row in rows)
+    if None in names:
+        return alternatives
+    booked = [
+        [each._replace(optional=False) for each in requirements if each.name in names]
+        for requirements in alternatives
+    ]
+    return [
+        requirements
+        for requirements in booked
+        if {each.name: each.number for each in requirements} == names
+    ]
+
+
+def _preferring_present(
+    requirements: Sequence[Requirement], rows: Sequence[Event]
+) -> Sequence[Requirement]:
+    """Return the requirements with costs that make any other resource dearer than a present one."""
+    present = {(row.requirement, row.resource_id) for row in rows}
+    dearer = 1 + sum(cost for each in requirements for _, cost in each.ranked() if cost > 0)
+    return [
+        each._replace(
+            costs=tuple(
+                cost if {(each.name, resource_id), (None, resource_id)} & present else cost + dearer
+                for resource_id, cost in each.ranked()
+            )
+        )
+        for each in requirements
+    ]
+
+
+def _free_resources(
     move: _Move, target: BookingTarget, own: Sequence[uuid.UUID]
-) -> list[uuid.UUID]:
+) -> dict[Stretch, dict[uuid.UUID, SearchResource]]:
     """Return the resources of all requirements that are free at the new time of the booking."""
-    ids = resource_ids_of_requirements(target.requirements)
-    rules = target.with_buffers(target.rules_of(ids), move.time_request.buffers)
+    rules = target.with_buffers(target.rules, move.time_request.buffers)
     if move.time_request.rules is None:
         rules = without_rules(rules)
-    free = find_free_resources(replace(move.time_request, holds=own), rules)
-    return [resource.id for resource in free]
-
-
-def _with_named(
-    requirements: Sequence[Requirement], present: Sequence[uuid.UUID], named: uuid.UUID
-) -> list[uuid.UUID]:
-    """Return the present resources with the named one in the place of the first requirement that
-    it meets. Raises Invalid.
-    """
-    if named in present:
-        return list(present)
-    places = [requirement.ids for requirement in requirements for _ in range(requirement.number)]
-    position = next((number for number, ids in enumerate(places) if named in ids), None)
-    if position is None or len(places) != len(present):
-        raise Invalid.at("resource_id", "Fits no requirement of the project.")
-    return [*present[:position], named, *present[position + 1 :]]
+    return find_free_for_requirements(replace(move.time_request, holds=own), rules)
 
 
 def _calendars_of(move: _Move, chosen: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
     """Return the calendars of the chosen resources that are new, and of those in deleted ones."""
-    present = {row.resource_id for row in event_with_companions(move.booking.event)}
+    present = move.was_with
     new = first_own_calendars([each for each in chosen if each not in present])
     named = {move.named.resource_id: move.named} if move.named else {}
     calendars = {**move.calendars, **new, **named}
@@ -504,7 +587,8 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         if booking.event.start > now:
             booking.outcome = None  # the outcome referred to the old time
         booking.updated_at = transaction_start()
-        change = new_change(booking, RESCHEDULE, booking.state, actor, now, message)
+        action = _action_of(move, reassignments)
+        change = new_change(booking, action, booking.state, actor, now, message)
         notified_elsewhere = [OWNER] if booking.owner_booking_id else []
         transitions.append(
             Transition(
@@ -521,6 +605,13 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
     )
     reset_responses([each.booking for each in transitions if each.has_new_time])
     write_transitions(transitions)
+
+
+def _action_of(move: _Move, reassignments: Mapping[uuid.UUID, Reassignment]) -> str:
+    """Return the action in the log: REASSIGN for a move that changed the resources alone."""
+    event = move.booking.event
+    is_same_time = move.was == (event.start, event.end)
+    return REASSIGN if is_same_time and move.booking.id in reassignments else RESCHEDULE
 
 
 def _event_resource_ids(booking: Booking) -> list[uuid.UUID]:

@@ -15,15 +15,18 @@ from typing import NamedTuple
 
 from django.db import transaction
 
+from availability.core.matching import Chosen, Stretch
 from availability.models import Calendar
 from availability.reserve.checks import (
     check_request,
+    find_free_for_requirements,
     find_free_resources,
     find_nearest_refusal,
     find_unmet_requirement,
 )
 from availability.reserve.events import (
     NotAvailable,
+    Place,
     SlotTaken,
     TimeRequest,
     guarded_transaction,
@@ -33,7 +36,7 @@ from availability.reserve.events import (
 from availability.reserve.holds import use_hold
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.engine import AvailabilityQuery
-from availability.search.requirements import resource_ids_of_requirements
+from availability.search.requirements import resource_ids_of_requirements, stretches_of
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
@@ -45,12 +48,16 @@ FIRST_BATCH = 8
 
 
 class Candidate(NamedTuple):
-    """Calendars to book together, the booking's own first, and the rules of their resources; None
-    if rules are not enforced.
+    """Places to book together, the booking's own first, and the rules of their resources; None if
+    rules are not enforced.
     """
 
-    calendars: Sequence[Calendar]
+    places: Sequence[Place]
     rules: AvailabilityQuery | None
+
+    @property
+    def calendars(self) -> list[Calendar]:
+        return [place.calendar for place in self.places]
 
     @property
     def resource_ids(self) -> list[uuid.UUID]:
@@ -67,17 +74,18 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
     """
     enforced = time_request.rules is not None
     if target.calendar:
-        return [Candidate([target.calendar], target.rules if enforced else None)]
+        return [Candidate([Place(target.calendar)], target.rules if enforced else None)]
     if target.holds:
-        held = _calendars_of(target.held_resource_ids)
-        return [Candidate(held, target.rules_of(target.held_resource_ids) if enforced else None)]
-    if target.requirements:
+        places = _held_places(target)
+        held = [place.calendar.resource_id for place in places]
+        return [Candidate(places, target.rules_of(held) if enforced else None)]
+    if target.alternatives:
         matched = _matched_candidates(time_request, target)
         with alternatives_on_refusal(time_request, target):
             return chain([next(matched)], matched)
     if target.mode == "mutual" and target.project_resource_zones:
-        calendars = _calendars_of(target.project_resource_ids)
-        return [Candidate(calendars, target.rules if enforced else None)]
+        places = _places_of(target.project_resource_ids)
+        return [Candidate(places, target.rules if enforced else None)]
     free = _free_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target):
         first = next(free, Candidate((), None))
@@ -97,7 +105,7 @@ def _free_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterat
             some_free = True
             if resource.id in calendars:
                 rules = replace(batch, resources=[resource]) if enforced else None
-                yield Candidate([calendars[resource.id]], rules)
+                yield Candidate([Place(calendars[resource.id])], rules)
         size *= 4
     if not some_free:
         raise find_nearest_refusal(time_request, target.candidate_query(enforced=enforced))
@@ -113,22 +121,36 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
     """
     enforced = time_request.rules is not None
     for number in range(MAX_MATCHES):
-        query = target.rules_of(resource_ids_of_requirements(target.requirements))
-        query = query if enforced else without_rules(query)
-        free = find_free_resources(time_request, query)
-        by_id = {resource.id: resource for resource in free}
-        chosen = target.choose(by_id.keys())
+        query = target.rules if enforced else without_rules(target.rules)
+        free = find_free_for_requirements(time_request, query)
+        chosen = target.choose(free)
         if chosen is None:
             if number == 0:
                 raise find_unmet_requirement(time_request, query, target.fixed)
             return
-        calendars = first_own_calendars(chosen)
-        if target.named:
-            calendars[target.named.resource_id] = target.named
-        if len(calendars.keys() & set(chosen)) == len(chosen):
-            resources = [by_id[each] for each in chosen]
+        places = _chosen_places(chosen, target.named)
+        if len(places) == len(chosen):
+            resources = [free[each.stretch][each.id] for each in chosen]
             rules = replace(query, resources=resources) if enforced else None
-            yield Candidate([calendars[each] for each in chosen], rules)
+            yield Candidate(places, rules)
+
+
+def _chosen_places(chosen: Sequence[Chosen], named: Calendar | None = None) -> list[Place]:
+    """Return the places of the resources that have a calendar of their own."""
+    calendars = first_own_calendars([each.id for each in chosen])
+    if named:
+        calendars[named.resource_id] = named
+    return [
+        Place(calendars[each.id], each.name, each.stretch)
+        for each in chosen
+        if each.id in calendars
+    ]
+
+
+def _held_places(target: BookingTarget) -> list[Place]:
+    if not target.alternatives:
+        return _places_of(target.held_resource_ids)
+    return _chosen_places(target.choose_held() or [])
 
 
 def _resource_ids_to_try(target: BookingTarget) -> Iterator[uuid.UUID]:
@@ -150,9 +172,9 @@ def in_random_order(texts: Iterable[str]) -> Iterator[str]:
         yield left.pop()
 
 
-def _calendars_of(resource_ids: Sequence[uuid.UUID]) -> list[Calendar]:
+def _places_of(resource_ids: Sequence[uuid.UUID]) -> list[Place]:
     calendars = first_own_calendars(resource_ids)
-    return [calendars[resource_id] for resource_id in resource_ids if resource_id in calendars]
+    return [Place(calendars[each]) for each in resource_ids if each in calendars]
 
 
 def with_live_busy(
@@ -161,26 +183,29 @@ def with_live_busy(
     """Return the time request with the live busy times of the candidates' resources."""
     if not needs_live_check(time_request, target):
         return time_request
-    if target.requirements and not target.holds:
-        resource_ids = resource_ids_of_requirements(target.requirements)
+    time_requests = [time_request]
+    if target.alternatives and not target.holds:
+        stretches = stretches_of(target.alternatives)
+        time_requests = [time_request.of_stretch(stretch) for stretch in stretches]
+        resource_ids = resource_ids_of_requirements(target.alternatives)
     else:
         resource_ids = [
             resource_id for candidate in candidates for resource_id in candidate.resource_ids
         ]
-    return replace(time_request, external_busy=fetch_live_busy_for([time_request], resource_ids))
+    return replace(time_request, external_busy=fetch_live_busy_for(time_requests, resource_ids))
 
 
 @contextmanager
 def reserve_time(
     time_request: TimeRequest, target: BookingTarget, candidates: Iterable[Candidate]
-) -> Iterator[Sequence[Calendar]]:
-    """Yield the calendars of the first free candidate, under its locks until the block ends.
+) -> Iterator[Sequence[Place]]:
+    """Yield the places of the first free candidate, under its locks until the block ends.
 
     If the block raises, its writes are rolled back. Raises SlotTaken or NotAvailable, with
     alternatives that were free after the rollback; HoldExpired; Invalid if the project or resource
     has been deleted meanwhile.
     """
-    if time_request.external_busy and target.requirements:
+    if time_request.external_busy and target.alternatives:
         candidates = find_candidates(time_request, target)
     elif time_request.external_busy:
         # If the live check leaves no candidate, search again: another resource may be free by now.
@@ -191,9 +216,10 @@ def reserve_time(
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
-            free = _free_candidates(time_request, target)
+            search = _matched_candidates if target.alternatives else _free_candidates
+            free = search(time_request, target)
             candidates = chain([next(free, Candidate((), None))], free)
-        yield _lock_first_free(time_request, target, candidates).calendars
+        yield _lock_first_free(time_request, target, candidates).places
 
 
 def _without_external_busy(
@@ -213,7 +239,7 @@ def _lock_first_free(
 ) -> Candidate:
     upcoming = iter(candidates)
     candidate = next(upcoming)
-    if target.requirements and not target.holds:
+    if target.alternatives and not target.holds:
         return _lock_first_matched(time_request, target, candidate, upcoming)
     for following in upcoming:
         try:
@@ -252,5 +278,10 @@ def _lock(time_request: TimeRequest, target: BookingTarget, candidate: Candidate
         raise Invalid.at("resource_id", "The resource no longer exists.")
     if target.holds:
         use_hold(target.holds[0], now=target.now)
-    check_request(replace(time_request, rules=candidate.rules), candidate.resource_ids)
+    checked = replace(time_request, rules=candidate.rules)
+    by_stretch: dict[Stretch, list[uuid.UUID]] = {}
+    for place in candidate.places:
+        by_stretch.setdefault(place.stretch, []).append(place.calendar.resource_id)
+    for stretch, resource_ids in by_stretch.items():
+        check_request(checked.of_stretch(stretch), resource_ids)
     return candidate

@@ -18,7 +18,7 @@ from common.time.durations import elapsed_seconds
 
 COMPLETES_AFTER = timedelta(hours=1)
 # Actions in the log of a booking that keeps its state.
-RESCHEDULE, UPDATE = "reschedule", "update"
+RESCHEDULE, REASSIGN, UPDATE = "reschedule", "reassign", "update"
 OFFER_NEW_TIMES, MESSAGE = "offer_new_times", "message"
 RESPONSE = "response"
 

@@ -13,7 +13,7 @@ from django.db.models import Q
 
 from apps_config.models import App
 from availability.models import Calendar, Event
-from availability.reserve.checks import find_first_refusal
+from availability.reserve.checks import QueryOfPart, find_first_refusal, requests_of_event
 from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
@@ -24,6 +24,7 @@ from availability.reserve.events import (
     lock_resources,
     write_times,
 )
+from availability.search.engine import AvailabilityQuery
 from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER
 from bookings.models import Booking
@@ -164,12 +165,16 @@ def reserve_times(
     Appends the refused request and its target to `requested`; without a refusal, the first.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
-    time_requests = [
-        (time_request, target.query_of(time_request)) for _, time_request, target in times
-    ]
-    refused = find_first_refusal(time_requests, without=own)
-    number, refusal = refused or (0, None)
-    requested.append(times[number][1:])
+    known: dict[QueryOfPart, AvailabilityQuery] = {}
+    numbers: list[int] = []
+    parts: list[tuple[TimeRequest, AvailabilityQuery]] = []
+    for number, (event, time_request, target) in enumerate(times):
+        found = requests_of_event(event, time_request, target.query_of(time_request), known)
+        numbers += [number] * len(found)
+        parts += found
+    refused = find_first_refusal(parts, without=own)
+    position, refusal = refused or (0, None)
+    requested.append(times[numbers[position]][1:])
     if refusal:
         raise refusal
     write_times([(event, time_request) for event, time_request, _ in times], capacities)
@@ -252,6 +257,7 @@ def target_of(
         others=others,
         is_public=is_public,
         is_group=GRAPHS[booking.graph].is_group,
+        requires=booking.requires,
     )
 
 

@@ -141,26 +141,29 @@ class BookingActions(BookingScopedViewSet):
     @action(detail=True, methods=["post"])
     def reschedule(self, request: Request, booking_id: uuid.UUID) -> Response:
         includes = self.includes()
-        rows = self.bookings().select_related("resource", "project")
+        rows = self.bookings().select_related("resource", "project", "event")
         booking = found_or_404(rows.filter(id=booking_id).first(), "Booking")
         target = read_body_as(RescheduleTargetSerializer, request)
         calendar = self._find_calendar(booking, target.get("resource_id"))
         resource = calendar.resource if calendar else booking.resource
         given = read_body_as(RescheduleSerializer, request, zone=resource.timezone)
+        start = given.get("start") or booking.event.start
+        end = given.get("end") or booking.event.end
+        resources = given.get("resources") or {}
+        self._check_may_choose(booking, resources)
         if self.caller.is_widget:
             if booking.project_id is None:
                 check_resources_are_in_no_project(self.caller, [resource.id])
-            check_max_length_without_project(
-                self.caller, booking.project, given["start"], given["end"]
-            )
+            check_max_length_without_project(self.caller, booking.project, start, end)
             check_may_move_publicly(booking, given.get("signature") or "", now=self.now)
             self.check_public_limits(request)
         booking = reschedule_booking(
             app=self.app,
             booking_id=booking_id,
-            start=given["start"],
-            end=given["end"],
+            start=start,
+            end=end,
             calendar=calendar,
+            resources=resources,
             actor=self.actor,
             now=self.now,
             message=given.get("message") or "",
@@ -173,6 +176,15 @@ class BookingActions(BookingScopedViewSet):
     @reschedule.mapping.put
     def reschedule_by_put(self, request: Request, booking_id: uuid.UUID) -> Response:
         return self.reschedule(request, booking_id)
+
+    def _check_may_choose(self, booking: Booking, resources: Mapping[str, Any]) -> None:
+        """Raise Forbidden: a resource's key moves its own bookings, a widget key chooses only among
+        what the project requires.
+        """
+        has_requirements = booking.requires or (booking.project and booking.project.requires)
+        is_public = self.caller.is_widget and not has_requirements
+        if resources and (self.caller.resource_id or is_public):
+            raise Forbidden("This key can't change the resources of the booking.")
 
     def _find_calendar(self, booking: Booking, resource_id: Any) -> Calendar | None:
         """Return the first calendar of the new resource; None: the resource does not change."""

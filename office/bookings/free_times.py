@@ -118,7 +118,7 @@ def find_times_to_book(
         mode=target.mode,
         now=now,
         count=MAX_CHIPS,
-        requirements=target.requirements,
+        alternatives=target.alternatives,
         fixed=target.fixed,
     )
     return seconds, found

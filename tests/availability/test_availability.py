@@ -156,7 +156,7 @@ NO_INSTANT = "Must be a date and time such as 2026-11-20T10:30:00+01:00."
         ({"resources": []}, {"resources": "Must have 1 to 500 items."}),
         ({"resources": [UNKNOWN] * 501}, {"resources": "Must have at most 500 items."}),
         ({"resources": UNKNOWN}, {"resources": "Must be a list."}),
-        ({"resources": {}}, {"resources": "Must be a list."}),
+        ({"resources": {}}, {"resources": "The project has no `requires`."}),
         ({"resources": [7, "x", None]},
          {"resources__0": "Must be a UUID.", "resources__1": "Must be a UUID.",
           "resources__2": "This field may not be null."}),

@@ -12,7 +12,7 @@ from availability import tasks
 from availability.models import Hold, Resource
 from availability.reserve import holds as hold_lifecycle
 from availability.reserve.checks import check_request
-from availability.reserve.events import SlotTaken, TimeRequest, lock_resources
+from availability.reserve.events import Place, SlotTaken, TimeRequest, lock_resources
 from availability.reserve.holds import (
     HoldExpired,
     extend_hold,
@@ -198,9 +198,8 @@ def hold_at(tenant: Tenant, ada: Any) -> Callable[[datetime], Hold]:
     def place(now: datetime) -> Hold:
         claim = TimeRequest(at(f"{MONDAY} 10:00"), at(f"{MONDAY} 10:30"), True, True, now)
         check_request(claim, [resource.id])
-        placed = write_hold(
-            claim, app=tenant.app, project=None, resource_ids=[resource.id], seconds=30
-        )
+        places = [Place(resource.calendars.get())]
+        placed = write_hold(claim, app=tenant.app, project=None, places=places, seconds=30)
         return find_hold(tenant.app, placed.id)
 
     return place

@@ -201,7 +201,7 @@ def test_concurrently_taken_candidates_are_replaced(tenant: Tenant, enforced: bo
         transaction.atomic(),
         resource_assignment.reserve_time(time_request, target, candidates) as found,
     ):
-        assert [str(calendar.resource_id) for calendar in found] == [cleo["id"]]
+        assert [str(place.calendar.resource_id) for place in found] == [cleo["id"]]
 
 
 def test_query_count_is_constant(tenant: Tenant, first_batch: int) -> None:

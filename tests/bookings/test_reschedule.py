@@ -254,7 +254,7 @@ def test_reschedule_to_another_resource(tenant: Tenant, ada: Any, booking: Any) 
         },
         "logs": found["logs"],
     }
-    assert steps(tenant, booking)[1:] == [("confirmed", "reschedule", "confirmed")]
+    assert steps(tenant, booking)[1:] == [("confirmed", "reassign", "confirmed")]
     assert [busy_times(tenant, resource["id"]) for resource in (ada, bob)] == [[], ["09:00-10:00"]]
 
 
