@@ -357,6 +357,9 @@ class Event(Owned):
     requirement = models.CharField(  # noqa: DJ001
         max_length=100, null=True, blank=True, editable=False
     )
+    # The name of the step of a visit. Empty in the event of the visit as a whole, which blocks
+    # nothing: its companions are the steps. NULL in other bookings.
+    step = models.CharField(max_length=100, null=True, blank=True, editable=False)  # noqa: DJ001
     provider_id = models.CharField(
         max_length=300,
         blank=True,
@@ -455,6 +458,9 @@ class Project(HasConstraints, Owned):
     resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
     # As sent (availability/search/requirements.py); the resources are derived from it.
     requires = models.JSONField(null=True, blank=True)
+    # As sent (availability/search/visits.py), instead of `requires`.
+    steps = models.JSONField(null=True, blank=True)
+    order = models.CharField(max_length=5, null=True, blank=True)  # noqa: DJ001
     availability = ObjectField(default=dict, blank=True)
     booking = ObjectField(default=dict, blank=True)
     customer_fields = ObjectField(default=dict, blank=True)
@@ -491,7 +497,12 @@ class Project(HasConstraints, Owned):
     @property
     def is_mutual(self) -> bool:
         """Whether a booking takes all resources at once."""
-        return not self.requires and self.availability.get("mode") == "mutual"
+        return not self.derives_resources and self.availability.get("mode") == "mutual"
+
+    @property
+    def derives_resources(self) -> bool:
+        """Whether its resources follow from requirements or steps."""
+        return bool(self.requires or self.steps)
 
     @property
     def is_published(self) -> bool:
@@ -525,6 +536,7 @@ class Hold(models.Model):
     requirement = models.CharField(  # noqa: DJ001
         max_length=100, null=True, blank=True, editable=False
     )
+    step = models.CharField(max_length=100, null=True, blank=True, editable=False)  # noqa: DJ001
     extensions = models.PositiveSmallIntegerField(default=0)
     client_address = models.CharField(
         max_length=64, blank=True, help_text="of a widget key's caller, who gets only a few"

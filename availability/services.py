@@ -40,11 +40,8 @@ from availability.reserve.holds import release_holds_of_project
 from availability.reserve.units import lower_units
 from availability.search.parameters import merge_parameters
 from availability.search.queries import TimeSpan, fetch_busy_events
-from availability.search.requirements import (
-    derive_resources,
-    derive_resources_by_tag,
-    load_requirements,
-)
+from availability.search.requirements import derive_resources, load_requirements
+from availability.search.visits import derive_resources_by_tag, load_visit, requirements_of
 from common.api.merge_patch import merge_free, merge_keys, without_empty
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, InUse, Invalid, NotFound
@@ -470,6 +467,13 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
         setattr(project, name, merged)
     project.translations = _merge_translations(project.translations, given.get("translations", {}))
     project.requires = given.get("requires", project.requires)
+    project.steps = given.get("steps", project.steps)
+    project.order = given.get("order", project.order)
+    if project.requires and project.steps:
+        name = "requires" if given.get("requires") else "steps"
+        raise Invalid.at(name, "A project has either `requires` or `steps`.")
+    if project.steps and project.availability.get("mode") != mode:
+        raise Invalid.at("availability.mode", "Is not used with `steps`.")
     if project.requires and project.availability.get("length", "") is None:
         raise Invalid.at("availability.length", "Required with `requires`.")
     if project.requires and project.availability.get("mode") != mode:
@@ -520,6 +524,9 @@ def _set_project_rows(project: Project, given: Mapping[str, Any]) -> None:
         set_project_resources(project, given["resources"])
     if given.get("requires"):
         derive_resources(project, load_requirements(project.app_id, given["requires"]))
+    if given.get("steps"):
+        visit = load_visit(project.app_id, given["steps"], project.order)
+        derive_resources(project, requirements_of(visit))
 
 
 def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -> None:
@@ -540,8 +547,9 @@ def set_project_resources(project: Project, resource_ids: Sequence[uuid.UUID]) -
 
 
 def _refuse_derived_resources(project: Project, path: str) -> None:
-    if project.requires:
-        raise Invalid.at(path, "The project's resources are derived from `requires`.")
+    if project.derives_resources:
+        name = "steps" if project.steps else "requires"
+        raise Invalid.at(path, f"The project's resources are derived from `{name}`.")
 
 
 def add_project_resource(project: Project, resource_id: uuid.UUID) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.core.matching import FixedChoice
+from availability.core.visits import Visit
 from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Calendar, CalendarQuerySet, Hold, Project, ProjectResource
 from availability.public_access import (
@@ -19,8 +20,9 @@ from availability.public_access import (
     visible_projects,
 )
 from availability.reserve.events import EVENT_WORDS, EventDetails
-from availability.reserve.holds import find_hold, with_companions
+from availability.reserve.holds import find_hold, held_span, with_companions
 from availability.search.requirements import check_fixed, resource_ids_of_requirements
+from availability.search.visits import fixed_in_visit, requirements_of
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
@@ -39,7 +41,7 @@ from common.api.fields import array_as_object
 from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
-from common.messages import find_message
+from common.messages import Message, find_message
 
 NOT_ASKED = ("id", "meta", "timezone")  # keys of a customer that no form asks for
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
@@ -85,10 +87,13 @@ def parse_new_booking(
 
 
 def check_may_send_requirements(body: Any, caller: Caller) -> None:
-    """Raise Forbidden for `requires` by a widget key, which may only choose among the project's."""
+    """Raise Forbidden for `requires` or `steps` by a widget key, which may only choose among the
+    project's.
+    """
     body = array_as_object(body)
-    if caller.is_widget and isinstance(body, Mapping) and body.get("requires"):
-        raise Forbidden("A widget key can't send `requires`.")
+    for name in ("requires", "steps"):
+        if caller.is_widget and isinstance(body, Mapping) and body.get(name):
+            raise Forbidden(Message("A widget key can't send `%(field)s`.", field=name))
 
 
 def check_may_write_note(caller: Caller, given: Mapping[str, Any]) -> None:
@@ -105,7 +110,12 @@ def target_resources(
     Raises Invalid for `resources` without requirements.
     """
     chosen, requires = target.get("resources") or {}, target.get("requires")
-    if not (requires or (project and project.requires)):
+    steps = None
+    if target.get("steps"):
+        if requires:
+            raise Invalid.at("requires", "Is not used with `steps`.")
+        steps = {"steps": target["steps"], "order": target.get("order")}
+    if not (requires or steps or (project and project.derives_resources)):
         if chosen:
             raise Invalid.at("resources", "The project has no `requires`.")
         return {"calendar": calendar}
@@ -113,11 +123,16 @@ def target_resources(
     if any(anywhere in ids for ids in chosen.values()):
         anywhere = None
     fixed = FixedChoice(chosen, anywhere)
-    return {"calendar": None, "named": calendar, "fixed": fixed, "requires": requires}
+    own = {"requires": requires, "steps": steps}
+    return {"calendar": None, "named": calendar, "fixed": fixed, **own}
 
 
 def check_named_resources(target: BookingTarget) -> None:
     """Raise Invalid unless the named resources fit the requirements."""
+    if target.visit:
+        check_fixed(requirements_of(target.visit), target.fixed)
+        fixed_in_visit(target.visit, target.fixed)
+        return
     if not target.has_requirements:
         return
     check_fixed(target.alternatives, target.fixed)
@@ -144,7 +159,8 @@ def _find_bookable_calendar(
     flat: FlatBody, app: App, caller: Caller, project: Project | None, target: Mapping[str, Any]
 ) -> Calendar | None:
     calendar = _find_calendar(flat, app, caller, project, target)
-    if calendar is None and project is None and not target.get("requires"):
+    is_open = target.get("requires") or target.get("steps")
+    if calendar is None and project is None and not is_open:
         path = flat.path("calendar_id")
         raise Invalid.at(path, "A calendar, a resource or a project is required.")
     if calendar and project is None:
@@ -254,7 +270,9 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
         is_held_resource = booking_target.calendar.resource_id in held
     else:
         bookable = set(booking_target.project_resource_ids)
-        if booking_target.alternatives:
+        if booking_target.visit:
+            is_held_resource = _holds_visit(booking_target, booking_target.visit)
+        elif booking_target.alternatives:
             is_held_resource = booking_target.choose_held() is not None
         elif booking_target.mode == "mutual":
             is_held_resource = held == bookable
@@ -262,9 +280,23 @@ def _check_holds(flat: FlatBody, booking_target: BookingTarget, given: Mapping[s
             is_held_resource = set(booking_target.held_resource_ids) <= bookable
     if not is_held_resource:
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another resource.")
-    hold = booking_target.holds[0]
-    if given["start"] < hold.start or given["end"] > hold.end:
+    start, end = held_span(booking_target.holds[0])
+    is_same = given["start"] == start and given["end"] == end
+    if given["start"] < start or given["end"] > end or (booking_target.visit and not is_same):
         raise Invalid.at(flat.path("reservation_id"), "The hold is for another time.")
+
+
+def _holds_visit(target: BookingTarget, visit: Visit) -> bool:
+    """Whether the hold has the steps of the visit, with resources that it may have."""
+    known = {
+        (step.name, requirement.name): requirement.ids
+        for step in visit.steps
+        for requirement in step.requirements
+    }
+    return {row.step for row in target.holds} == {step.name for step in visit.steps} and all(
+        row.resource_id in known.get((row.step or "", row.requirement or ""), ())
+        for row in target.holds
+    )
 
 
 def wall_time_zone(booking_target: BookingTarget, zone: str) -> str:
@@ -287,6 +319,8 @@ def _new_booking(
     if not texts["what"]:
         raise Invalid.at(flat.path("what"), "This field is required.")
     series = _read_series(given)
+    if series and booking_target.visit:
+        raise Invalid.at("recurrence", "A visit can't have a recurrence.")
     if series and booking_target.holds:
         raise Invalid.at("reservation_id", "A series can't use a hold.")
     kind: type[NewBooking] = NewSeries if series else NewBooking

@@ -1,7 +1,7 @@
 """The target of a booking: a named calendar, or a free resource of a project."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
@@ -18,6 +18,7 @@ from availability.core.matching import (
     FreeIds,
     choose,
 )
+from availability.core.visits import Visit
 from availability.models import Calendar, Event, Hold, Project, ProjectResource
 from availability.reserve.events import NotAvailable, TimeRequest
 from availability.reserve.policies import (
@@ -47,6 +48,7 @@ from availability.search.requirements import (
     resource_ids_of_requirements,
     stretches_of,
 )
+from availability.search.visits import fixed_in_visit, load_visit, requirements_of, visit_with_costs
 from bookings.public_booking_checks import PublicRequest
 from common.db.sql import to_uuid
 
@@ -73,6 +75,7 @@ class BookingTarget:
         fixed: FixedChoice = NOTHING_FIXED,
         named: Calendar | None = None,
         requires: Any = None,
+        steps: Mapping[str, Any] | None = None,
     ) -> None:
         """Store the target.
 
@@ -81,7 +84,8 @@ class BookingTarget:
         books or moves. is_group: the booking has seats; length, notice and booking window of the
         project are those of its customers. fixed: the resources that are named of those that the
         project requires; named: the calendar that is named among theirs. requires: the booking's
-        own requirements, as stored, instead of the project's.
+        own requirements, as stored, instead of the project's. steps: the same of a visit: its
+        `steps` and `order`.
         """
         self.app = app
         self.project = project
@@ -94,6 +98,7 @@ class BookingTarget:
         self.fixed = fixed
         self.named = named
         self.requires = requires
+        self.steps = steps
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         # Whose limits count what is made; None: the caller has no limits.
         self.public_request: PublicRequest | None = None
@@ -120,12 +125,22 @@ class BookingTarget:
             is_group=self.is_group,
             fixed=fixed,
             requires=self.requires,
+            steps=self.steps,
         )
 
     @property
     def has_requirements(self) -> bool:
         """Whether the booking's resources are chosen by requirements."""
+        if self.is_visit:
+            return False
         return bool(self.requires or (self.project and self.project.requires))
+
+    @property
+    def is_visit(self) -> bool:
+        """Whether the booking has steps."""
+        if self.steps:
+            return True
+        return bool(self.project and self.project.steps and not self.requires)
 
     @cached_property
     def policies(self) -> AvailabilityQuery:
@@ -134,7 +149,10 @@ class BookingTarget:
         query = query_of(self.project, (), now=self.now)
         if self.requires:
             own = load_requirements(self.app.id, self.requires)
-            query = replace(query, alternatives=own)
+            query = replace(query, alternatives=own, visit=None)
+        if self.steps:
+            own_visit = load_visit(self.app.id, self.steps["steps"], self.steps["order"])
+            query = replace(query, alternatives=(), visit=own_visit)
         return without_booking_terms(query) if self.is_group else query
 
     @cached_property
@@ -143,8 +161,12 @@ class BookingTarget:
         if self.alternatives:
             query = self.rules_of(resource_ids_of_requirements(self.alternatives))
             return replace(query, fixed=self.fixed)
+        if self.visit:
+            query = self.rules_of(resource_ids_of_requirements(requirements_of(self.visit)))
+            return replace(query, fixed=fixed_in_visit(self.visit, self.fixed))
         if self.calendar or not self.project:
-            return self.rules_of([self.named_calendar.resource_id, *self.others])
+            ids = dict.fromkeys([self.named_calendar.resource_id, *self.others])
+            return self.rules_of(list(ids))
         resources = load_project_resources(self.app, self.project, now=self.now)
         return with_fair_turns(replace(self.policies, resources=resources), self.project)
 
@@ -159,7 +181,7 @@ class BookingTarget:
 
         Much cheaper than the resources with their rules, of which a booking needs few.
         """
-        if self.alternatives:
+        if self.alternatives or self.visit:
             return [(str(each.id), each.zone) for each in self.rules.resources]
         if self.project is None:
             raise ValueError("no project is named")
@@ -175,6 +197,19 @@ class BookingTarget:
         if self.calendar or not self.has_requirements:
             return ()
         return self.policies.alternatives
+
+    @cached_property
+    def visit(self) -> Visit | None:
+        """The steps of a new booking; None for the calendars of an existing one."""
+        return self.policies.visit if self.is_visit and not self.calendar else None
+
+    def query_of_visit(self, *, enforced: bool) -> AvailabilityQuery:
+        """The query for the visit, with the costs of its requirements as they are now."""
+        query = self.candidate_query(enforced=enforced)
+        if query.visit is None:
+            raise ValueError("the booking is no visit")
+        costed = visit_with_costs(query.visit, self.project, self.fixed, now=self.now)
+        return replace(query, visit=costed)
 
     def choose(self, free: FreeIds) -> list[Chosen] | None:
         """Return different free resources for the requirements; None if there is no such choice.
@@ -202,7 +237,8 @@ class BookingTarget:
         """Whether the booking goes to the resource whose turn it is."""
         if self.calendar is not None or self.holds:
             return False
-        return self.mode == FAIR or has_fair_requirement(self.alternatives)
+        alternatives = self.alternatives or requirements_of(self.visit)
+        return self.mode == FAIR or has_fair_requirement(alternatives)
 
     def resources_by_turn(self) -> Sequence[uuid.UUID]:
         """The ids of the project's resources that get bookings by turn, the next first."""
@@ -215,7 +251,7 @@ class BookingTarget:
         """How resources are chosen: exclusive (one), mutual (all), or the project's mode."""
         if self.calendar is not None:
             return "mutual" if self.others else "exclusive"
-        if self.has_requirements:
+        if self.has_requirements or self.is_visit:
             return "mutual"
         mode = (self.project and self.project.availability.get("mode")) or MODES[0]
         return MODE_ALIASES.get(mode, mode)

@@ -29,7 +29,7 @@ from common.messages import Message
 WIDGET_KEYS = frozenset(
     {"start", "end", "project_id", "resource_id", "resources", "reservation_time"}
 )
-KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge", "requires"}
+KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge", "requires", "steps", "order"}
 
 
 class HoldTimeSerializer(ObjectSerializer):

@@ -2,7 +2,8 @@
 
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from datetime import datetime
+from typing import Any, ClassVar, NamedTuple
 
 from django.db import models
 from django.db.models import Value
@@ -66,6 +67,15 @@ def further_events() -> models.Prefetch:
     return models.Prefetch("event__companions", rows)
 
 
+class BookedStep(NamedTuple):
+    """A step of a visit."""
+
+    name: str
+    start: datetime
+    end: datetime
+    resources: list[Resource]
+
+
 class Booking(Owned):
     """An agreement with a state in a graph; its time is its event's.
 
@@ -113,6 +123,9 @@ class Booking(Owned):
     # Customers read these texts nowhere: a public caller can enter anybody's address.
     requires = models.JSONField(
         null=True, blank=True, editable=False, help_text="its own; NULL: those of its project"
+    )
+    visit = models.JSONField(
+        null=True, blank=True, editable=False, help_text="its own `steps` and `order`"
     )
     untrusted_texts = models.JSONField(
         null=True,
@@ -237,14 +250,28 @@ class Booking(Owned):
         return self.untrusted_texts is not None
 
     def all_resources(self) -> list[Resource]:
-        """Return its resource, then the further ones in the order of the project's requirements.
+        """Return its resource, then the further ones in the order of the project's requirements, of
+        a visit in that of the steps; each once.
 
         Prefetch `further_events()` for many bookings.
         """
         if self.event._state.adding:  # the example of a template
             return [self.resource]
         further = sorted(self.event.companions.all(), key=lambda event: event.id)
-        return [self.resource, *(event.resource for event in further)]
+        return list(dict.fromkeys([self.resource, *(event.resource for event in further)]))
+
+    def steps(self) -> list[BookedStep]:
+        """Return the steps of a visit in the order of their times; [] for other bookings.
+
+        Prefetch `further_events()` for many bookings.
+        """
+        found: dict[str, BookedStep] = {}
+        if not self.event._state.adding:
+            for event in sorted(self.event.companions.all(), key=lambda row: (row.start, row.id)):
+                if event.step:
+                    new = BookedStep(event.step, event.start, event.end, [])
+                    found.setdefault(event.step, new).resources.append(event.resource)
+        return list(found.values())
 
 
 class Customer(models.Model):

@@ -25,11 +25,13 @@ REQUIREMENT_MODES = (PRIORITIZED, RANDOM, FAIR)
 class Stretch(NamedTuple):
     """A part of a booking's time: from `offset` seconds after its start, for `length` seconds.
 
-    length: None for the rest of the booking. A stretch may end after the booking.
+    length: None for the rest of the booking. A stretch may end after the booking. is_step: it is a
+    step of a visit, which keeps the rules of the project.
     """
 
     offset: int = 0
     length: int | None = None
+    is_step: bool = False
 
     def within(self, start: int, end: int) -> Span:
         """Return the stretch of a booking from `start` to `end` (epoch seconds)."""

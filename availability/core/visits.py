@@ -46,6 +46,11 @@ class Visit(NamedTuple):
     steps: Sequence[Step]
     is_ordered: bool = True
 
+    @property
+    def longest(self) -> int:
+        """The time from its start to its end at most."""
+        return sum(step.length + step.max_gap for step in self.steps)
+
 
 class PlacedStep(NamedTuple):
     """A step at a time (epoch seconds), with what its resources were chosen for."""

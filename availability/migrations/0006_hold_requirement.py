@@ -10,4 +10,9 @@ class Migration(migrations.Migration):
             name="requirement",
             field=models.CharField(blank=True, editable=False, max_length=100, null=True),
         ),
+        migrations.AddField(
+            model_name="hold",
+            name="step",
+            field=models.CharField(blank=True, editable=False, max_length=100, null=True),
+        ),
     ]

@@ -11,13 +11,16 @@ from dataclasses import replace
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import normalise
-from availability.core.matching import FixedChoice, Stretch, choose
+from availability.core.matching import WHOLE, FixedChoice, Stretch, choose
 from availability.core.periods import Period, local_periods
 from availability.models import Event
 from availability.reserve.events import (
     CONFLICTS_NAMED,
+    NO_STRETCHES,
+    VISIT,
     NotAvailable,
     SlotTaken,
+    Stretches,
     TimeRequest,
     event_stretches,
     find_conflicts,
@@ -29,9 +32,11 @@ from availability.search.engine import (
     SearchResource,
     count_bookings_per_period,
     fetch_busy_items,
+    find_closed_step,
     find_unavailability,
     is_available,
     is_leading,
+    place_visit_at,
     query_of_stretch,
 )
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
@@ -156,6 +161,22 @@ def _permitted_by_stretch(
     return permitted
 
 
+def find_visit_refusal(
+    time_request: TimeRequest, candidates: AvailabilityQuery
+) -> SlotTaken | NotAvailable:
+    """The refusal to report if no visit is possible at the time: SlotTaken if the rules leave one,
+    else NotAvailable with the first step that has no open resource in the time, or the visit.
+    """
+    start, end = time_request.span
+    if place_visit_at(candidates, start, end, counts_busy=False):
+        return SlotTaken()
+    step = find_closed_step(candidates, start, end)
+    text = Message("The steps of the visit do not fit into this time.")
+    if step is not None:
+        text = Message('No resource for the step "%(step)s" is open.', step=step)
+    return NotAvailable([Reason("requirement", "project", (), None, text)])
+
+
 class _RuleChecks:
     """Whether the rules permit a span, whatever is busy; checked once for resources with the same
     rules and zone.
@@ -231,14 +252,17 @@ def requests_of_event(
     time_request: TimeRequest,
     query: AvailabilityQuery,
     known: dict[QueryOfPart, AvailabilityQuery],
+    stretches: Stretches = NO_STRETCHES,
 ) -> list[tuple[TimeRequest, AvailabilityQuery]]:
     """Return the time requests of an event and its companions, one for each of their stretches, and
     the queries to check them with; of several events, those in `known` are shared.
     """
     by_stretch: dict[Stretch, list[uuid.UUID]] = {}
-    for row, stretch in event_stretches(event):
+    for row, stretch in event_stretches(event, stretches):
+        if row.step == VISIT:
+            continue
         by_stretch.setdefault(stretch, []).append(row.resource_id)
-    if len(by_stretch) == 1:
+    if by_stretch.keys() == {WHOLE}:
         return [(time_request, query)]
     found = []
     for stretch, resource_ids in by_stretch.items():

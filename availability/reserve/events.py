@@ -20,6 +20,7 @@ from availability.core.busy_items import Buffers, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
 from availability.core.matching import NOTHING_FIXED, WHOLE, Alternatives, FixedChoice, Stretch
+from availability.core.visits import Visit
 from availability.models import Calendar, Event, Project, Resource
 from availability.reserve.units import assign_units
 from availability.search.engine import (
@@ -41,6 +42,11 @@ CONFLICTS_NAMED = 10
 ALTERNATIVES = 3
 ALTERNATIVES_WITHIN = timedelta(days=14)
 LAST_INSTANT = datetime(LAST_YEAR, 12, 31, 23, 59, 59, tzinfo=UTC)
+
+
+# New stretches of events by their ids: of the steps of a visit that is moved.
+Stretches = Mapping[uuid.UUID, Stretch]
+NO_STRETCHES: Stretches = {}
 
 
 class SlotTaken(Refusal):
@@ -116,12 +122,19 @@ class TimeRequest:
         return self.blocks and self.exclusive
 
 
+VISIT = ""  # the step of the event that is a visit as a whole
+
+
 class Place(NamedTuple):
-    """A calendar that a booking takes time in, for a requirement (None: the project has none)."""
+    """A calendar that a booking takes time in, for a requirement (None: the project has none).
+
+    step: of a visit. Empty: the visit as a whole, which blocks nothing.
+    """
 
     calendar: Calendar
     requirement: str | None = None
     stretch: Stretch = WHOLE
+    step: str | None = None
 
 
 class EventDetails(NamedTuple):
@@ -290,9 +303,10 @@ def _new_event(
         project=project,
         start=time_request.start,
         end=time_request.end,
-        busy=time_request.blocks,
-        exclusive=time_request.is_guarded,
+        busy=time_request.blocks and place.step != VISIT,
+        exclusive=time_request.is_guarded and place.step != VISIT,
         requirement=place.requirement,
+        step=place.step,
         **time_request.stored_buffers,
         **details._asdict(),
     )
@@ -312,7 +326,9 @@ def raise_longest_buffer(
 
 
 def write_times(
-    time_requests: Sequence[tuple[Event, TimeRequest]], capacities: Mapping[uuid.UUID, int]
+    time_requests: Sequence[tuple[Event, TimeRequest]],
+    capacities: Mapping[uuid.UUID, int],
+    stretches: Stretches = NO_STRETCHES,
 ) -> None:
     """Move events and their companions to the times of their checked time requests.
 
@@ -322,10 +338,12 @@ def write_times(
     """
     rows = []
     for event, time_request in time_requests:
-        for row, stretch in event_stretches(event):
+        for row, stretch in event_stretches(event, stretches):
             span = time_request.of_stretch(stretch)
             row.start, row.end = span.start, span.end
-            row.busy, row.exclusive = time_request.blocks, time_request.is_guarded
+            blocks = row.step != VISIT
+            row.busy = blocks and time_request.blocks
+            row.exclusive = blocks and time_request.is_guarded
             row.unit = 0
             rows.append(row)
     if len(time_requests) > 1:
@@ -368,16 +386,29 @@ def update_event_details(event: Event, words: Mapping[str, str]) -> None:
         setattr(event, name, value)
 
 
-def event_stretches(event: Event) -> list[tuple[Event, Stretch]]:
-    """The event and its companions, each with its stretch of the event's time."""
+def event_stretches(
+    event: Event, stretches: Stretches = NO_STRETCHES
+) -> list[tuple[Event, Stretch]]:
+    """The event and its companions, each with its stretch of the event's time: a new one of
+    `stretches`, else the one that it has.
+    """
     return [
-        (row, _stretch_within(row, event.start, event.end)) for row in event_with_companions(event)
+        (row, stretches.get(row.id) or _stretch_within(row, event.start, event.end))
+        for row in event_with_companions(event)
     ]
 
 
 def _stretch_within(row: Event, start: datetime, end: datetime) -> Stretch:
-    length = None if row.end == end else int((row.end - row.start).total_seconds())
-    return Stretch(int((row.start - start).total_seconds()), length)
+    if row.step:
+        length: int | None = int((row.end - row.start).total_seconds())
+    else:
+        length = None if row.end == end else int((row.end - row.start).total_seconds())
+    return Stretch(int((row.start - start).total_seconds()), length, is_step=bool(row.step))
+
+
+def takes_time(event: Event) -> bool:
+    """Whether the event, or a step of its visit, blocks its resource."""
+    return any(row.busy for row in event_with_companions(event))
 
 
 def event_with_companions(event: Event) -> list[Event]:
@@ -393,6 +424,7 @@ def find_alternatives(
     now: datetime,
     count: int = ALTERNATIVES,
     alternatives: Alternatives = (),
+    visit: Visit | None = None,
     fixed: FixedChoice = NOTHING_FIXED,
 ) -> list[dict[str, str]]:
     """Next free spans of the request's length within 14 days, by the rules that apply.
@@ -426,6 +458,7 @@ def find_alternatives(
         bounds=time_request.rules.own if time_request.rules else None,
         external_busy=time_request.external_busy,
         alternatives=alternatives,
+        visit=visit,
         fixed=fixed,
     )
     # Only the times count, not which resources are free.

@@ -19,6 +19,7 @@ from availability.core.intervals import Span
 from availability.models import Event, Hold, Project
 from availability.reserve.events import (
     CONFLICTS_NAMED,
+    VISIT,
     Place,
     SlotTaken,
     TimeRequest,
@@ -83,6 +84,12 @@ def with_companions(hold: Hold) -> list[Hold]:
     return [hold, *hold.companions.all()]
 
 
+def held_span(hold: Hold) -> tuple[datetime, datetime]:
+    """Return the time of the hold: from the first to the last step of a visit."""
+    rows = with_companions(hold) if hold.step else [hold]
+    return min(row.start for row in rows), max(row.end for row in rows)
+
+
 def write_hold(
     time_request: TimeRequest,
     *,
@@ -104,12 +111,14 @@ def write_hold(
             start=span.start,
             end=span.end,
             requirement=place.requirement,
+            step=place.step,
             **time_request.stored_buffers,
             expires_at=time_request.now + timedelta(seconds=seconds),
             client_address=client_address,
             created_at=time_request.now,
         )
         for place in places
+        if place.step != VISIT
         for span in [time_request.of_stretch(place.stretch)]
     ]
     for other in others:

@@ -11,6 +11,7 @@ from availability.models import Calendar, Project
 from availability.search.engine import AvailabilityQuery, SearchResource, project_rules
 from availability.search.parameters import SlotParameters, read_buffers, with_parameters
 from availability.search.requirements import project_requirements
+from availability.search.visits import project_visit
 from common.errors import Invalid
 
 # Without a project: the resource's own constraints, and no time in the past.
@@ -75,6 +76,7 @@ def policy_query(
         project_id=project.id,
         own=terms,
         alternatives=project_requirements(project),
+        visit=project_visit(project),
     )
 
 

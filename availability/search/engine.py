@@ -46,6 +46,7 @@ from availability.core.slots import (
     free_intervals,
     starts_on_grid,
 )
+from availability.core.visits import Placement, Visit, find_visits, place_visit, possible_starts
 from availability.core.zones import DAY, local_day_pieces
 from availability.models import Project
 from availability.search.parameters import SlotParameters, is_too_long
@@ -69,7 +70,7 @@ from availability.search.queries import (
 from common.errors import Invalid
 from common.messages import Message, find_message
 from common.time.durations import DurationError
-from common.time.instants import InstantError, format_instant
+from common.time.instants import InstantError, format_instant, to_datetime
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,7 +157,7 @@ class AvailabilityQuery:
     must start on the grid (a public caller's). without: ids of events and holds to ignore, such as
     those of a booking being moved. external_busy: busy time that has no rows in the database.
     turns: of the mode roundrobin_fair. alternatives: a slot needs a choice of the resources of one
-    of them; `fixed` are among them.
+    of them; `fixed` are among them. visit: a slot has its steps, whose lengths replace `length`.
     """
 
     resources: Sequence[SearchResource]
@@ -170,6 +171,7 @@ class AvailabilityQuery:
     external_busy: ExternalBusy = field(default_factory=dict)
     turns: Mapping[uuid.UUID, Turn] = field(default_factory=dict)
     alternatives: Alternatives = ()
+    visit: Visit | None = None
     fixed: FixedChoice = NOTHING_FIXED
 
     @cached_property
@@ -461,17 +463,140 @@ def search_slots(query: AvailabilityQuery, *, mode: str | None = None) -> list[S
         return []
     mode = mode or query.terms.mode
     with _refuse_too_many_slots():
-        if query.alternatives or mode in ("mutual", "exclusive") or len(query.resources) == 1:
+        if (
+            query.visit
+            or query.alternatives
+            or mode in ("mutual", "exclusive")
+            or len(query.resources) == 1
+        ):
             return _find_slots(query, prepare_search(query), mode)
         return _search_first_free(query, shuffled=mode == "roundrobin_random")
 
 
 def _find_slots(query: AvailabilityQuery, prepared: PreparedSearch, mode: str) -> list[Slot]:
     timelines, slot_request, stretches = prepared
+    if query.visit:
+        return [slot[:3] for slot in _find_visit_slots(query, prepared)]
     if not query.alternatives:
         return find_slots(mode, timelines, slot_request)
     return find_matched_slots(
         stretches, slot_request, alternatives=query.alternatives, fixed=query.fixed
+    )
+
+
+class SlotStep(NamedTuple):
+    name: str
+    start: int
+    end: int
+    resources: tuple[SearchResource, ...]
+
+
+class VisitSlot(NamedTuple):
+    """A slot of a visit. resources: those of all steps, each once."""
+
+    start: int
+    end: int
+    resources: tuple[SearchResource, ...]
+    steps: tuple[SlotStep, ...]
+
+
+def search_visits(query: AvailabilityQuery) -> list[VisitSlot]:
+    """Return the slots of the query's visit, sorted by start. Raises Invalid as `search_slots`."""
+    if not query.resources:
+        return []
+    with _refuse_too_many_slots():
+        return _find_visit_slots(query, prepare_search(query))
+
+
+def _find_visit_slots(query: AvailabilityQuery, prepared: PreparedSearch) -> list[VisitSlot]:
+    if query.visit is None:
+        raise ValueError("the query has no visit")
+    timelines, slot_request, _ = prepared
+    by_id = {timeline.key.id: timeline for timeline in timelines}
+    resources = {timeline.key.id: timeline.key for timeline in timelines}
+    return [
+        _visit_slot(placement, resources)
+        for placement in find_visits(by_id, slot_request, query.visit, fixed=query.fixed)
+    ]
+
+
+def _visit_slot(placement: Placement, resources: Mapping[uuid.UUID, SearchResource]) -> VisitSlot:
+    steps = tuple(
+        SlotStep(
+            placed.name,
+            placed.start,
+            placed.end,
+            tuple(resources[each.id] for each in placed.chosen),
+        )
+        for placed in placement
+    )
+    every = dict.fromkeys(chain.from_iterable(step.resources for step in steps))
+    return VisitSlot(steps[0].start, steps[-1].end, tuple(every), steps)
+
+
+def place_visit_at(
+    query: AvailabilityQuery, start: int, end: int | None, *, counts_busy: bool = True
+) -> Placement | None:
+    """Return the visit from `start` to `end` that a search offers; None if it offers none.
+
+    end: None for any. Minimum notice and booking window are not checked here. counts_busy: else
+    only rules count.
+    """
+    if query.visit is None:
+        raise ValueError("the query has no visit")
+    # With a later end, a step might take an earlier time that leaves the next ones a later one.
+    latest = start + query.visit.longest if end is None else end
+    timelines, slot_request = _prepare_visit(query, start, latest, counts_busy=counts_busy)
+    placement = place_visit(timelines, slot_request, query.visit, start, fixed=query.fixed)
+    if placement is None or end not in (None, placement[-1].end):
+        return None
+    is_on_grid = not query.on_grid or _visit_is_on_grid(query, placement)
+    return placement if is_on_grid else None
+
+
+def find_closed_step(query: AvailabilityQuery, start: int, end: int) -> str | None:
+    """Return the first step for which no choice of resources is open from `start` to `end`,
+    whatever is busy; None if there is none.
+    """
+    timelines, slot_request = _prepare_visit(query, start, end, counts_busy=False)
+    for step in query.visit.steps if query.visit else ():
+        if not possible_starts(timelines, slot_request, step):
+            return step.name
+    return None
+
+
+def _prepare_visit(
+    query: AvailabilityQuery, start: int, end: int, *, counts_busy: bool
+) -> tuple[dict[uuid.UUID, ResourceTimeline], SlotRequest]:
+    """Prepare the search of one visit, by the rules for bookings but notice and window."""
+    terms = replace(
+        query.terms,
+        length=None,
+        lengths=(),
+        earliest=format_instant(to_datetime(start)),
+        latest=format_instant(to_datetime(end)),
+        include_past=True,
+    )
+    query = replace(query, terms=terms, bounds=None, own=None)
+    if counts_busy:
+        timelines, slot_request, _ = prepare_search(query)
+    else:
+        whole = query.whole_span
+        timelines = [_timeline_without_busy(query, each, whole) for each in query.resources]
+        slot_request = _slot_request(query, whole)
+    return {timeline.key.id: timeline for timeline in timelines}, slot_request
+
+
+def _visit_is_on_grid(query: AvailabilityQuery, placement: Placement) -> bool:
+    """Whether a resource of the first step has a slot that starts then."""
+    increment, first = query.terms.increment, placement[0]
+    if increment is None or query.visit is None:
+        return True
+    ids = next(step.requirements[0].ids for step in query.visit.steps if step.name == first.name)
+    return any(
+        starts_on_grid([(query.grid_rules(each), each.zone)], first.start, increment)
+        for each in query.resources
+        if each.id in ids
     )
 
 
@@ -497,7 +622,7 @@ def search_dates(query: AvailabilityQuery, zone: str) -> dict[date, list[SearchR
     if not query.resources:
         return {}
     days = local_day_pieces(*query.whole_span, zone)
-    if query.alternatives:
+    if query.alternatives or query.visit:
         return _resources_by_day(search_slots(query), days)
     if query.terms.mode == "mutual":
         starts = [start for start, _, _ in search_slots(query)]
@@ -670,6 +795,15 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         is_never_open = never_open(resource.zone, query.rule_lists(resource), *span)
         found.append(Explanation(resource, segments, is_never_open, query.turns.get(resource.id)))
     return found
+
+
+def possible_starts_of_steps(query: AvailabilityQuery) -> list[tuple[str, Intervals]]:
+    """Return, for each step of the query's visit, when it could start, seen alone."""
+    if query.visit is None or not query.resources:
+        return []
+    timelines, slot_request, _ = prepare_search(query)
+    by_id = {timeline.key.id: timeline for timeline in timelines}
+    return [(step.name, possible_starts(by_id, slot_request, step)) for step in query.visit.steps]
 
 
 def free_times_of_requirements(
@@ -847,6 +981,9 @@ def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> Availability
     """
     if stretch == WHOLE:
         return query
+    if stretch.is_step:
+        terms = replace(query.terms, length=None, lengths=())
+        return replace(query, terms=terms, on_grid=False, visit=None)
     terms = replace(
         query.terms,
         length=None,

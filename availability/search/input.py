@@ -9,6 +9,7 @@ from typing import Any
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.core.matching import Alternatives, FixedChoice
+from availability.core.visits import Visit
 from availability.models import Project
 from availability.public_access import (
     MAX_LENGTH,
@@ -31,6 +32,7 @@ from availability.search.requirements import (
     project_requirements,
     resource_ids_of_requirements,
 )
+from availability.search.visits import fixed_in_visit, load_visit, project_visit, requirements_of
 from common.errors import Forbidden, Invalid
 from common.messages import Message, find_message
 from common.time.durations import is_relative, parse_instant_or_date
@@ -57,8 +59,11 @@ def parse_availability_query(
     project = _find_project(app, caller, given)
     check_project_is_named(app, caller, project.id if project else None)
     alternatives = _find_requirements(app, caller, project, given)
-    if alternatives:
-        ids = resource_ids_of_requirements(alternatives)
+    visit = _find_visit(app, caller, project, given)
+    if visit:
+        alternatives = ()
+    if alternatives or visit:
+        ids = resource_ids_of_requirements(alternatives or requirements_of(visit))
         resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
     else:
         resources = _find_resources(app, caller, project, given, now)
@@ -73,8 +78,11 @@ def parse_availability_query(
         project_id=project.id if project else None,
         own=own,
         alternatives=alternatives,
-        fixed=_read_fixed(given.get("resources"), alternatives, caller),
+        visit=visit,
+        fixed=_read_fixed(given.get("resources"), alternatives or requirements_of(visit), caller),
     )
+    if visit:
+        query = replace(query, fixed=fixed_in_visit(visit, query.fixed))
     if alternatives and parameters.length is None:
         raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
@@ -102,11 +110,30 @@ def _find_requirements(
         else project_requirements(project)
     )
     is_named = isinstance(given.get("resources"), Mapping)
+    if "steps" in given or (project and project.steps and "requires" not in given):
+        return ()
     if alternatives and "resources" in given and not is_named:
         raise Invalid.at("resources", "Is derived from `requires`.")
     if is_named and not alternatives:
         raise Invalid.at("resources", "The project has no `requires`.")
     return alternatives
+
+
+def _find_visit(
+    app: App, caller: Caller, project: Project | None, given: Mapping[str, Any]
+) -> Visit | None:
+    """The visit of the request, else of the project, unless the request has requirements. Raises
+    Forbidden for a widget key that sends steps, Invalid for a list of resources beside them.
+    """
+    if "steps" in given:
+        if caller.is_widget:
+            raise Forbidden("A widget key can't send `steps`.")
+        visit: Visit | None = load_visit(app.id, given["steps"], given.get("order"))
+    else:
+        visit = None if "requires" in given else project_visit(project)
+    if visit and "resources" in given and not isinstance(given["resources"], Mapping):
+        raise Invalid.at("resources", "Is derived from `steps`.")
+    return visit
 
 
 def _read_fixed(resources: Any, alternatives: Alternatives, caller: Caller) -> FixedChoice:

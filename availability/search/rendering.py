@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date, timedelta
+from itertools import chain
 from typing import Any
 
 from rest_framework import serializers
@@ -12,7 +13,7 @@ from availability.core.fairness import Turn
 from availability.core.matching import Requirement
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
-from availability.search.engine import Explanation, SearchResource, stale_calendar_text
+from availability.search.engine import Explanation, SearchResource, VisitSlot, stale_calendar_text
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import IdField, StampField
 from common.api.serializers import ObjectSerializer
@@ -32,8 +33,18 @@ class SlotResourceSerializer(ObjectSerializer):
     timezone = serializers.CharField(source="zone")
 
 
-class SlotSerializer(SpanSerializer):
+class SlotStepSerializer(SpanSerializer):
+    examples = {"name": "cleaning"}
+
+    name = serializers.CharField()
     resources = SlotResourceSerializer(many=True)
+
+
+class SlotSerializer(SpanSerializer):
+    on_request = ("steps",)
+
+    resources = SlotResourceSerializer(many=True)
+    steps = SlotStepSerializer(many=True, help_text="Of a visit, in the order of their times.")
 
 
 class DateSerializer(ObjectSerializer):
@@ -111,6 +122,15 @@ class RequirementTimesSerializer(ObjectSerializer):
 
     name = serializers.CharField()
     free = SpanSerializer(many=True)
+
+
+class StepTimesSerializer(ObjectSerializer):
+    """When a step of a visit could start, whatever the other steps need."""
+
+    examples = {"name": "cleaning"}
+
+    name = serializers.CharField()
+    starts = SpanSerializer(many=True)
 
 
 class WarningSerializer(ObjectSerializer):
@@ -193,6 +213,27 @@ def slot_records(slots: Sequence[Slot], zone: str) -> list[Json]:
         {"start": texts[start], "end": texts[end], "resources": rendered[resources]}
         for start, end, resources in slots
     ]
+
+
+def visit_records(slots: Sequence[VisitSlot], zone: str) -> list[Json]:
+    """The slots of visits as `SlotSerializer`s."""
+    texts = write_instants(span_bounds([*slots, *chain.from_iterable(_spans(slots))]), zone)
+    records = slot_records([slot[:3] for slot in slots], zone)
+    for record, slot in zip(records, slots, strict=True):
+        record["steps"] = [
+            {
+                "name": step.name,
+                "start": texts[step.start],
+                "end": texts[step.end],
+                "resources": [SlotResourceSerializer.render(each) for each in step.resources],
+            }
+            for step in slot.steps
+        ]
+    return records
+
+
+def _spans(slots: Sequence[VisitSlot]) -> Iterable[list[tuple[int, int]]]:
+    return ([(step.start, step.end) for step in slot.steps] for slot in slots)
 
 
 def list_with_warnings(
@@ -306,6 +347,21 @@ def requirement_times_records(
             "free": [{"start": texts[start], "end": texts[end]} for start, end in spans],
         }
         for requirement, spans in requirement_times
+    ]
+
+
+def step_times_records(
+    step_times: Sequence[tuple[str, Sequence[tuple[int, int]]]], zone: str
+) -> list[Json]:
+    """When each step could start."""
+    bounds = span_bounds([span for _, spans in step_times for span in spans])
+    texts = write_instants(bounds, zone)
+    return [
+        {
+            "name": name,
+            "starts": [{"start": texts[start], "end": texts[end]} for start, end in spans],
+        }
+        for name, spans in step_times
     ]
 
 

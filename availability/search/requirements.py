@@ -6,14 +6,13 @@ derived from it.
 """
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from apps_config.models import App
 from availability.core.matching import PRIORITIZED, Alternatives, FixedChoice, Requirement, Stretch
 from availability.models import Project, ProjectResource, Resource
 from common.api.query import SearchTerm
@@ -35,12 +34,14 @@ def stored_alternatives(requires: Any) -> list[list[StoredRequirement]]:
     return [list(requires)] if requires else []
 
 
-def load_requirements(app_id: uuid.UUID, requires: Any, *, is_new: bool = True) -> Alternatives:
+def load_requirements(
+    app_id: uuid.UUID, requires: Any, *, is_new: bool = True, paths: Iterable[str] = ()
+) -> Alternatives:
     """Return the requirements with the ids of their resources. One query.
 
     Resources of tags stand in the order of their names. Raises Invalid on `requires` for an unknown
     resource and for more than 500 resources; of stored requirements (not is_new) these are left
-    out.
+    out. paths: those of the lists in the body, if they are not those of `requires`.
     """
     given = stored_alternatives(requires)
     tags_by_id = _fetch_tags(app_id, list(chain.from_iterable(given)), MAX_RESOURCES + is_new)
@@ -48,13 +49,14 @@ def load_requirements(app_id: uuid.UUID, requires: Any, *, is_new: bool = True) 
         raise Invalid.at("requires", f"Must name at most {MAX_RESOURCES} resources.")
     errors: dict[str, list[str]] = {}
     alternatives = []
-    for path, requirements in zip(_paths(requires), given, strict=True):
+    for path, requirements in zip(paths or _paths(requires), given, strict=True):
         found = []
         for number, requirement in enumerate(requirements):
             ids = _resource_ids_of(requirement["any_of"], tags_by_id)
             for position, each in enumerate(ids):
                 if each not in tags_by_id:
-                    key = f"{path}.{number}.any_of.{position}"
+                    is_list = path.endswith("resources")
+                    key = f"{path}.{position}" if is_list else f"{path}.{number}.any_of.{position}"
                     errors[key] = ["There is no such resource."]
             known_ids = dict.fromkeys(each for each in ids if each in tags_by_id)
             found.append(_read_requirement(requirement, tuple(known_ids), is_first=number == 0))
@@ -182,19 +184,3 @@ def derive_resources(project: Project, alternatives: Alternatives) -> None:
         for number, each in enumerate(ids)
     )
     ProjectResource.objects.bulk_create(new, ignore_conflicts=True)
-
-
-def derive_resources_by_tag(app: App) -> None:
-    """Derive the resources of the projects that require tags, after a resource's tags changed."""
-    # Bookings lock projects before resources: no project is locked here.
-    for project in Project.objects.for_app(app).filter(requires__isnull=False).order_by("id"):
-        if _has_tags(project.requires):
-            derive_resources(project, project_requirements(project))
-
-
-def _has_tags(requires: Any) -> bool:
-    try:
-        requirements = chain.from_iterable(stored_alternatives(requires))
-        return any(isinstance(each["any_of"], Mapping) for each in requirements)
-    except (KeyError, TypeError):  # written without the services
-        return False

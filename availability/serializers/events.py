@@ -6,7 +6,8 @@ from typing import Any
 from rest_framework import serializers
 
 from availability.core.zones import day_start
-from availability.models import Event
+from availability.models import Event, Hold
+from availability.reserve.holds import held_span
 from availability.search.parameters import MAX_RANGE
 from availability.serializers.fields import MomentOrDateField, check_span
 from availability.serializers.resources import PublicResourceSerializer, ResourceSerializer
@@ -143,3 +144,11 @@ class HoldSerializer(ObjectSerializer):
         help_text="In mode mutual, the first held resource.",
     )
     expires_at = InstantField(help_text="The expiry, unless the hold is used or extended.")
+
+    @staticmethod
+    def get_start(hold: Hold) -> datetime:
+        return held_span(hold)[0]
+
+    @staticmethod
+    def get_end(hold: Hold) -> datetime:
+        return held_span(hold)[1]

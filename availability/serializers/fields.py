@@ -1,8 +1,8 @@
 """Serializer fields that several bodies use."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema_field
@@ -12,6 +12,7 @@ from availability.core.constraints import ConstraintError, ConstraintRule, parse
 from availability.core.matching import REQUIREMENT_MODES
 from availability.search.parameters import MAX_RANGE
 from availability.search.requirements import MAX_REQUIREMENTS, MAX_RESOURCES
+from availability.search.visits import MAX_STEPS, MIN_STEPS, ORDERS
 from availability.serializers.constraint_schema import CONSTRAINT_LIST
 from common.api.fields import (
     CLEARABLE,
@@ -154,7 +155,7 @@ class RequirementSerializer(ObjectSerializer):
     """One kind of resource that a booking needs."""
 
     examples = {"name": "room", "any_of": {"tags": ["room"]}}
-    on_request = (
+    on_request: ClassVar[Collection[str]] = (
         *("count", "mode", "weights", "calibrate_from"),
         *("offset", "length", "optional", "shown"),
     )
@@ -320,6 +321,105 @@ def check_span(start: datetime, end: datetime, *, path: str = "end") -> None:
         raise serializers.ValidationError({path: ["Must be after the start."]})
     if end - start > MAX_RANGE:
         raise serializers.ValidationError({path: ["Must be at most 366 days after the start."]})
+
+
+class StepRequirementSerializer(RequirementSerializer):
+    """What a step of a visit needs for the whole step."""
+
+    offset = length = optional = None  # type: ignore[assignment]  # leaves the fields out, says DRF
+    on_request = ("count", "mode", "weights", "calibrate_from", "shown")
+
+
+class GapSerializer(ObjectSerializer):
+    """The time between a step and the one before."""
+
+    examples = {}
+    on_request = ("min", "max")
+
+    min = DurationField(help_text="At least. The default is none.", **OPTIONAL)
+    max = DurationField(help_text="At most. The default is `min`.", **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("max") is not None:
+            least, most = elapsed_seconds(given.get("min") or 0), elapsed_seconds(given["max"])
+            if most < least:
+                raise serializers.ValidationError({"max": ["Must be at least `min`."]})
+        return given
+
+
+class StepSerializer(ObjectSerializer):
+    """A step of a visit."""
+
+    examples = {"name": "cleaning", "length": "30 mins"}
+    on_request = ("requires", "resources", "gap", "same_as")
+
+    name = OneLineField(100)
+    length = DurationField(1)
+    requires = ListOf(StepRequirementSerializer(), MAX_REQUIREMENTS, allow_empty=False, **OPTIONAL)
+    resources = ListOf(
+        IdField(),
+        MAX_RESOURCES,
+        allow_empty=False,
+        help_text="Instead of `requires`: the step takes one of these.",
+        **OPTIONAL,
+    )
+    gap = GapSerializer(help_text="Not used where the step is the first one.", **OPTIONAL)
+    same_as = OneLineField(
+        100,
+        help_text="An earlier step: the (first) resource of that step does this one, too.",
+        **OPTIONAL,
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if ("requires" in given) == ("resources" in given):
+            raise serializers.ValidationError(
+                {"requires": ["Send either `requires` or `resources`."]}
+            )
+        if "resources" in given:
+            given["resources"] = [str(each) for each in given["resources"]]
+        names = [each["name"] for each in given.get("requires", ())]
+        if len(set(names)) < len(names):
+            raise serializers.ValidationError({"requires": [Message("Must not repeat a name.")]})
+        return given
+
+
+class StepsField(ListOf):
+    """The steps of a visit, with different names."""
+
+    default_error_messages = {
+        "repeated": Message("Must not repeat a name."),
+        "too_few": f"Must have at least {MIN_STEPS} steps.",
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(StepSerializer(), MAX_STEPS, **kwargs)
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        given = [dict(each) for each in super().to_internal_value(data)]
+        if len(given) < MIN_STEPS:
+            self.fail("too_few")
+        names = [each["name"] for each in given]
+        if len(set(names)) < len(names):
+            self.fail("repeated")
+        for number, step in enumerate(given):
+            if step.get("same_as", names[0]) not in names[: number or 1]:
+                raise serializers.ValidationError(
+                    {str(number): {"same_as": ["Must be the name of an earlier step."]}}
+                )
+        if "same_as" in given[0]:
+            raise serializers.ValidationError(
+                {"0": {"same_as": ["Must be the name of an earlier step."]}}
+            )
+        return given
+
+
+def order_field(**kwargs: Any) -> serializers.ChoiceField:
+    return serializers.ChoiceField(
+        ORDERS,
+        help_text="Whether the steps of a visit follow each other as given (the default), or in any"
+        " order.",
+        **kwargs,
+    )
 
 
 RESOURCE_CHOICE: Json = {

@@ -38,7 +38,9 @@ from availability.serializers.fields import (
     InstantTextField,
     MomentField,
     RequiresField,
+    StepsField,
     WeightsField,
+    order_field,
 )
 from availability.serializers.resources import RESOURCE_EXAMPLE, ResourceSerializer
 from common.api.fields import (
@@ -74,6 +76,8 @@ from common.time.durations import duration_in_words, resolve_time
 SLOT_DEFAULTS = SlotParameters()
 MAX_LENGTHS = 20
 DERIVED = "Is derived from `requires`."
+DERIVED_FROM_STEPS = "Is derived from `steps`."
+NOT_WITH_STEPS = "Is not used with `steps`."
 NEEDS_LENGTH = "Required with `requires`."
 
 
@@ -625,6 +629,12 @@ class ProjectSerializer(ObjectSerializer):
         " them). `resources` is then derived. Not with `mode`.",
         **CLEARABLE,
     )
+    steps = StepsField(
+        help_text="Each booking is a visit of several steps, instead of `requires`. `resources` is"
+        " then derived. Not with `mode`, and `length` is not used.",
+        **CLEARABLE,
+    )
+    order = order_field(**CLEARABLE)
     availability = ProjectAvailabilitySerializer(**OPTIONAL)
     availability_constraints = ConstraintsField(**OPTIONAL)
     booking = BookingDefaultsSerializer(**OPTIONAL)
@@ -687,6 +697,10 @@ class ProjectSerializer(ObjectSerializer):
             given.setdefault("event_notifications", given.pop("reminders"))
         if given.get("requires") and "resources" in given:
             raise serializers.ValidationError({"resources": [DERIVED]})
+        if given.get("steps") and "resources" in given:
+            raise serializers.ValidationError({"resources": [DERIVED_FROM_STEPS]})
+        if given.get("steps") and given.get("requires"):
+            raise serializers.ValidationError({"requires": [NOT_WITH_STEPS]})
         return given
 
 

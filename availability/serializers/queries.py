@@ -17,8 +17,17 @@ from availability.serializers.fields import (
     MomentField,
     RequiresField,
     ResourceChoiceField,
+    StepsField,
+    order_field,
 )
-from availability.serializers.projects import DERIVED, NEEDS_LENGTH, TermsSerializer, check_lengths
+from availability.serializers.projects import (
+    DERIVED,
+    DERIVED_FROM_STEPS,
+    NEEDS_LENGTH,
+    NOT_WITH_STEPS,
+    TermsSerializer,
+    check_lengths,
+)
 from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
@@ -72,6 +81,12 @@ class QuerySerializer(TermsSerializer):
         " `resources`, and not for widget keys. The default is the project's.",
         **CLEARABLE,
     )
+    steps = StepsField(
+        help_text="Slots of a visit with these steps. Not with `resources` or `requires`, and not"
+        " for widget keys. The default is the project's.",
+        **CLEARABLE,
+    )
+    order = order_field(**CLEARABLE)
     constraints = ConstraintsField(**CLEARABLE)
     include_past = StrictBooleanField(
         help_text="Include slots that have begun. Not for widget keys.", **CLEARABLE
@@ -81,6 +96,12 @@ class QuerySerializer(TermsSerializer):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if given.get("steps"):
+            if isinstance(given.get("resources"), list):
+                raise serializers.ValidationError({"resources": [DERIVED_FROM_STEPS]})
+            for name in ("requires", "mode"):
+                if given.get(name):
+                    raise serializers.ValidationError({name: [NOT_WITH_STEPS]})
         if given.get("requires"):
             if isinstance(given.get("resources"), list):
                 raise serializers.ValidationError({"resources": [DERIVED]})

@@ -18,9 +18,11 @@ from availability.search.engine import (
     AvailabilityQuery,
     explain_query,
     free_times_of_requirements,
+    possible_starts_of_steps,
     search_dates,
     search_slots,
     search_unavailable,
+    search_visits,
 )
 from availability.search.findtime import (
     ALL_SOLUTIONS,
@@ -36,6 +38,7 @@ from availability.search.rendering import (
     ExplanationSerializer,
     RequirementTimesSerializer,
     SlotSerializer,
+    StepTimesSerializer,
     WarningSerializer,
     daily_slot_count_records,
     date_records,
@@ -44,7 +47,9 @@ from availability.search.rendering import (
     requirement_times_records,
     slot_records,
     span_bounds,
+    step_times_records,
     unavailable_records,
+    visit_records,
     warning_records,
     write_instants,
 )
@@ -80,7 +85,9 @@ WARNINGS = {
 }
 REQUIREMENTS = {
     "requirements": list_of(RequirementTimesSerializer.schema)
-    | {"description": "Only with `requires`."}
+    | {"description": "Only with `requires`."},
+    "steps": list_of(StepTimesSerializer.schema)
+    | {"description": "Only with `steps`: when each step of a visit could start, seen alone."},
 }
 
 
@@ -158,7 +165,10 @@ class AvailabilityViewSet(QueryViewSet):
     @action(detail=False, methods=["post"], url_path="availability")
     def search(self, request: Request) -> Response:
         query, zone = self.read_query(request)
-        records = slot_records(search_slots(query), zone)
+        if query.visit:
+            records = visit_records(search_visits(query), zone)
+        else:
+            records = slot_records(search_slots(query), zone)
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
 
     @describe_query(
@@ -214,6 +224,8 @@ class AvailabilityViewSet(QueryViewSet):
         if query.alternatives:
             found = free_times_of_requirements(query, explanations)
             answer["requirements"] = requirement_times_records(found, zone)
+        if query.visit:
+            answer["steps"] = step_times_records(possible_starts_of_steps(query), zone)
         return Response(answer)
 
 

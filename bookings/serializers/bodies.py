@@ -7,7 +7,13 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from apps_config.serializers import notifications_field
-from availability.serializers.fields import RequiresField, ResourceChoiceField, check_span
+from availability.serializers.fields import (
+    RequiresField,
+    ResourceChoiceField,
+    StepsField,
+    check_span,
+    order_field,
+)
 from bookings.graphs import GRAPHS, INITIALIZED
 from bookings.models import MAX_NOTE, OUTCOMES, Booking
 from bookings.serializers.customers import CustomerChangeSerializer, CustomerSerializer
@@ -153,6 +159,11 @@ class TargetSerializer(ObjectSerializer):
         " project. Not for widget keys.",
         **CLEARABLE,
     )
+    steps = StepsField(
+        help_text="The steps of a visit, as `requires`.",
+        **CLEARABLE,
+    )
+    order = order_field(**CLEARABLE)
     reservation_id = IdField(
         help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
         **CLEARABLE,
@@ -409,6 +420,12 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
         " requirements by the id of the present resource. The others stay where they are free.",
         **CLEARABLE,
     )
+    step = OneLineField(
+        100,
+        help_text="Of a visit: only this step moves, to `start`, within its gaps. `end` is not"
+        " used.",
+        **CLEARABLE,
+    )
     message = TextField(8000, allow_blank=True, **CLEARABLE)
     signature = OneLineField(
         200,
@@ -419,7 +436,10 @@ class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        if "start" in given or "end" in given or not given.get("resources"):
+        if given.get("step"):
+            if not (given.get("start") or given.get("resources")):
+                raise serializers.ValidationError({"start": ["This field is required."]})
+        elif "start" in given or "end" in given or not given.get("resources"):
             missing = [name for name in ("start", "end") if name not in given]
             if missing:
                 raise serializers.ValidationError(

@@ -43,7 +43,15 @@ from availability.serializers.resources import (
 )
 from bookings.conferences import PROBLEMS, MissingLinks, conference_url, has_conference
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, SEATED, STATES
-from bookings.models import OUTCOMES, Booking, Customer, Series, StateChange, further_events
+from bookings.models import (
+    OUTCOMES,
+    BookedStep,
+    Booking,
+    Customer,
+    Series,
+    StateChange,
+    further_events,
+)
 from bookings.pages.action_links import PAY, action_url, payment_address
 from bookings.serializers.bodies import BookingSettingsSerializer
 from bookings.serializers.customers import CustomerSerializer
@@ -288,6 +296,17 @@ class SeatSerializer(BookingEntrySerializer):
     customers = CustomerSerializer(many=True)
 
 
+class BookedStepSerializer(ObjectSerializer):
+    """A step of a visit."""
+
+    examples = {"name": "cleaning", "end": END_EXAMPLE}
+
+    name = serializers.CharField()
+    start = InstantField()
+    end = InstantField()
+    resources = PublicResourceSerializer(many=True)
+
+
 class BookingSerializer(BookingEntrySerializer):
     """Six fields and the parts in `include`. Responses to requests that create or change a booking
     also contain `resource_id`, `project_id`, `start` and `end`."""
@@ -326,6 +345,9 @@ class BookingSerializer(BookingEntrySerializer):
         child=OneOfField(ResourceSerializer(), PublicResourceSerializer()),
         help_text="Of a booking that needs several: all of them, in the order of the project's"
         " `requires`. Other bookings: `resource` alone.",
+    )
+    steps = BookedStepSerializer(
+        many=True, help_text="Of a visit, in the order of their times; [] for other bookings."
     )
     customers = CustomerSerializer(many=True)
     project = ProjectOfBookingSerializer(allow_null=True)
@@ -367,6 +389,10 @@ class BookingSerializer(BookingEntrySerializer):
     @staticmethod
     def get_resources(booking: Booking) -> Sequence[Resource]:
         return booking.all_resources()
+
+    @staticmethod
+    def get_steps(booking: Booking) -> list[BookedStep]:
+        return booking.steps()
 
     @staticmethod
     def get_available_actions(booking: Booking) -> list[str]:
@@ -559,6 +585,7 @@ INCLUDES: dict[str, Include] = {
     ),
     "user": Include("user", ["resource"]),
     "resources": Include("resources", ["event", "resource"], [further_events()]),
+    "steps": Include("steps", ["event", "resource"], [further_events()]),
     "customers": Include("customers", (), ["customers"]),
     "project": Include("project", ["project"]),
     "project.resources": Include(
@@ -613,6 +640,7 @@ PUBLIC_INCLUDES: dict[str, Include] = {
     "resources": Include(
         "resources", ["event", "resource"], [further_events()], write=_public_resources
     ),
+    "steps": INCLUDES["steps"],
     "available_actions": INCLUDES["available_actions"],
 }
 

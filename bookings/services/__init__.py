@@ -18,6 +18,7 @@ from bookings.services.hold import NewHold, extend_public_hold, hold_time
 from bookings.services.locks import SCOPES, THIS
 from bookings.services.offer_new_times import offer_new_times, on_new_times_offered
 from bookings.services.reschedule import (
+    StepStart,
     check_may_move,
     customer_may_move,
     movable_bookings,
@@ -70,6 +71,7 @@ __all__ = [
     "NewSeries",
     "PolicyViolated",
     "Reassignment",
+    "StepStart",
     "Transition",
     "apply_action",
     "change_booking",

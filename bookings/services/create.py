@@ -122,6 +122,7 @@ def new_row(
         meta=dict(new.meta),
         note=new.note,
         requires=target.requires,
+        visit=target.steps,
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         max_seats=new.max_seats,
         policies=dict(new.policies),

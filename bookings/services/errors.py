@@ -76,5 +76,6 @@ def offer_alternatives(
         mode=target.mode,
         now=target.now,
         alternatives=target.alternatives,
+        visit=target.visit,
         fixed=target.fixed,
     )

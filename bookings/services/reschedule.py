@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Count
@@ -27,16 +28,19 @@ from availability.reserve.checks import (
 from availability.reserve.events import (
     NotAvailable,
     SlotTaken,
+    Stretches,
     TimeRequest,
     event_with_companions,
     guarded_transaction,
     lock_resources,
     lock_resources_of_calendars,
+    takes_time,
 )
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.engine import SearchResource
 from availability.search.fair_turns import with_costs
 from availability.search.requirements import check_fixed, resource_ids_of_requirements, stretches_of
+from availability.search.visits import requirements_of
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, OWNER
@@ -59,6 +63,13 @@ from bookings.services.transition_log import (
     write_transitions,
 )
 from bookings.services.transitions import check_notice, reserve_times, targets_of
+from bookings.services.visit_moves import (
+    VisitMove,
+    arrange_step,
+    arrange_visit,
+    is_visit,
+    span_with_step,
+)
 from bookings.services.where_placeholders import refill_place
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.db.sql import update_rows
@@ -72,6 +83,13 @@ CUSTOMER_SOURCES = frozenset({"widget", "link"})
 MAX_MOVES_BY_CUSTOMER = PROJECT_DEFAULTS["max_reschedules"]
 
 
+class StepStart(NamedTuple):
+    """A step of a visit, and its new start; None: the same."""
+
+    name: str
+    start: datetime | None
+
+
 NamedResources = Mapping[str, tuple[uuid.UUID, ...]]
 NO_RESOURCES: NamedResources = {}
 
@@ -82,7 +100,8 @@ class _Move:
     with the main one first.
 
     fixed: resources that must meet the requirements; named: a calendar of one of them. calendars:
-    those that the events move to, by resource, where it is not the present one.
+    those that the events move to, by resource, where it is not the present one. stretches: new ones
+    of the steps of a visit.
     """
 
     booking: Booking
@@ -93,6 +112,7 @@ class _Move:
     named: Calendar | None = None
     fixed: FixedChoice = NOTHING_FIXED
     calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
+    stretches: Stretches = field(default_factory=dict)
 
     @property
     def resource_ids(self) -> set[uuid.UUID]:
@@ -115,17 +135,18 @@ def reschedule_booking(
     scope: str = THIS,
     only_resource: uuid.UUID | None = None,
     resources: NamedResources = NO_RESOURCES,
+    step: StepStart | None = None,
 ) -> Booking:
     """Move a booking to another time, to another calendar if one is given, or to other resources.
 
-    resources: by the name of their requirement; without requirements, by the id of the present
-    resource. Only what is named changes; the others stay where they are free. With requirements,
-    the calendar's resource takes the place of the one that meets the same requirement. A wider
-    `scope` also moves the booking's series by the same wall-clock difference: all or none. Checked
-    like a new booking, by the booking's own settings. Raises NotFound, ActionNotAllowed
-    (completed), PolicyViolated, Forbidden (a customer moves a group), Invalid (a named resource
-    meets no requirement, a calendar for a mutual booking); SlotTaken or NotAvailable: the old times
-    are kept.
+    step: moves this step of a visit alone; start and end do not count. resources: by the name of
+    their requirement; without requirements, by the id of the present resource. Only what is named
+    changes; the others stay where they are free. With requirements, the calendar's resource takes
+    the place of the one that meets the same requirement. A wider `scope` also moves the booking's
+    series by the same wall-clock difference: all or none. Checked like a new booking, by the
+    booking's own settings. Raises NotFound, ActionNotAllowed (completed), PolicyViolated, Forbidden
+    (a customer moves a group), Invalid (a named resource meets no requirement, a calendar for a
+    mutual booking); SlotTaken or NotAvailable: the old times are kept.
     """
     requested: list[tuple[TimeRequest, BookingTarget]] = []
     try:
@@ -134,12 +155,15 @@ def reschedule_booking(
             named = next(booking for booking in bookings if booking.id == booking_id)
             _check_may_move(bookings, actor, now)
             by_customer = actor.source in CUSTOMER_SOURCES
+            if step:
+                _check_step(named, scope)
+                start, end = span_with_step(named, step.name, step.start)
             places = targets_of(bookings, now, calendar, is_public=by_customer)
             moves = [
                 _plan_move(booking, times, places[booking.id], resources)
                 for booking, times in _targets(named, bookings, start, end)
             ]
-            moves = _choose_free_resources(_add_live_busy(moves))
+            moves = _choose_free_resources(_add_live_busy(moves), step)
             capacities = _lock_resources_and_calendars(moves)
             copy_events_of_ended_seats(bookings)
             _reserve_new_times(moves, capacities, requested)
@@ -330,10 +354,10 @@ def _plan_move(
 ) -> _Move:
     event, named, fixed = booking.event, None, NOTHING_FIXED
     if target.others and target.named_calendar.id != event.calendar_id:
-        if not target.has_requirements:
+        if not (target.has_requirements or is_visit(booking)):
             raise Invalid.at("resource_id", "The resources of a mutual booking can't be changed.")
         named, target = target.named_calendar, target.at(event.calendar)
-    if target.has_requirements:
+    if target.has_requirements or is_visit(booking):
         fixed = FixedChoice(resources, named and named.resource_id)
         resources = {}
     calendars = _replacements_of_deleted_calendars(booking, target)
@@ -352,7 +376,7 @@ def _plan_move(
         allow_double_bookings = allow_double_bookings and target.allows_double_bookings
     time_request = target.time_request(
         *times,
-        blocks=event.busy,
+        blocks=takes_time(event),
         allow_double_bookings=allow_double_bookings,
         rules=target.rules if booking.enforce_availability or target.is_public else None,
         event=event,
@@ -415,15 +439,52 @@ def _add_live_busy(moves: list[_Move]) -> list[_Move]:
     ]
 
 
-def _choose_free_resources(moves: list[_Move]) -> list[_Move]:
+def _choose_free_resources(moves: list[_Move], step: StepStart | None) -> list[_Move]:
     """Give moves of bookings with requirements other resources where the present ones are taken,
-    and where others are named.
+    and where others are named; arrange the steps of visits.
     """
     own = [row.id for move in moves for row in event_with_companions(move.booking.event)]
     return [
-        _choose_other_resources(move, own) if move.target.has_requirements else move
+        _arrange_visit(move, own, step)
+        if is_visit(move.booking)
+        else _choose_other_resources(move, own)
+        if move.target.has_requirements
+        else move
         for move in moves
     ]
+
+
+def _check_step(booking: Booking, scope: str) -> None:
+    """Raise Invalid unless the booking is a visit that is moved alone."""
+    if not is_visit(booking):
+        raise Invalid.at("step", "The booking has no steps.")
+    if scope != THIS:
+        raise Invalid.at("scope", "A step is moved alone.")
+
+
+def _arrange_visit(move: _Move, own: Sequence[uuid.UUID], step: StepStart | None) -> _Move:
+    """Return the move with a place for each step. Raises SlotTaken, NotAvailable or Invalid."""
+    old = move.target
+    open_target = old.at(None, fixed=move.fixed)
+    if open_target.visit is None:
+        raise Invalid.at("start", "The steps of the project have changed since.")
+    check_fixed(requirements_of(open_target.visit), move.fixed)
+    is_enforced, buffers = move.time_request.rules is not None, move.time_request.buffers
+    visit_move = VisitMove(move.booking, open_target, move.time_request, own, is_enforced)
+    if step:
+        arranged = arrange_step(visit_move, step.name, step.start)
+    else:
+        arranged = arrange_visit(visit_move)
+    new = old.at(arranged.calendars[arranged.resource_id], others=arranged.others)
+    rules = new.with_buffers(new.rules, buffers) if is_enforced else None
+    time_request = replace(move.time_request, start=arranged.start, end=arranged.end, rules=rules)
+    return replace(
+        move,
+        target=new,
+        time_request=time_request,
+        calendars=arranged.calendars,
+        stretches=arranged.stretches,
+    )
 
 
 def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
@@ -558,6 +619,7 @@ def _reserve_new_times(
         [(move.booking.event, move.time_request, move.target) for move in moves],
         capacities,
         requested=requested,
+        stretches={key: each for move in moves for key, each in move.stretches.items()},
     )
 
 

@@ -23,8 +23,10 @@ from availability.reserve.checks import (
     find_free_resources,
     find_nearest_refusal,
     find_unmet_requirement,
+    find_visit_refusal,
 )
 from availability.reserve.events import (
+    VISIT,
     NotAvailable,
     Place,
     SlotTaken,
@@ -33,10 +35,11 @@ from availability.reserve.events import (
     lock_project,
     lock_resources_of_calendars,
 )
-from availability.reserve.holds import use_hold
+from availability.reserve.holds import held_span, use_hold
 from availability.reserve.policies import first_own_calendars, without_rules
-from availability.search.engine import AvailabilityQuery
+from availability.search.engine import AvailabilityQuery, place_visit_at
 from availability.search.requirements import resource_ids_of_requirements, stretches_of
+from availability.search.visits import requirements_of
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
@@ -77,8 +80,12 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
         return [Candidate([Place(target.calendar)], target.rules if enforced else None)]
     if target.holds:
         places = _held_places(target)
-        held = [place.calendar.resource_id for place in places]
+        held = list(dict.fromkeys(place.calendar.resource_id for place in places))
         return [Candidate(places, target.rules_of(held) if enforced else None)]
+    if target.visit:
+        visits = _visit_candidates(time_request, target)
+        with alternatives_on_refusal(time_request, target):
+            return chain([next(visits)], visits)
     if target.alternatives:
         matched = _matched_candidates(time_request, target)
         with alternatives_on_refusal(time_request, target):
@@ -135,6 +142,45 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
             yield Candidate(places, rules)
 
 
+def _visit_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterator[Candidate]:
+    """Yield arrangements of the visit's steps in the time; each is found when it is needed.
+
+    Raises SlotTaken or NotAvailable if there is no first one.
+    """
+    query = target.query_of_visit(enforced=time_request.rules is not None)
+    start, end = time_request.span
+    for number in range(MAX_MATCHES):
+        searched = replace(
+            query, external_busy=time_request.external_busy, without=time_request.holds
+        )
+        placement = place_visit_at(searched, start, end, counts_busy=time_request.exclusive)
+        if placement is None:
+            if number == 0:
+                raise find_visit_refusal(time_request, query)
+            return
+        places = _step_places(
+            [
+                (each, step.name, Stretch(step.start - start, step.end - step.start, is_step=True))
+                for step in placement
+                for each in step.chosen
+            ]
+        )
+        if places:
+            rules = query if time_request.rules is not None else None
+            yield Candidate(places, rules)
+
+
+def _step_places(chosen: Sequence[tuple[Chosen, str, Stretch]]) -> list[Place]:
+    """Return the place of the visit as a whole, and those of its steps; none if a resource has no
+    calendar of its own.
+    """
+    calendars = first_own_calendars({each.id for each, _, _ in chosen})
+    if not all(each.id in calendars for each, _, _ in chosen):
+        return []
+    steps = [Place(calendars[each.id], each.name, stretch, step) for each, step, stretch in chosen]
+    return [Place(steps[0].calendar, step=VISIT), *steps]
+
+
 def _chosen_places(chosen: Sequence[Chosen], named: Calendar | None = None) -> list[Place]:
     """Return the places of the resources that have a calendar of their own."""
     calendars = first_own_calendars([each.id for each in chosen])
@@ -148,6 +194,22 @@ def _chosen_places(chosen: Sequence[Chosen], named: Calendar | None = None) -> l
 
 
 def _held_places(target: BookingTarget) -> list[Place]:
+    if target.visit:
+        start = int(held_span(target.holds[0])[0].timestamp())
+        return _step_places(
+            [
+                (
+                    Chosen(row.resource_id, row.requirement or ""),
+                    row.step or "",
+                    Stretch(
+                        int(row.start.timestamp()) - start,
+                        int((row.end - row.start).total_seconds()),
+                        is_step=True,
+                    ),
+                )
+                for row in target.holds
+            ]
+        )
     if not target.alternatives:
         return _places_of(target.held_resource_ids)
     return _chosen_places(target.choose_held() or [])
@@ -184,7 +246,9 @@ def with_live_busy(
     if not needs_live_check(time_request, target):
         return time_request
     time_requests = [time_request]
-    if target.alternatives and not target.holds:
+    if target.visit and not target.holds:
+        resource_ids = resource_ids_of_requirements(requirements_of(target.visit))
+    elif target.alternatives and not target.holds:
         stretches = stretches_of(target.alternatives)
         time_requests = [time_request.of_stretch(stretch) for stretch in stretches]
         resource_ids = resource_ids_of_requirements(target.alternatives)
@@ -205,7 +269,7 @@ def reserve_time(
     alternatives that were free after the rollback; HoldExpired; Invalid if the project or resource
     has been deleted meanwhile.
     """
-    if time_request.external_busy and target.alternatives:
+    if time_request.external_busy and (target.alternatives or target.visit):
         candidates = find_candidates(time_request, target)
     elif time_request.external_busy:
         # If the live check leaves no candidate, search again: another resource may be free by now.
@@ -216,7 +280,9 @@ def reserve_time(
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
-            search = _matched_candidates if target.alternatives else _free_candidates
+            search = _free_candidates
+            if target.alternatives or target.visit:
+                search = _matched_candidates if target.alternatives else _visit_candidates
             free = search(time_request, target)
             candidates = chain([next(free, Candidate((), None))], free)
         yield _lock_first_free(time_request, target, candidates).places
@@ -239,7 +305,7 @@ def _lock_first_free(
 ) -> Candidate:
     upcoming = iter(candidates)
     candidate = next(upcoming)
-    if target.alternatives and not target.holds:
+    if (target.alternatives or target.visit) and not target.holds:
         return _lock_first_matched(time_request, target, candidate, upcoming)
     for following in upcoming:
         try:
@@ -281,6 +347,8 @@ def _lock(time_request: TimeRequest, target: BookingTarget, candidate: Candidate
     checked = replace(time_request, rules=candidate.rules)
     by_stretch: dict[Stretch, list[uuid.UUID]] = {}
     for place in candidate.places:
+        if place.step == VISIT:
+            continue
         by_stretch.setdefault(place.stretch, []).append(place.calendar.resource_id)
     for stretch, resource_ids in by_stretch.items():
         check_request(checked.of_stretch(stretch), resource_ids)

@@ -15,13 +15,16 @@ from apps_config.models import App
 from availability.models import Calendar, Event
 from availability.reserve.checks import QueryOfPart, find_first_refusal, requests_of_event
 from availability.reserve.events import (
+    NO_STRETCHES,
     NotAvailable,
     SlotTaken,
+    Stretches,
     TimeRequest,
     event_with_companions,
     free_events,
     guarded_transaction,
     lock_resources,
+    takes_time,
     write_times,
 )
 from availability.search.engine import AvailabilityQuery
@@ -134,7 +137,7 @@ def _apply_transition(
             booking.event
             for booking in bookings
             if booking.owner_booking_id is None
-            and booking.event.busy
+            and takes_time(booking.event)
             and not _blocks(booking, places[booking.id])
         ]
     )
@@ -158,10 +161,12 @@ def reserve_times(
     capacities: Mapping[uuid.UUID, int],
     *,
     requested: list[tuple[TimeRequest, BookingTarget]],
+    stretches: Stretches = NO_STRETCHES,
 ) -> None:
     """Check the time requests of events in order and write their times: all or none.
 
-    capacities: of the resources, whose locks the caller holds. Raises SlotTaken or NotAvailable.
+    stretches: new ones of the events of steps. capacities: of the resources, whose locks the caller
+    holds. Raises SlotTaken or NotAvailable.
     Appends the refused request and its target to `requested`; without a refusal, the first.
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
@@ -169,7 +174,9 @@ def reserve_times(
     numbers: list[int] = []
     parts: list[tuple[TimeRequest, AvailabilityQuery]] = []
     for number, (event, time_request, target) in enumerate(times):
-        found = requests_of_event(event, time_request, target.query_of(time_request), known)
+        found = requests_of_event(
+            event, time_request, target.query_of(time_request), known, stretches
+        )
         numbers += [number] * len(found)
         parts += found
     refused = find_first_refusal(parts, without=own)
@@ -177,13 +184,15 @@ def reserve_times(
     requested.append(times[numbers[position]][1:])
     if refusal:
         raise refusal
-    write_times([(event, time_request) for event, time_request, _ in times], capacities)
+    write_times([(event, time_request) for event, time_request, _ in times], capacities, stretches)
 
 
 def _takes_time(booking: Booking, action: str, target: BookingTarget) -> bool:
     graph = GRAPHS[booking.graph]
     state = graph.next_state(booking.state, action) or booking.state
-    return graph.blocks(state, pending_blocks=target.pending_blocks) and not booking.event.busy
+    return graph.blocks(state, pending_blocks=target.pending_blocks) and not takes_time(
+        booking.event
+    )
 
 
 def _related_seats(bookings: Sequence[Booking], action: str) -> list[tuple[Booking, str]]:
@@ -258,6 +267,7 @@ def target_of(
         is_public=is_public,
         is_group=GRAPHS[booking.graph].is_group,
         requires=booking.requires,
+        steps=booking.visit,
     )
 
 

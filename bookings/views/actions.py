@@ -28,7 +28,7 @@ from bookings.serializers.bodies import (
     RescheduleTargetSerializer,
 )
 from bookings.serializers.responses import BookingSerializer
-from bookings.services import THIS, apply_action, reschedule_booking
+from bookings.services import THIS, StepStart, apply_action, reschedule_booking
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.fields import array_as_object
 from common.api.serializers import read_body_as, read_values_as
@@ -150,7 +150,8 @@ class BookingActions(BookingScopedViewSet):
         start = given.get("start") or booking.event.start
         end = given.get("end") or booking.event.end
         resources = given.get("resources") or {}
-        self._check_may_choose(booking, resources)
+        step = StepStart(given["step"], given.get("start")) if given.get("step") else None
+        self._check_may_choose(booking, resources, step)
         if self.caller.is_widget:
             if booking.project_id is None:
                 check_resources_are_in_no_project(self.caller, [resource.id])
@@ -164,6 +165,7 @@ class BookingActions(BookingScopedViewSet):
             end=end,
             calendar=calendar,
             resources=resources,
+            step=step,
             actor=self.actor,
             now=self.now,
             message=given.get("message") or "",
@@ -177,11 +179,16 @@ class BookingActions(BookingScopedViewSet):
     def reschedule_by_put(self, request: Request, booking_id: uuid.UUID) -> Response:
         return self.reschedule(request, booking_id)
 
-    def _check_may_choose(self, booking: Booking, resources: Mapping[str, Any]) -> None:
+    def _check_may_choose(
+        self, booking: Booking, resources: Mapping[str, Any], step: StepStart | None
+    ) -> None:
         """Raise Forbidden: a resource's key moves its own bookings, a widget key chooses only among
-        what the project requires.
+        what the project requires and moves visits as a whole.
         """
-        has_requirements = booking.requires or (booking.project and booking.project.requires)
+        if step and (self.caller.resource_id or self.caller.is_widget):
+            raise Forbidden("This key can't move a step alone.")
+        own = booking.requires or booking.visit
+        has_requirements = own or (booking.project and booking.project.derives_resources)
         is_public = self.caller.is_widget and not has_requirements
         if resources and (self.caller.resource_id or is_public):
             raise Forbidden("This key can't change the resources of the booking.")

@@ -119,6 +119,7 @@ def find_times_to_book(
         now=now,
         count=MAX_CHIPS,
         alternatives=target.alternatives,
+        visit=target.visit,
         fixed=target.fixed,
     )
     return seconds, found
