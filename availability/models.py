@@ -289,6 +289,10 @@ class EventQuerySet(models.QuerySet["Event"]):
         shown = rows.annotate(own_booking=own).filter(own_booking__deleted_at=None)
         return shown.filter(main__bookings__deleted_at=None)
 
+    def without_whole_visits(self) -> "EventQuerySet":
+        """Without the events of visits as a whole, whose steps have their own."""
+        return self.exclude(step="")
+
     def overlapping(self, start: datetime, end: datetime) -> "EventQuerySet":
         """Events that overlap [start, end); touching is not overlapping."""
         return self.filter(start__lt=end, end__gt=start)

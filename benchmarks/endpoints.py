@@ -17,6 +17,13 @@ def measure_availability(stage: Stage) -> list[Goal]:
     client = stage.client(filled["key"])
     one = {"resources": filled["resources"][:1], **WEEKS}
     hundred = {"resources": filled["resources"], **WEEKS}
+    visit = {"steps": visit_steps(filled["resources"][:10]), **WEEKS, "to": "14 days"}
+    visit.pop("length")
+    thirds = [filled["resources"][number::3] for number in range(3)]
+    required = {
+        "requires": [{"name": str(n), "any_of": ids} for n, ids in enumerate(thirds)],
+        **WEEKS,
+    }
     answer = client.call("POST", "/availability", one)
     null = f"/null/{len(answer)}"
     times = time_each(
@@ -24,6 +31,8 @@ def measure_availability(stage: Stage) -> list[Goal]:
             "null": lambda: client.call("POST", null, one),
             "one": lambda: client.call("POST", "/availability", one),
             "hundred": lambda: client.call("POST", "/availability", hundred),
+            "visit": lambda: client.call("POST", "/availability", visit),
+            "required": lambda: client.call("POST", "/availability", required),
         }
     )
     throughput, growth = times["null"] / times["one"], times["hundred"] / times["one"]
@@ -43,9 +52,33 @@ def measure_availability(stage: Stage) -> list[Goal]:
             milliseconds(times["hundred"]),
             growth <= 40,
         ),
+        Goal(
+            "visit of four steps over ten people, two weeks",
+            "at most 30x P4",
+            times["visit"] / times["one"],
+            milliseconds(times["visit"]),
+            times["visit"] <= 30 * times["one"],
+        ),
+        Goal(
+            "three requirements over 100 resources, 28 days",
+            "at most 60x P4",
+            times["required"] / times["one"],
+            milliseconds(times["required"]),
+            times["required"] <= 60 * times["one"],
+        ),
         *measure_details(client, filled),
         *measure_notifications(stage, client),
     ]
+
+
+def visit_steps(people: list[str]) -> list[dict]:
+    """Return four steps, each by any of the people, the last by the person of the first."""
+    gap = {"max": "30 mins"}
+    steps = [
+        {"name": str(number), "length": "30 mins", "resources": people, "gap": gap}
+        for number in range(4)
+    ]
+    return [*steps[:3], {**steps[3], "same_as": "0"}]
 
 
 def measure_details(client: HttpClient, filled: dict) -> list[Goal]:

@@ -116,7 +116,7 @@ def feed_events(calendar: Calendar, now: datetime) -> QuerySet:
     """Return events from 31 days ago to 400 days ahead, by start, without cancelled bookings."""
     today = now.replace(hour=0, minute=0, second=0, microsecond=0)
     rows = Event.objects.for_app(calendar.resource.app_id).filter(calendar=calendar)
-    rows = rows.overlapping(today - PAST, today + AHEAD)
+    rows = rows.without_whole_visits().overlapping(today - PAST, today + AHEAD)
     # A companion of a mutual booking takes the state of the main event's booking.
     rows = rows.annotate(
         state=Coalesce("own_booking__state", "main__bookings__state"),

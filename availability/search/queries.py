@@ -399,13 +399,20 @@ def fetch_booking_counts_per_period(
     holds = Hold.objects.filter(
         ours, used_at=None, expires_at__gt=now, start__lt=end, end__gt=start
     ).order_by()
-    columns = ("id", "resource_id", "start", "end")
+    columns = ("id", "main_id", "step", "resource_id", "start", "end")
     rows = events.filter(busy=True).values_list(*columns)
     counted = rows.union(
-        events.of_completed_bookings().values_list(*columns), holds.values_list(*columns), all=True
+        events.of_completed_bookings().without_whole_visits().values_list(*columns),
+        holds.values_list(*columns),
+        all=True,
     )
     counts: PeriodCounts = {}
-    for _, resource_id, start, end in counted:
+    steps: set[tuple[uuid.UUID, uuid.UUID]] = set()
+    for row_id, main_id, step, resource_id, start, end in counted:
+        if step:
+            if (main_id or row_id, resource_id) in steps:
+                continue  # several steps of a visit are one booking of their resource
+            steps.add((main_id or row_id, resource_id))
         times = int(start.timestamp()), int(end.timestamp())
         add_to_periods(counts.setdefault(resource_id, {}), *times, zones[resource_id], units)
     return counts

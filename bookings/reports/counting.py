@@ -22,6 +22,7 @@ from django.db.models.functions import Coalesce, TruncDate
 
 from apps_config.models import App
 from availability.models import Resource
+from availability.reserve.events import VISIT
 from bookings.graphs import GRAPHS, INITIALIZED, STATES
 from bookings.models import (
     Booking,
@@ -243,6 +244,7 @@ def _made_before_start(least: int | None, less_than: int | None = None) -> Q:
 def _booked(bookings: QuerySet[Booking], event: str) -> QuerySet[Booking, dict[str, Any]]:
     """The booked time of the resource of `event`. Seats share the time of their group's owner."""
     rows = bookings.filter(KEPT, **{"owner_booking": None, f"{event}__isnull": False})
+    rows = rows.exclude(event__step=VISIT) if event == "event" else rows
     rows = rows.annotate(of=F(f"{event}__resource_id"))
     span = F(f"{event}__end") - F(f"{event}__start")
     return rows.values(*GROUPED).annotate(booked_seconds=Sum(span))

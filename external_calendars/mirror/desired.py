@@ -10,6 +10,7 @@ from django.db.models import Q
 
 from availability.models import Event
 from availability.reserve.destination_calendar import DestinationCalendars
+from availability.reserve.events import VISIT
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from external_calendars.models import Connection, WrittenEvent
@@ -76,7 +77,8 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
     for event in events:
         main_id = event.main_id or event.id
         booking = bookings[main_id]
-        target_calendar = targets.of(event) if should_be_mirrored(booking) else None
+        is_mirrored = should_be_mirrored(booking) and event.step != VISIT
+        target_calendar = targets.of(event) if is_mirrored else None
         row = None
         for each_row in written_events[event.id]:
             if each_row.calendar == target_calendar:

@@ -124,6 +124,7 @@ def read_calendar_events(app: App, resources: Sequence[Resource], span: TimeSpan
     start, end = to_datetime(span.start), to_datetime(span.end)
     calendars = Calendar.objects.filter(resource_id__in=ids, deleted_at=None)
     rows = Event.objects.filter(calendar__deleted_at=None, of_ended_seats=False)
+    rows = rows.without_whole_visits()
     rows = rows.order_by("start", "id")
     busy = rows.filter(resource_id__in=ids, busy=True).overlapping(start, end)
     idle = rows.filter(
@@ -241,7 +242,7 @@ def entry_title(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> 
         words = gettext("%(what)s (%(taken)s of %(seats)s)")
         return words % {"what": event.what, "taken": taken, "seats": booking.max_seats}
     names = [customer.name for customer in booking.customers.all() if customer.name]
-    return " · ".join([event.what, *names[:1]])
+    return " · ".join([event.step or event.what, *names[:1]])
 
 
 def _hold_record(hold: Hold, resource: Resource, shown: CalendarRange) -> dict[str, Any]:

@@ -5,12 +5,14 @@ Rows are written past the services here, as a careless script or a bug would.
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
 from availability.models import Calendar, Event
+from availability.search.engine import place_visit_at
 from bookings.services import resource_assignment
 from tests.world import Tenant, at
 
@@ -225,6 +227,28 @@ def test_a_move_that_only_the_guard_refuses_is_a_conflict(tenant: Tenant) -> Non
     assert (refused.status, refused.error) == (409, TAKEN)
     event = tenant.get(f"/bookings/{booking}").data["event"]
     assert event["start"] == "2077-03-01T20:00:00+00:00"
+
+
+@pytest.mark.usefixtures("no_check")
+def test_a_visit_that_only_the_guard_refuses_is_a_conflict(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ignoring_busy = partial(place_visit_at, counts_busy=False)
+    monkeypatch.setattr(
+        resource_assignment, "place_visit_at", lambda *args, **_: ignoring_busy(*args)
+    )
+    hygienist, dentist = (tenant.make_resource(name)["id"] for name in ("Hanna", "Ada"))
+    steps = [
+        {"name": "cleaning", "length": "1 hour", "resources": [hygienist]},
+        {"name": "check-up", "length": "1 hour", "resources": [dentist]},
+    ]
+    project = tenant.post("/projects", {"name": "Visit", "steps": steps}).data["id"]
+    made = tenant.book(project_id=project, **SPAN).data
+
+    refused = tenant.book(project_id=project, **SPAN)
+
+    assert (refused.status, refused.json["code"]) == (409, "slot_taken")
+    assert [one["id"] for one in tenant.get("/bookings").data] == [made["id"]]
 
 
 # --- It is there ----------------------------------------------------------------------------------

@@ -69,6 +69,22 @@ def race_for_required(tenant: LiveTenant, *, clients: int = 12, tries: int = 2) 
     )
 
 
+def race_for_visits(tenant: LiveTenant, *, clients: int = 12, tries: int = 2) -> Result:
+    """Half an hour of either of two hygienists, then an hour of either of two dentists."""
+    people = tenant.make_resources(4)
+    steps = [
+        {"name": "cleaning", "length": "30 mins", "resources": people[:2]},
+        {"name": "check-up", "length": "1 hour", "resources": people[2:]},
+    ]
+    project = tenant.call("POST", "/projects", {"name": "Visit", "steps": steps}).data["id"]
+    times = {"start": span(10)["start"], "end": span(10.5)["end"]}
+    book = tenant.booking(project_id=project, **times)
+
+    answers = tenant.race([[book] * tries] * clients)
+
+    return result_of(tenant, answers, people)
+
+
 def race_for_shifted_slots(tenant: LiveTenant, *, clients: int = 8, slots: int = 12) -> Result:
     """Every client wants every slot, the odd ones half an hour later."""
     (resource,) = tenant.make_resources(1)
@@ -167,6 +183,7 @@ RACES = [
     (race_for_one_slot, outcome(made=1, refused=79, held=1)),
     (race_for_places, outcome(made=3, refused=21, held=3)),
     (race_for_required, outcome(made=2, refused=22, held=4)),
+    (race_for_visits, outcome(made=2, refused=22, held=4)),
     (race_for_shifted_slots, outcome(made=12, refused=84, held=12)),
     (race_to_confirm, outcome(done=1, refused=7, held=1)),
     (race_to_one_time, outcome(done=1, refused=7, held=8)),

@@ -1,10 +1,12 @@
 """Visits: several steps in one booking."""
 
+import json
 from typing import Any
 
 import pytest
 
 from availability.models import Event
+from tests.guide import block_of_guide
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -403,3 +405,21 @@ def test_resources_and_requirements_exclude_steps(clinic: Clinic) -> None:
 
     assert [each.status for each in answers] == [422, 422, 422, 200]
     assert clinic.tenant.get(path).data["resources"] == clinic.of("Ada")
+
+
+def test_recipe_of_the_guide(tenant: Tenant) -> None:
+    for tag, name in (("hygienist", "Hanna"), ("room", "Room"), ("dentist", "Ada")):
+        tenant.make_resource(name, tags=[tag])
+    answers = []
+    project = ""
+    for request in block_of_guide("json visit").strip().split("\n\n"):
+        line, _, body = request.partition("\n")
+        sent = json.loads(body.replace("<project id>", project))
+        answers.append(tenant.post(line.removeprefix("POST /v2"), sent))
+        if "projects" in line:
+            project = answers[-1].data["id"]
+
+    assert [answer.status for answer in answers] == [201, 200, 201]
+    slot = answers[1].data[0]
+    assert [step["name"] for step in slot["steps"]] == ["cleaning", "check-up"]
+    assert Event.objects.filter(busy=True).count() == 3
