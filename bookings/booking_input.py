@@ -76,6 +76,8 @@ def parse_new_booking(
         **target_resources(project, calendar, target),
     )
     check_named_resources(booking_target)
+    if graph.is_group and booking_target.visit:
+        raise Invalid.at("graph", "A group can't be a visit.")
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
     check_may_write_note(caller, given)

@@ -16,6 +16,7 @@ from django.db.models.functions import Coalesce
 from apps_config.models import App
 from availability.core.busy_items import BusyItem, fully_booked_items
 from availability.core.intervals import Span
+from availability.core.matching import WHOLE, Stretch
 from availability.models import Event, Hold, Project
 from availability.reserve.events import (
     CONFLICTS_NAMED,
@@ -88,6 +89,24 @@ def held_span(hold: Hold) -> tuple[datetime, datetime]:
     """Return the time of the hold: from the first to the last step of a visit."""
     rows = with_companions(hold) if hold.step else [hold]
     return min(row.start for row in rows), max(row.end for row in rows)
+
+
+def hold_stretches(hold: Hold) -> list[tuple[Hold, Stretch]]:
+    """Return the rows of the hold, each with its stretch of the held time."""
+    start, end = held_span(hold)
+    return [
+        (
+            row,
+            WHOLE
+            if (row.start, row.end) == (start, end) and not row.step
+            else Stretch(
+                int((row.start - start).total_seconds()),
+                int((row.end - row.start).total_seconds()),
+                is_step=bool(row.step),
+            ),
+        )
+        for row in with_companions(hold)
+    ]
 
 
 def write_hold(
@@ -173,13 +192,15 @@ def _blocking_spans_since(
     above 1, the times at which all its units are taken, one of them since.
     """
     own = [row.id for row in with_companions(hold)]
+    rows = with_companions(hold)
+    start, end = min(row.start for row in rows), max(row.end for row in rows)
     events = Event.objects.filter(
         busy=True, resource_id__in=resource_ids, updated_at__gte=hold.created_at
-    ).overlapping(hold.start, hold.end)
+    ).overlapping(start, end)
     holds = Hold.objects.filter(
         resource_id__in=resource_ids,
-        start__lt=hold.end,
-        end__gt=hold.start,
+        start__lt=end,
+        end__gt=start,
         used_at=None,
         expires_at__gt=now,
         created_at__gte=hold.created_at,
@@ -191,12 +212,17 @@ def _blocking_spans_since(
     project = hold.project
     found = fetch_busy_events(
         resource_ids,
-        TimeSpan(int(hold.start.timestamp()), int(hold.end.timestamp())),
+        TimeSpan(int(start.timestamp()), int(end.timestamp())),
         now=now,
         ignore_all_day=bool(project and project.availability.get("ignore_all_day_events")),
         without=own,
     )
-    spans = sorted(span for items in found.values() for span in _blocked_since(items, since))
+    spans = sorted(
+        span
+        for row in rows
+        for span in _blocked_since(found.get(row.resource_id, []), since)
+        if to_datetime(span[0]) < row.end and to_datetime(span[1]) > row.start
+    )
     return [(to_datetime(start), to_datetime(end)) for start, end in spans[:CONFLICTS_NAMED]]
 
 

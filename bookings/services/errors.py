@@ -64,7 +64,12 @@ def alternatives_on_refusal(time_request: TimeRequest, target: BookingTarget) ->
 def offer_alternatives(
     refusal: SlotTaken | NotAvailable, time_request: TimeRequest, target: BookingTarget
 ) -> None:
-    """Add the conflicts and the next free times; call after the rollback of the refused attempt."""
+    """Add the conflicts and the next free times; call after the rollback of the refused attempt.
+
+    An existing booking that chose its resources may choose others there.
+    """
+    if target.calendar and (target.has_requirements or target.is_visit):
+        target = target.at(None)
     resources = target.rules.resources
     # The database's exclusion guard does not report conflicts.
     if isinstance(refusal, SlotTaken) and not refusal.fields["conflicts"]:

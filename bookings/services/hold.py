@@ -11,6 +11,8 @@ from availability.reserve.holds import (
     WIDGET_EXTENSIONS,
     check_open_holds,
     extend_hold,
+    held_span,
+    hold_stretches,
     with_companions,
     write_hold,
 )
@@ -86,11 +88,11 @@ def extend_public_hold(hold: Hold, *, seconds: int, now: datetime) -> Hold:
         extend_hold(hold, seconds=seconds, now=now, max_extensions=WIDGET_EXTENSIONS)
         target.check_is_offered()
         time_request = target.time_request(
-            hold.start,
-            hold.end,
+            *held_span(hold),
             blocks=True,
             allow_double_bookings=target.allows_double_bookings,
             rules=target.rules,
         )
-        check_request(time_request, resource_ids)
+        for row, stretch in hold_stretches(hold):
+            check_request(time_request.of_stretch(stretch), [row.resource_id])
     return hold

@@ -35,7 +35,7 @@ from availability.reserve.events import (
     lock_project,
     lock_resources_of_calendars,
 )
-from availability.reserve.holds import held_span, use_hold
+from availability.reserve.holds import hold_stretches, use_hold
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.engine import AvailabilityQuery, place_visit_at
 from availability.search.requirements import resource_ids_of_requirements, stretches_of
@@ -195,19 +195,10 @@ def _chosen_places(chosen: Sequence[Chosen], named: Calendar | None = None) -> l
 
 def _held_places(target: BookingTarget) -> list[Place]:
     if target.visit:
-        start = int(held_span(target.holds[0])[0].timestamp())
         return _step_places(
             [
-                (
-                    Chosen(row.resource_id, row.requirement or ""),
-                    row.step or "",
-                    Stretch(
-                        int(row.start.timestamp()) - start,
-                        int((row.end - row.start).total_seconds()),
-                        is_step=True,
-                    ),
-                )
-                for row in target.holds
+                (Chosen(row.resource_id, row.requirement or ""), row.step or "", stretch)
+                for row, stretch in hold_stretches(target.holds[0])
             ]
         )
     if not target.alternatives:

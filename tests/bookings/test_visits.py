@@ -295,6 +295,39 @@ def test_one_step_moves_within_its_gaps(clinic: Clinic) -> None:
     assert record["event"]["end"] == clock_time("11:15")
 
 
+def test_an_extended_hold_of_a_visit_keeps_each_step(clinic: Clinic) -> None:
+    tenant = clinic.tenant
+    tenant.set_public_limits()
+    widget = tenant.widget()
+    body = {"project_id": clinic.project, **span("09:00", "10:30")}
+    hold = widget.post("/bookings/reserve", body).data["reservation_id"]
+    clinic.close("Ada", "09:00", "09:30")
+    clinic.close("Hanna", "09:30", "10:30")
+
+    extended = widget.put("/bookings/reserve/extend", {"reservation_id": hold})
+
+    assert (extended.status, extended.data["end"]) == (200, clock_time("10:30"))
+
+
+def test_a_refused_move_offers_times_of_the_whole_visit(clinic: Clinic) -> None:
+    booking = clinic.book("09:00", "10:30").data["id"]
+    for name in ("Hanna", "Henk"):
+        clinic.close(name, "12:00", "13:00")
+    path = f"/bookings/{booking}/reschedule"
+
+    refused = clinic.tenant.post(path, {"step": "cleaning", "start": clock_time("09:45")})
+    taken = clinic.tenant.post(path, span("12:00", "13:30"))
+
+    assert [each.status for each in (refused, taken)] == [409, 409]
+    assert taken.json["code"] == "slot_taken"
+
+
+def test_a_group_is_no_visit(clinic: Clinic) -> None:
+    answer = clinic.book("09:00", "10:30", graph="group_owner", settings={"max_seats": 3})
+
+    assert (answer.status, list(answer.json["errors"])) == (422, ["graph"])
+
+
 def test_steps_of_a_request(clinic: Clinic) -> None:
     steps = [
         {"name": "cut", "length": "30 mins", "resources": clinic.of("Ada", "Ben")},
