@@ -214,7 +214,7 @@ def test_hold_refuses_keys_of_bookings(tenant: Tenant, ada: Any, key: str) -> No
     assert Hold.objects.count() == 0
 
 
-def test_reschedule_refuses_resources(tenant: Tenant, ada: Any) -> None:
+def test_reschedule_refuses_resources_that_the_booking_has_not(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE).data["id"]
 
     answer = tenant.post(
@@ -222,7 +222,8 @@ def test_reschedule_refuses_resources(tenant: Tenant, ada: Any) -> None:
         {**span("10:00", "11:00"), "resources": {"room": ada["id"]}},
     )
 
-    assert (answer.status, answer.json["errors"]) == (422, {"resources": ["Not supported here."]})
+    errors = {"resources.room": ["The booking has no such resource."]}
+    assert (answer.status, answer.json["errors"]) == (422, errors)
 
 
 def test_mode_is_refused_together_with_requires(tenant: Tenant, ada: Any) -> None:

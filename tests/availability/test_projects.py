@@ -85,6 +85,8 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
         "name": "Check-up",
         "resources": [],
         "requires": None,
+        "steps": None,
+        "order": None,
         "availability": {},
         "availability_constraints": [],
         "booking": {},
