@@ -7,6 +7,7 @@ time request blocks those after it, as its event will.
 import uuid
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
@@ -216,31 +217,35 @@ def check_requests(
     }
 
 
-def find_first_refusal(
-    time_requests: Sequence[tuple[TimeRequest, AvailabilityQuery]],
-    *,
-    without: Collection[uuid.UUID],
-) -> tuple[int, SlotTaken | NotAvailable] | None:
-    """The index of the first time request that a resource of its query refuses, with the refusal;
-    None if there is none.
+Request = tuple[TimeRequest, AvailabilityQuery]  # with the query to check it with
 
-    Unlike in `check_requests`, the time requests may be of several kinds. `without`: the events
-    that are being moved. Two queries for each combination of query and kind of time request.
+
+def find_first_refusal(
+    bookings: Sequence[Sequence[Request]], *, without: Collection[uuid.UUID]
+) -> tuple[int, SlotTaken | NotAvailable] | None:
+    """The index of the first booking with a time request that a resource of its query refuses, and
+    the refusal; None if there is none.
+
+    bookings: the time requests of each; those of one booking never conflict with each other. Unlike
+    in `check_requests`, they may be of several kinds. `without`: the events that are being moved.
+    Two queries for each combination of query and kind of time request.
     """
-    kinds: dict[tuple[int, bool, bool], list[tuple[TimeRequest, AvailabilityQuery]]] = {}
-    for time_request, query in time_requests:
-        kinds.setdefault(_request_kind(time_request, query), []).append((time_request, query))
+    kinds: dict[tuple[int, bool, bool], list[Request]] = {}
+    for request in chain.from_iterable(bookings):
+        kinds.setdefault(_request_kind(*request), []).append(request)
     checkers = {kind: _resource_checkers(alike, without) for kind, alike in kinds.items()}
     all_checkers = [checker for found in checkers.values() for checker in found]
-    for number, (time_request, query) in enumerate(time_requests):
-        for checker in checkers[_request_kind(time_request, query)]:
-            if refusal := checker.refusal_of(time_request):
-                return number, refusal
-        if time_request.blocks:
-            resource_ids = {resource.id for resource in query.resources}
-            for checker in all_checkers:
-                if checker.resource.id in resource_ids:
-                    checker.record_accepted(time_request, query.project_id)
+    for number, requests in enumerate(bookings):
+        for time_request, query in requests:
+            for checker in checkers[_request_kind(time_request, query)]:
+                if refusal := checker.refusal_of(time_request):
+                    return number, refusal
+        for time_request, query in requests:
+            if time_request.blocks:
+                resource_ids = {resource.id for resource in query.resources}
+                for checker in all_checkers:
+                    if checker.resource.id in resource_ids:
+                        checker.record_accepted(time_request, query.project_id)
     return None
 
 
@@ -253,7 +258,7 @@ def requests_of_event(
     query: AvailabilityQuery,
     known: dict[QueryOfPart, AvailabilityQuery],
     stretches: Stretches = NO_STRETCHES,
-) -> list[tuple[TimeRequest, AvailabilityQuery]]:
+) -> list[Request]:
     """Return the time requests of an event and its companions, one for each of their stretches, and
     the queries to check them with; of several events, those in `known` are shared.
     """

@@ -498,7 +498,7 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     if old.named_calendar.id != event.calendar_id:
         return move
     requests = requests_of_event(event, move.time_request, old.query_of(move.time_request), {})
-    if move.fixed == NOTHING_FIXED and find_first_refusal(requests, without=own) is None:
+    if move.fixed == NOTHING_FIXED and find_first_refusal([requests], without=own) is None:
         return move
     new_target = old.at(None, fixed=move.fixed)
     _check_fixed(new_target)

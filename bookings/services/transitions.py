@@ -171,17 +171,13 @@ def reserve_times(
     """
     own = [row.id for event, _, _ in times for row in event_with_companions(event)]
     known: dict[QueryOfPart, AvailabilityQuery] = {}
-    numbers: list[int] = []
-    parts: list[tuple[TimeRequest, AvailabilityQuery]] = []
-    for number, (event, time_request, target) in enumerate(times):
-        found = requests_of_event(
-            event, time_request, target.query_of(time_request), known, stretches
-        )
-        numbers += [number] * len(found)
-        parts += found
-    refused = find_first_refusal(parts, without=own)
-    position, refusal = refused or (0, None)
-    requested.append(times[numbers[position]][1:])
+    requests = [
+        requests_of_event(event, time_request, target.query_of(time_request), known, stretches)
+        for event, time_request, target in times
+    ]
+    refused = find_first_refusal(requests, without=own)
+    number, refusal = refused or (0, None)
+    requested.append(times[number][1:])
     if refusal:
         raise refusal
     write_times([(event, time_request) for event, time_request, _ in times], capacities, stretches)

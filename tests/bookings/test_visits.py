@@ -271,6 +271,26 @@ def test_a_visit_moves_as_a_whole(clinic: Clinic) -> None:
     ]
 
 
+def test_steps_of_one_resource_keep_no_buffer_between_them(clinic: Clinic) -> None:
+    people = clinic.of("Ada")
+    steps = [
+        {"name": "cut", "length": "30 mins", "resources": people},
+        {"name": "dry", "length": "30 mins", "resources": people},
+    ]
+    terms = {"availability": {"buffer": "15 mins"}, "settings": {"max_per_day": 1}}
+    project = clinic.make_project(steps, **terms)
+    graph = {"graph": "confirm_decline"}
+
+    booked = clinic.tenant.book(project_id=project, **span("09:00", "10:00"), **graph)
+    path = f"/bookings/{booked.data['id']}"
+    confirmed = clinic.tenant.post(f"{path}/confirm", {})
+    moved = clinic.tenant.post(f"{path}/reschedule", span("11:00", "12:00"))
+    second = clinic.tenant.book(project_id=project, **span("13:00", "14:00"))
+
+    assert [each.status for each in (booked, confirmed, moved, second)] == [201, 200, 200, 409]
+    assert clinic.taken() == [("11:00-11:30", "Ada"), ("11:30-12:00", "Ada")]
+
+
 def test_one_step_moves_within_its_gaps(clinic: Clinic) -> None:
     booking = clinic.book("09:00", "10:30").data["id"]
     path = f"/bookings/{booking}/reschedule"
