@@ -1,7 +1,8 @@
 """An account at a provider with OAuth, as its owner and as the service use it."""
 
+from abc import abstractmethod
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 from zoneinfo import ZoneInfo
 
@@ -12,85 +13,70 @@ from tests.external_calendars.fakes.google.calendars import StoredCalendar
 from tests.external_calendars.fakes.graph import FakeGraph
 from tests.external_calendars.fakes.microsoft.events import occurrence_id
 from tests.external_calendars.fakes.server import Gateway, Request
+from tests.external_calendars.homes import EMAIL, CalendarHome, NewEvent, Shown
 from tests.world import Tenant
 
-EMAIL = "ada@example.com"
 BACK = "https://app.example.com/settings"
 
 
-class Shown(NamedTuple):
-    """An event as the account's owner sees it. guests: sorted addresses."""
+class AccountHome(CalendarHome):
+    """The main calendar of the account of EMAIL at a provider with OAuth."""
 
-    title: str
-    start: datetime | date
-    end: datetime | date
-    guests: list[str]
-
-
-class AccountHome(Protocol):
-    """The main calendar of the account of EMAIL. Ids of events are the provider's."""
-
-    provider: str
     gateway: Gateway
 
+    @abstractmethod
     def consent(self, url: str, *, allow: bool = True) -> str:
         """Agree on the consent page, or not; return where it leads to."""
 
-    def add(self, title: str, start: Any, end: Any, **given: Any) -> str:
-        """busy: False; weekly: repeats so many times; private: True."""
-
-    def move(self, event_id: str, start: Any, end: Any) -> None: ...
-
-    def remove(self, event_id: str) -> None: ...
-
-    def cancel_occurrence(self, event_id: str, start: datetime) -> None: ...
-
-    def move_occurrence(self, event_id: str, start: datetime, new_start: datetime) -> None:
-        """It then lasts an hour."""
-
+    @abstractmethod
     def add_calendar(self, name: str) -> None:
         """Add a further calendar to the account."""
 
-    def add_guest(self, event_id: str, email: str) -> None: ...
-
-    def answer(self, event_id: str, email: str, answer: str) -> None:
-        """answer: accepted, tentative or declined."""
-
-    def events(self) -> list[Shown]:
-        """Return all events, in order of time."""
-
-    def ids(self) -> list[str]: ...
-
-    def mails_to(self, email: str) -> int:
-        """Return how many mails the provider has sent to a guest."""
-
+    @abstractmethod
     def invited(self) -> list[str]:
         """Return the ids of the events to which guests were mailed a first invitation."""
 
+    @abstractmethod
     def links(self) -> list[str]:
         """Return the links of the video calls of all events."""
 
+    @abstractmethod
     def delay_links(self) -> None:
         """Make links of video calls long after the answer, by `make_links`."""
 
+    @abstractmethod
     def make_links(self) -> None: ...
 
+    @abstractmethod
     def writes(self) -> list[Request]:
         """Return the requests that wrote events."""
 
-    def throttle(self, *, times: int) -> None:
-        """Refuse so many requests, since there were too many."""
-
+    @abstractmethod
     def expire_tokens(self) -> None: ...
 
+    @abstractmethod
     def revoke(self) -> None: ...
 
-    def forget_marks(self) -> None:
-        """The next sync has to read everything anew."""
+    # --- The same for all, by the gateway ---------------------------------------------------------
+    def connect(self, tenant: Tenant, resource: Any) -> Connection:
+        return connect_account(tenant, self, resource)
+
+    def count_requests(self) -> int:
+        return len(self.gateway.requests)
+
+    def fail(self) -> None:
+        self.gateway.hang_up(".", times=10**6)
+
+    def recover(self) -> None:
+        self.gateway.stop_faults()
+
+    def lose_answer(self) -> None:
+        """Also that of the request that looks for the event."""
+        self.gateway.lose_answer("/events", method="POST", times=2)
 
 
-class GoogleHome:
-    provider = "google"
+class GoogleHome(AccountHome):
+    name = "google"
 
     def __init__(self, google: FakeGoogle) -> None:
         self.google, self.gateway = google, google.gateway
@@ -99,26 +85,17 @@ class GoogleHome:
     def consent(self, url: str, *, allow: bool = True) -> str:
         return self.google.consent(url, EMAIL, allow=allow)
 
-    def add(
-        self,
-        title: str,
-        start: Any,
-        end: Any,
-        *,
-        busy: bool = True,
-        weekly: int = 0,
-        private: bool = False,
-        **given: Any,
-    ) -> str:
-        if not busy:
+    def add_event(self, event: NewEvent) -> str:
+        given: dict[str, Any] = {}
+        if not event.busy:
             given["transparency"] = "transparent"
-        if weekly:
-            given["recurrence"] = [f"RRULE:FREQ=WEEKLY;COUNT={weekly}"]
-        if private:
+        if event.weekly:
+            given["recurrence"] = [f"RRULE:FREQ=WEEKLY;COUNT={event.weekly}"]
+        if event.private:
             given["visibility"] = "private"
-        return self.calendar.add(title, start, end, **given)
+        return self.calendar.add(event.title, event.start, event.end, **given)
 
-    def move(self, event_id: str, start: Any, end: Any) -> None:
+    def move(self, event_id: str, start: datetime | date, end: datetime | date) -> None:
         self.calendar.change(event_id, start=start, end=end)
 
     def remove(self, event_id: str) -> None:
@@ -194,8 +171,8 @@ def _moment(value: dict[str, str]) -> datetime | date:
     return datetime.fromisoformat(value["dateTime"])
 
 
-class MicrosoftHome:
-    provider = "microsoft"
+class MicrosoftHome(AccountHome):
+    name = "microsoft"
 
     def __init__(self, graph: FakeGraph) -> None:
         self.graph, self.gateway = graph, graph.gateway
@@ -204,37 +181,28 @@ class MicrosoftHome:
     def consent(self, url: str, *, allow: bool = True) -> str:
         return self.graph.consent(url, EMAIL, allow=allow)
 
-    def add(
-        self,
-        title: str,
-        start: Any,
-        end: Any,
-        *,
-        busy: bool = True,
-        weekly: int = 0,
-        private: bool = False,
-    ) -> str:
+    def add_event(self, event: NewEvent) -> str:
         body = {
-            "subject": title,
-            "start": _graph_time(start),
-            "end": _graph_time(end),
-            "isAllDay": not isinstance(start, datetime),
-            "showAs": "busy" if busy else "free",
-            "sensitivity": "private" if private else "normal",
+            "subject": event.title,
+            "start": _graph_time(event.start),
+            "end": _graph_time(event.end),
+            "isAllDay": not isinstance(event.start, datetime),
+            "showAs": "busy" if event.busy else "free",
+            "sensitivity": "private" if event.private else "normal",
         }
-        if weekly:
-            day = start.strftime("%A").lower()
+        if event.weekly:
+            day = event.start.strftime("%A").lower()
             body["recurrence"] = {
                 "pattern": {"type": "weekly", "interval": 1, "daysOfWeek": [day]},
                 "range": {
                     "type": "numbered",
-                    "startDate": start.date().isoformat(),
-                    "numberOfOccurrences": weekly,
+                    "startDate": event.start.strftime("%Y-%m-%d"),
+                    "numberOfOccurrences": event.weekly,
                 },
             }
         return self.graph.create(EMAIL, body).id
 
-    def move(self, event_id: str, start: Any, end: Any) -> None:
+    def move(self, event_id: str, start: datetime | date, end: datetime | date) -> None:
         self.graph.change(event_id, {"start": _graph_time(start), "end": _graph_time(end)})
 
     def remove(self, event_id: str) -> None:
@@ -255,6 +223,8 @@ class MicrosoftHome:
         self.graph.change(event_id, {"attendees": [*guests, guest]})
 
     def answer(self, event_id: str, email: str, answer: str) -> None:
+        # Graph has whole seconds: the answer must not look older than what happened in this one.
+        self.gateway.clock.advance(seconds=1)
         words = {"tentative": "tentativelyAccepted"}
         self.graph.answer_invitation(event_id, email, words.get(answer, answer))
 
@@ -316,7 +286,7 @@ def _graph_time(value: datetime | date) -> dict[str, str]:
     return {"dateTime": value.strftime("%Y-%m-%dT%H:%M:%S"), "timeZone": zone}
 
 
-HOMES: dict[str, type[Any]] = {"google": GoogleHome, "microsoft": MicrosoftHome}
+ACCOUNTS: dict[str, type[Any]] = {"google": GoogleHome, "microsoft": MicrosoftHome}
 
 
 def allow_redirects(tenant: Tenant) -> None:
@@ -326,7 +296,7 @@ def allow_redirects(tenant: Tenant) -> None:
 
 def consent_url(tenant: Tenant, home: AccountHome, resource: Any, **given: Any) -> str:
     """Ask for a calendar of the resource; return the address of the consent page."""
-    body = {"provider": home.provider, "resource_id": resource["id"], "redirect_url": BACK}
+    body = {"provider": home.name, "resource_id": resource["id"], "redirect_url": BACK}
     answer = tenant.post("/calendars/connect", body | given)
     assert answer.status == 201, answer.data
     return answer.data["url"]

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.external_calendars.accounts import HOMES, AccountHome
+from tests.external_calendars.accounts import ACCOUNTS, AccountHome
 from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.fakes.graph import FakeGraph
 from tests.external_calendars.fakes.server import Gateway
 from tests.external_calendars.front import Front
 from tests.external_calendars.servers import SERVERS, CalendarServer
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "needs(...): see test_every_server.py")
 
 
 @pytest.fixture(autouse=True)
@@ -106,4 +110,4 @@ def microsoft(gateway: Gateway, settings: Any) -> FakeGraph:
 @pytest.fixture(params=["google", "microsoft"])
 def account(request: pytest.FixtureRequest) -> AccountHome:
     """An account at each provider with OAuth."""
-    return HOMES[request.param](request.getfixturevalue(request.param))
+    return ACCOUNTS[request.param](request.getfixturevalue(request.param))

@@ -36,7 +36,7 @@ def work(tenant: Tenant, ada: Any, account: AccountHome) -> Connection:
 @pytest.fixture
 def booking(tenant: Tenant, ada: Any, account: AccountHome, work: Connection) -> Any:
     """A new booking with a video call."""
-    settings = {"conference": {"provider": KINDS[account.provider]}}
+    settings = {"conference": {"provider": KINDS[account.name]}}
     project = tenant.make_project(ada["id"], settings=settings)
     return book(tenant, ada, project_id=project["id"], enforce_availability=False)
 

@@ -1,4 +1,4 @@
-"""Invitations and answers over Cyrus, which carries them from one user's calendar to another's."""
+"""Invitations over Cyrus, which carries them from one user's calendar to another's."""
 
 from typing import Any
 
@@ -6,13 +6,12 @@ import pytest
 from django.utils import timezone
 
 from availability.models import Calendar, Resource
-from bookings.models import Booking
 from external_calendars.models import Connection, WrittenEvent
 from external_calendars.services import connect_calendar
-from tests.external_calendars.mirrored import change, copies, events_of, write
+from tests.external_calendars.mirrored import events_of, write
 from tests.external_calendars.servers import CYRUS_DOMAIN, CalendarServer, Collection
-from tests.external_calendars.test_mirror import _at_home, book, move
-from tests.external_calendars.test_mirror_servers import look, text_of
+from tests.external_calendars.test_mirror import _at_home, book
+from tests.external_calendars.test_mirror_servers import text_of
 from tests.world import Tenant
 
 __all__ = ["_at_home"]
@@ -64,25 +63,6 @@ def inbox_of(collection: Collection) -> list[str]:
     return [line for text in texts for line in text.splitlines() if line.startswith("METHOD:")]
 
 
-def reply(collection: Collection, partstat: str) -> None:
-    """As the guest answers in her own calendar."""
-    (name,) = collection.names()
-    text = collection.get(name) or ""
-    (event,) = events_of(text)
-    attendee = event["ATTENDEE"]
-    attendee.params["PARTSTAT"] = partstat
-    # After a move, Cyrus 3.6 writes TRANSP twice into an object that she has changed, and refuses
-    # to take it back.
-    text = change(text, attendee=attendee, transp="OPAQUE")
-    collection.put(name, text, collection.etag(name))
-
-
-def answer_of(tenant: Tenant, booking: Any) -> dict[str, Any]:
-    (found,) = tenant.get(f"/bookings/{booking['id']}").data["customers"]
-    return {name: found[name] for name in ("response", "source")}
-
-
-# --- Invitations ----------------------------------------------------------------------------------
 def test_guest_is_invited_by_the_account(
     tenant: Tenant, desk: Any, work: Calendar, home: Collection, zoe: Collection
 ) -> None:
@@ -113,61 +93,3 @@ def test_server_invites_nobody_for_a_foreign_organizer(
     assert WrittenEvent.objects.get().invitations == {address_of(zoe): ""}
     assert Connection.objects.get().last_write_invited is False
     assert inbox_of(zoe) == []
-
-
-# --- Answers --------------------------------------------------------------------------------------
-@pytest.mark.parametrize("partstat", ["ACCEPTED", "TENTATIVE", "DECLINED"])
-def test_answer_in_the_guests_own_calendar_is_found_by_one_sync(
-    tenant: Tenant, desk: Any, work: Calendar, home: Collection, zoe: Collection, partstat: str
-) -> None:
-    booking = book(tenant, desk, customer=customer(zoe))
-    write()
-    look(work)
-
-    reply(zoe, partstat)
-    look(work)
-
-    assert answer_of(tenant, booking) == {"response": partstat.lower(), "source": "calendar"}
-    assert Booking.objects.get().state == "confirmed"
-    assert copies() == [("written", "")]
-
-
-def test_declined_invitation_cancels_once(
-    tenant: Tenant, desk: Any, work: Calendar, home: Collection, zoe: Collection
-) -> None:
-    settings = {"guest_declines": "cancel", "enforce_availability": False}
-    project = tenant.make_project(desk["id"], settings=settings)
-    booking = book(tenant, desk, customer=customer(zoe), project_id=project["id"])
-    write()
-
-    reply(zoe, "DECLINED")
-    for _ in range(2):
-        look(work)
-        write()
-
-    logs = tenant.get(f"/bookings/{booking['id']}?include=logs").data["logs"]
-    assert [(log["action"], log["source"]) for log in logs[1:]] == [
-        ("response", "calendar"),
-        ("cancel_by_customer", "calendar"),
-    ]
-    assert home.names() == []
-    assert copies() == [("removed", "")]
-
-
-def test_moved_booking_asks_the_guest_again(
-    tenant: Tenant, desk: Any, work: Calendar, home: Collection, zoe: Collection
-) -> None:
-    booking = book(tenant, desk, customer=customer(zoe))
-    write()
-    reply(zoe, "ACCEPTED")
-    look(work)
-
-    move(tenant, booking)
-    write()
-    look(work)
-    moved = answer_of(tenant, booking)
-    reply(zoe, "DECLINED")
-    look(work)
-
-    assert moved == {"response": "needs_action", "source": None}
-    assert answer_of(tenant, booking) == {"response": "declined", "source": "calendar"}

@@ -15,6 +15,7 @@ from external_calendars.models import Connection, WrittenEvent
 from external_calendars.services import connect_calendar
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.external_calendars.front import Answer
+from tests.external_calendars.ical_homes import name_user
 from tests.external_calendars.mirrored import copies, events_of, make_due, write
 from tests.external_calendars.servers import CalendarServer, Collection
 from tests.external_calendars.test_mirror import _at_home, act, book, move, times
@@ -28,17 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 ZOE = {"name": "Zoe", "email": "zoe@guests.example"}
 STRANGER = {"name": "Marty McFly", "email": "marty@example.com"}
-ADDRESSES = """<propertyupdate xmlns="DAV:" xmlns:C="urn:ietf:params:xml:ns:caldav"><set><prop>
-<C:calendar-user-address-set>{hrefs}</C:calendar-user-address-set></prop></set></propertyupdate>"""
-
-
-def name_user(server: CalendarServer, user: str, *addresses: str) -> None:
-    """Tell the server the addresses of a user."""
-    hrefs = "".join(f"<href>mailto:{address}</href>" for address in addresses)
-    principal = Collection(server, user, f"/{user}/")
-    body = ADDRESSES.format(hrefs=hrefs).encode()
-    answer = principal.request("PROPPATCH", data=body, headers={"Content-Type": "application/xml"})
-    answer.raise_for_status()
 
 
 @pytest.fixture

@@ -147,23 +147,6 @@ def rows() -> list[tuple[object, ...]]:
     return list(Event.objects.values_list("id", "start", "end", "what", "updated_at"))
 
 
-def test_sync_after_a_server_outage(server: CalendarServer, tenant: Tenant) -> None:
-    collection = server.make_calendar()
-    collection.put("a.ics", one("DTSTART:20301201T100000Z", "DURATION:PT1H", uid="a"))
-    connection = join(tenant, collection)
-    assert look(connection) == SYNCED
-
-    server.kill()
-    assert look(connection) == FAILED
-    assert connection.problem in ("server_error", "unreachable")
-    assert Event.objects.get().provider_id == "a"
-    server.start()
-    collection.put("b.ics", one("DTSTART:20301202T100000Z", "DURATION:PT1H", uid="b"))
-
-    assert look(connection) == SYNCED
-    assert (connection.problem, Event.objects.count()) == ("", 2)
-
-
 def test_sync_with_a_wrong_password(server: CalendarServer, tenant: Tenant) -> None:
     collection = server.make_calendar()
     ada = tenant.make_resource()
