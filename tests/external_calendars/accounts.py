@@ -319,3 +319,9 @@ def connect_account(tenant: Tenant, home: AccountHome, resource: Any) -> Connect
     assert came.keys() == {"calendar_id"}, came
     calendar = Calendar.objects.get(id=came["calendar_id"])
     return calendar.connection
+
+
+def connect_again(tenant: Tenant, home: AccountHome, connection: Connection) -> dict[str, str]:
+    """Let the person agree once more; return the query of the address to come back to."""
+    body = {"provider": home.name, "calendar_id": str(connection.pk), "redirect_url": BACK}
+    return come_back(tenant, home.consent(tenant.post("/calendars/connect", body).data["url"]))

@@ -3,6 +3,8 @@
 The rest is in test_every_server.py.
 """
 
+import os
+import signal
 from datetime import timedelta
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 from django.utils import timezone
 
 from availability.models import Event
+from external_calendars import grants
 from external_calendars.grants import claim_renewals, renew_grant
 from external_calendars.models import Connection, ConsentRequest, Grant, WrittenEvent
 from external_calendars.sync.leases import claim_connections
@@ -17,17 +20,22 @@ from external_calendars.sync.run import FAILED, SYNCED
 from tests.external_calendars.accounts import (
     EMAIL,
     AccountHome,
+    MicrosoftHome,
     Shown,
     allow_redirects,
     come_back,
     connect_account,
+    connect_again,
     consent_url,
 )
-from tests.external_calendars.memory import look
+from tests.external_calendars.fakes.graph import FakeGraph
+from tests.external_calendars.killed_worker import Worker
+from tests.external_calendars.memory import look, spans_of
 from tests.external_calendars.mirrored import events_of, write
 from tests.external_calendars.test_invitations import send_mails
 from tests.external_calendars.test_mirror import _at_home, book, span_of, times
 from tests.external_calendars.test_mirror_privacy import entries, mails
+from tests.external_calendars.test_stop_announcements import announced
 from tests.sinks import MailSink
 from tests.world import Tenant
 
@@ -193,15 +201,7 @@ def test_new_consent_restarts_the_calendar(
     look(work)
     renew()
 
-    url = tenant.post(
-        "/calendars/connect",
-        {
-            "provider": account.name,
-            "calendar_id": str(work.pk),
-            "redirect_url": "https://app.example.com/settings",
-        },
-    ).data["url"]
-    came = come_back(tenant, account.consent(url))
+    came = connect_again(tenant, account, work)
     work.refresh_from_db()
 
     assert came == {"calendar_id": str(work.pk)}
@@ -216,6 +216,66 @@ def test_rotated_refresh_token_is_kept(account: AccountHome, work: Connection) -
         renew()
 
     assert Grant.objects.get().failures == 0
+    sync(work)
+
+
+def renew_and_die() -> None:
+    """As a worker that is killed between the provider's answer and its own commit."""
+    answer_of = grants.refresh_tokens
+
+    def refresh(*asked: Any) -> None:
+        answer_of(*asked)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    pytest.MonkeyPatch().setattr(grants, "refresh_tokens", refresh)  # in its own process only
+    renew()
+
+
+def lose_new_tokens(work: Connection) -> None:
+    Grant.objects.update(renew_at=timezone.now())
+    assert Worker(renew_and_die).wait() == -signal.SIGKILL
+    # The access token still works, and the lease keeps others from the grant for a minute.
+    sync(work)
+    assert (Grant.objects.get().lease_token is None, claim_renewals(10)) == (False, [])
+    Grant.objects.update(renew_at=timezone.now())  # the lease expires
+
+
+@pytest.mark.postgresql
+def test_tokens_lost_with_a_killed_worker_are_replaced(
+    account: AccountHome, work: Connection
+) -> None:
+    """Microsoft documents that a used refresh token stays valid; Google gives out no other one."""
+    lose_new_tokens(work)
+
+    renew()
+    account.expire_tokens()
+    Grant.objects.update(renew_at=timezone.now())
+    renew()
+
+    assert Grant.objects.get().failures == 0
+    sync(work)
+    assert announced() == []
+
+
+@pytest.mark.postgresql
+def test_lost_refresh_token_stops_the_calendar_with_one_mail(
+    tenant: Tenant, ada: Any, microsoft: FakeGraph
+) -> None:
+    """If Microsoft refuses a used refresh token, against its documentation."""
+    home = MicrosoftHome(microsoft)
+    work = connect_account(tenant, home, ada)
+    home.add("Lunch", NINE, TEN)
+    lose_new_tokens(work)
+    microsoft.retire_old_refresh_tokens()
+
+    for _ in range(3):
+        renew()
+    work.refresh_from_db()
+
+    assert (work.problem, work.is_stopped) == ("grant_ended", True)
+    assert [(kind, to) for kind, to, _ in announced()] == [("email", "owner")]
+    assert spans_of(work) == [f"Lunch {NINE:%m-%d %H:%M}/{TEN:%H:%M}"]
+    connect_again(tenant, home, work)
     sync(work)
 
 

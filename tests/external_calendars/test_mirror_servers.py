@@ -1,14 +1,13 @@
 """Bookings as written to real servers, and as other clients see and change them there."""
 
-import os
 import signal
 import threading
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from urllib.parse import unquote
 
 import pytest
-from django.db import connection
 from django.utils import timezone
 
 from availability.models import Calendar
@@ -19,6 +18,7 @@ from notifications.models import Delivery, Endpoint
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.booking_drafts import uid_of
 from tests.external_calendars.front import Answer
+from tests.external_calendars.killed_worker import Worker
 from tests.external_calendars.memory import look as look_there
 from tests.external_calendars.mirrored import (
     change,
@@ -267,26 +267,6 @@ def test_a_redirect_to_a_private_address_is_not_followed(
 
 
 # --- SIGKILL --------------------------------------------------------------------------------------
-class Worker:
-    """A process that works off what is due, and is killed when a request comes from it."""
-
-    def __init__(self) -> None:
-        connection.close()
-        self.pid = os.fork()
-        if not self.pid:
-            try:
-                run_dispatcher("calendar")
-            finally:
-                os._exit(0)
-
-    def kill(self) -> None:
-        os.kill(self.pid, signal.SIGKILL)
-
-    def wait(self) -> int:
-        """What ended it."""
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-
-
 @pytest.mark.postgresql
 @one_server
 @pytest.mark.parametrize("is_done", [False, True])
@@ -321,7 +301,7 @@ def test_killed_worker_leaves_one_event(
         return Answer(500)
 
     home.server.front.answer = kill
-    worker.append(Worker())
+    worker.append(Worker(partial(run_dispatcher, "calendar")))
     started.set()
     assert worker[0].wait() == -signal.SIGKILL
     home.server.front.answer = lambda call: None
