@@ -1,25 +1,30 @@
 """Live free/busy check of connected calendars, just before a booking is made.
 
-All calendars that were recently reachable are queried at once, for three seconds in total. If a
-calendar does not answer in time, the last sync counts. Feeds are not queried: they are fetched
-whole, and their servers publish late anyway.
+All calendars that were recently reachable are queried at once, for three seconds in total; those
+of an account at Google or Microsoft one after another, and by one check at a time, because these
+limit the requests of an account. If a calendar does not answer in time, the last sync counts. Feeds
+are not queried: they are fetched whole, and their servers publish late anyway.
 """
 
 import logging
 import time
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from datetime import timedelta
 from typing import NamedTuple
+
+from django.db.models import Q
 
 from availability.models import Event
 from availability.search.live_freebusy import freebusy_sources
 from availability.search.queries import TimeSpan
+from common.db.sql import database_now
 from common.db.updated_at import TransactionStart
 from common.ical.occurrences import UnreadableCalendar
 from common.time.instants import to_datetime
 from external_calendars.credentials import credentials_of
-from external_calendars.models import Connection, WrittenEvent
+from external_calendars.models import Connection, Grant, WrittenEvent
 from external_calendars.providers import PROVIDERS
 from external_calendars.providers.base import NOT_ASKED, CalendarAccess, Provider, ProviderError
 from external_calendars.sync.leases import SYNC_WAKEUP
@@ -32,6 +37,8 @@ MAX_CONCURRENT = 16
 # A calendar that did not answer is skipped for this many seconds, by this process: a request that
 # makes a hundred bookings must not wait a hundred times.
 PAUSE = 30.0
+# Of one check of an account, longer than it takes; and until the next try to get it.
+CHECK_LEASE, CHECK_PAUSE = timedelta(seconds=SECONDS + 2), 0.05
 _silent_until: dict[uuid.UUID, float] = {}  # calendar id -> monotonic time
 
 
@@ -40,6 +47,7 @@ class FreebusyRequest(NamedTuple):
 
     calendar_id: uuid.UUID
     resource_id: uuid.UUID
+    grant_id: uuid.UUID | None
     provider: Provider
     access: CalendarAccess
     zone: str
@@ -61,8 +69,8 @@ def fetch_calendar_busy(
 ) -> dict[uuid.UUID, list[TimeSpan]]:
     """Return resource id -> busy spans in its connected calendars within `span`.
 
-    Mirrored events are left out. At most four queries. A calendar with an unknown event is synced
-    soon.
+    Mirrored events are left out. At most four queries, and at least three more for each account. A
+    calendar with an unknown event is synced soon.
     """
     busy_times = _without_own(
         _query_calendars(list(_freebusy_requests(resource_ids)), span, ignore_all_day)
@@ -92,6 +100,7 @@ def _freebusy_requests(resource_ids: Collection[uuid.UUID]) -> Iterable[Freebusy
         yield FreebusyRequest(
             calendar.id,
             resource.id,
+            connection.grant_id,
             PROVIDERS[calendar.provider],
             access,
             resource.timezone,
@@ -108,19 +117,78 @@ def _query_calendars(
     ends = time.monotonic() + SECONDS
     threads = ThreadPoolExecutor(min(len(requests), MAX_CONCURRENT), "ask-calendars")
     questions = {
-        threads.submit(_query_calendar, request, span, ignore_all_day, ends): request
-        for request in requests
+        threads.submit(_query_account, account, span, ignore_all_day, ends): account
+        for account in _accounts(requests, ends)
     }
-    wait(questions, SECONDS)
+    wait(questions, max(0.0, ends - time.monotonic()))
     threads.shutdown(wait=False, cancel_futures=True)
     busy_times: list[CalendarBusy] = []
-    for question, each_question in questions.items():
-        answer = _answer_of(question, each_question)
-        if answer is None:
-            _pause_calendar(each_question.calendar_id)
-        else:
-            busy_times += answer
+    for question, account in questions.items():
+        answers = _answers_of(question, account)
+        for request, answer in zip(account, answers, strict=True):
+            if answer is None:
+                _pause_calendar(request.calendar_id)
+            else:
+                busy_times += answer
+        if question.done():
+            _end_check(account[0].grant_id)
     return busy_times
+
+
+def _accounts(
+    requests: Sequence[FreebusyRequest], ends: float
+) -> Iterator[Sequence[FreebusyRequest]]:
+    """Yield the calendars of one account together, as soon as no other check asks the account.
+
+    Calendars that are reached with a password are yielded one by one. Ends in time, without the
+    accounts that others ask until then.
+    """
+    accounts: dict[uuid.UUID, list[FreebusyRequest]] = {}
+    for request in requests:
+        if request.grant_id is None:
+            yield [request]
+        else:
+            accounts.setdefault(request.grant_id, []).append(request)
+    while accounts:
+        for grant_id in list(accounts):
+            if _begin_check(grant_id):
+                yield accounts.pop(grant_id)
+        if accounts and time.monotonic() > ends - CHECK_PAUSE:
+            logger.info("%s accounts were being asked by other checks", len(accounts))
+            return
+        if accounts:
+            time.sleep(CHECK_PAUSE)
+
+
+def _begin_check(grant_id: uuid.UUID) -> bool:
+    """Take the lease of a check of the account; return whether nobody else has it."""
+    now = database_now()
+    free = Grant.objects.filter(Q(checked_until=None) | Q(checked_until__lte=now), pk=grant_id)
+    return bool(free.update(checked_until=now + CHECK_LEASE))
+
+
+def _end_check(grant_id: uuid.UUID | None) -> None:
+    if grant_id is not None:
+        Grant.objects.filter(pk=grant_id).update(checked_until=None)
+
+
+def _query_account(
+    account: Sequence[FreebusyRequest], span: TimeSpan, ignore_all_day: bool, ends: float
+) -> list[list[CalendarBusy] | None]:
+    """Query calendars one after another; None for those that could not be queried."""
+    return [_answer_of(request, span, ignore_all_day, ends) for request in account]
+
+
+def _answer_of(
+    request: FreebusyRequest, span: TimeSpan, ignore_all_day: bool, ends: float
+) -> list[CalendarBusy] | None:
+    try:
+        return _query_calendar(request, span, ignore_all_day, ends)
+    except (ProviderError, UnreadableCalendar) as error:
+        logger.info("calendar %s could not be asked: %s", request.calendar_id, error)
+    except Exception:
+        logger.exception("calendar %s could not be asked", request.calendar_id)
+    return None
 
 
 def _query_calendar(
@@ -146,19 +214,14 @@ def _query_calendar(
     ]
 
 
-def _answer_of(
-    question: "Future[list[CalendarBusy]]", request: FreebusyRequest
-) -> list[CalendarBusy] | None:
-    if not question.done() or question.cancelled():
-        logger.info("calendar %s did not answer in time", request.calendar_id)
-        return None
-    try:
+def _answers_of(
+    question: "Future[list[list[CalendarBusy] | None]]", account: Sequence[FreebusyRequest]
+) -> list[list[CalendarBusy] | None]:
+    if question.done() and not question.cancelled():
         return question.result()
-    except (ProviderError, UnreadableCalendar) as error:
-        logger.info("calendar %s could not be asked: %s", request.calendar_id, error)
-    except Exception:
-        logger.exception("calendar %s could not be asked", request.calendar_id)
-    return None
+    for request in account:
+        logger.info("calendar %s did not answer in time", request.calendar_id)
+    return [None] * len(account)
 
 
 def _pause_calendar(calendar_id: uuid.UUID) -> None:

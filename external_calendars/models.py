@@ -76,6 +76,8 @@ class Grant(models.Model):
     renew_at = models.DateTimeField(null=True, editable=False)
     lease_token = models.UUIDField(null=True, editable=False)
     failures = models.PositiveIntegerField(default=0, editable=False, help_text="in a row")
+    # The end of the lease of a live free/busy check: one at a time asks the account.
+    checked_until = models.DateTimeField(null=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
     class Meta:

@@ -176,7 +176,6 @@ class Gateway:
     def forget(self) -> None:
         """Empty the log of requests."""
         self.requests.clear()
-        self.most_concurrent.clear()
 
     def requests_to(self, pattern: str, method: str = "") -> list[Request]:
         """Return the logged requests whose host and path match the regular expression."""
