@@ -13,8 +13,10 @@ from availability.serializers.calendars import connection_of
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 
-# Why no calendar makes the link: there is none of the provider, or it has a problem.
-PROBLEMS = NO_CALENDAR, CALENDAR_PROBLEM = ("no_calendar", "calendar_problem")
+# Why no calendar makes the link: there is none of the provider, it has a problem, or its account
+# has no video calls.
+NO_CALENDAR, CALENDAR_PROBLEM, NOT_OFFERED = "no_calendar", "calendar_problem", "not_offered"
+PROBLEMS = (NO_CALENDAR, CALENDAR_PROBLEM, NOT_OFFERED)
 
 
 def has_conference(booking: Booking) -> bool:
@@ -71,4 +73,6 @@ def _problem_of(event: Event, calendar: Calendar | None) -> str:
     if calendar is None or not is_made_by(calendar, event):
         return NO_CALENDAR
     connection = connection_of(calendar)
-    return CALENDAR_PROBLEM if connection is None or connection.problem else ""
+    if connection is None or connection.problem:
+        return CALENDAR_PROBLEM
+    return NOT_OFFERED if connection.makes_links is False else ""

@@ -14,7 +14,7 @@ from urllib.parse import urlencode, urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models import Case, F, Q, QuerySet, Value, When
 
 from apps_config.models import Account
 from availability.models import Calendar, Resource
@@ -254,6 +254,18 @@ def request_renewal(calendar_id: uuid.UUID) -> None:
     """The provider refuses the calendar's access token: have a worker get a new one at once."""
     waiting = Grant.objects.filter(lease_token=None, renew_at__isnull=False)
     waiting.filter(connections=calendar_id).update(renew_at=database_now())
+
+
+def request_another_renewal(connection: Connection) -> bool:
+    """If the calendar's permission has ended, have a worker try once more to get a token: the
+    provider may allow it again. Return whether it has ended.
+    """
+    if connection.problem not in GRANT_ERRORS or not connection.is_stopped:
+        return False
+    own = Grant.objects.filter(connections=connection.pk)
+    ended = own.filter(Q(renew_at=None) | Q(failures__gt=0))
+    ended.filter(renew_at=None).update(renew_at=database_now())
+    return ended.exists()
 
 
 def due_renewals(now: datetime) -> QuerySet[Grant]:

@@ -138,6 +138,8 @@ class Connection(models.Model):
     # Of the last write; and of the last one with attendees, whether its server invited them all.
     last_write_succeeded = models.BooleanField(default=False, editable=False)
     last_write_invited = models.BooleanField(default=False, editable=False)
+    # Whether the provider makes links of video calls in this calendar; NULL if it does not say so.
+    makes_links = models.BooleanField(null=True, editable=False)
     checked_at = models.DateTimeField(null=True, blank=True, editable=False)
     created_at = models.DateTimeField(default=timezone.now, editable=False)
 
@@ -147,6 +149,12 @@ class Connection(models.Model):
                 fields=["next_at"],
                 condition=models.Q(next_at__isnull=False),
                 name="connection_due",
+            ),
+            # Whose accounts are being asked: those have no other sync meanwhile.
+            models.Index(
+                fields=["grant"],
+                condition=models.Q(lease_token__isnull=False, grant__isnull=False),
+                name="connection_in_sync",
             ),
         ]
 

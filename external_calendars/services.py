@@ -21,7 +21,7 @@ from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
 from common.messages import Message
 from external_calendars.credentials import credentials_of, scheme_and_host, store_credentials
-from external_calendars.grants import access_token, delete_unused_grant
+from external_calendars.grants import access_token, delete_unused_grant, request_another_renewal
 from external_calendars.mirror.backfill import backfill, retry_now
 from external_calendars.models import Connection, Feed, Grant
 from external_calendars.providers import OAUTH_PROVIDERS, PROVIDERS
@@ -319,6 +319,7 @@ def _set_discovered(
     connection.user_addresses = [
         address for address in discovered.user_addresses if is_address(address)
     ][:MAX_USER_ADDRESSES]
+    connection.makes_links = discovered.makes_links
     store_credentials(connection, access._replace(address=discovered.address))
 
 
@@ -385,14 +386,16 @@ def test_connection(calendar: Calendar) -> ConnectionTest:
 def request_sync(calendar: Calendar) -> Calendar:
     """Have a worker sync the calendar at once, even if a problem has stopped its syncs.
 
-    A running sync continues and is not followed by another. Raises Invalid for a calendar of the
-    service, NotFound for one that was just deleted.
+    A running sync continues and is not followed by another. If the permission of the account has
+    ended, the worker first asks for a new access token, and the calendar stays stopped until there
+    is one. Raises Invalid for a calendar of the service, NotFound for one that was just deleted.
     """
     with transaction.atomic():
         calendar = _lock(calendar)
         connection_of(calendar)
         waiting = Connection.objects.filter(calendar=calendar, lease_token=None)
-        waiting.update(next_at=transaction_start())
+        if not request_another_renewal(calendar.connection):
+            waiting.update(next_at=transaction_start())
         # The caller may have fixed the missing write access; the next write will tell.
         kept_out = waiting.filter(problem=NO_WRITE_ACCESS)
         kept_out.update(problem="", problem_since=None)

@@ -214,7 +214,8 @@ class ConferenceSerializer(ObjectSerializer):
         PROBLEMS,
         allow_null=True,
         help_text="Why no link is on its way: `no_calendar`, the booking is not written to a"
-        " connected calendar of the provider; `calendar_problem`, that calendar has a `problem`.",
+        " connected calendar of the provider; `calendar_problem`, that calendar has a `problem`;"
+        " `not_offered`, its account has no such video calls.",
     )
 
 

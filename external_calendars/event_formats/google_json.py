@@ -36,6 +36,7 @@ UID_SUFFIX = "@google.com"
 # The property in which a mirrored event keeps its UID, visible to this service only.
 UID_PROPERTY = "bookingUid"
 CANCELLED = "cancelled"
+MEET = "hangoutsMeet"
 # What the owner's day is like, not appointments: they never block.
 NEVER_BLOCK = frozenset({"workingLocation", "birthday"})
 RECURRENCE_LINE = re.compile(r"(RRULE|RDATE|EXDATE|EXRULE)[;:][^\r\n]*")
@@ -287,7 +288,7 @@ def _write_values(event: Json, entry: MirroredEvent) -> bool:
     if entry.conference == "meet" and not event.get("conferenceData"):
         # An id that was used before makes no second conference.
         request_id = f"{event_id(entry.uid)}-{entry.sequence}"
-        solution = {"type": "hangoutsMeet"}
+        solution = {"type": MEET}
         event["conferenceData"] = {
             "createRequest": {"requestId": request_id, "conferenceSolutionKey": solution}
         }

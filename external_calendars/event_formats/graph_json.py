@@ -43,7 +43,8 @@ FROM_SERIES = (
 )
 # How the owner works that day, or a note in the calendar: they block no time.
 NOT_BUSY = frozenset({"free", "workingElsewhere"})
-ONLINE_MEETING = {"isOnlineMeeting": True, "onlineMeetingProvider": "teamsForBusiness"}
+TEAMS = "teamsForBusiness"
+ONLINE_MEETING = {"isOnlineMeeting": True, "onlineMeetingProvider": TEAMS}
 HIDDEN = frozenset({"private", "confidential"})
 RESPONSES = {
     "accepted": "accepted",

@@ -145,6 +145,7 @@ class CalendarWrites:
         where = to_one_line(_event_text_field(booking, event, "where", for_customers=bool(guests)))
         is_made_there = is_made_by(calendar, event)
         link = "" if is_made_there else conference_url(booking)
+        is_offered = is_made_there and calendar.connection.makes_links is not False
         return MirroredEvent(
             uid=uid,
             sequence=self.changes.get(booking.id, 1) - 1,
@@ -159,7 +160,7 @@ class CalendarWrites:
             known=canonical_addresses(
                 [*(guest.email for guest in all_customers), *row.content.get("former", ())]
             ),
-            conference=wanted_conference(booking) if is_made_there else "",
+            conference=wanted_conference(booking) if is_offered else "",
         )
 
     def _guests(

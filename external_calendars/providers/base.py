@@ -100,7 +100,8 @@ class DiscoveredCalendar(NamedTuple):
     """A result of `find_calendar`.
 
     invites: the server says that it invites attendees by itself (RFC 6638). user_addresses: the
-    e-mail addresses under which it does so, the preferred one first.
+    e-mail addresses under which it does so, the preferred one first. makes_links: whether it makes
+    the links of video calls; None if it does not say so.
     """
 
     address: str
@@ -108,6 +109,7 @@ class DiscoveredCalendar(NamedTuple):
     may_write: bool
     invites: bool
     user_addresses: Sequence[str] = ()
+    makes_links: bool | None = None
 
 
 class ChangeSet(NamedTuple):

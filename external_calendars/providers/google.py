@@ -13,7 +13,7 @@ from urllib.parse import quote
 from common.messages import Message
 from external_calendars.event_formats import google_json
 from external_calendars.event_formats.base import EventFormat
-from external_calendars.event_formats.google_json import CANCELLED, event_id
+from external_calendars.event_formats.google_json import CANCELLED, MEET, event_id
 from external_calendars.event_formats.json_text import Json, read_json, write_json
 from external_calendars.providers.base import (
     CalendarAccess,
@@ -87,6 +87,7 @@ class GoogleCalendar:
                 may_write=row.get("accessRole") in ("owner", "writer"),
                 invites=True,
                 user_addresses=[access.username] if access.username else [],
+                makes_links=_makes_links(row),
             )
             for row in rows
         ]
@@ -265,6 +266,11 @@ def event_path(access: CalendarAccess, href: str) -> str:
 
 
 # --- Answers --------------------------------------------------------------------------------------
+def _makes_links(calendar: Json) -> bool | None:
+    allowed = (calendar.get("conferenceProperties") or {}).get("allowedConferenceSolutionTypes")
+    return None if allowed is None else MEET in allowed
+
+
 def _pages(session: JsonSession, path: str, params: Mapping[str, str]) -> Iterator[Json]:
     asked = dict(params)
     for _ in range(MAX_PAGES):

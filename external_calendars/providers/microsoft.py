@@ -15,6 +15,7 @@ from external_calendars.event_formats import graph_json
 from external_calendars.event_formats.base import EventFormat
 from external_calendars.event_formats.graph_json import (
     SERIES,
+    TEAMS,
     UID_PROPERTY,
     occurrence_text,
     series_occurrences,
@@ -94,6 +95,7 @@ class MicrosoftCalendar:
                 may_write=bool(row.get("canEdit")),
                 invites=True,
                 user_addresses=[access.username] if access.username else [],
+                makes_links=_makes_links(row),
             )
             for row in rows
         ]
@@ -307,6 +309,12 @@ def _stamp(moment: datetime) -> str:
 
 
 # --- Answers --------------------------------------------------------------------------------------
+def _makes_links(calendar: Json) -> bool | None:
+    """Personal accounts have no Teams for business."""
+    allowed = calendar.get("allowedOnlineMeetingProviders")
+    return None if allowed is None else TEAMS in allowed
+
+
 def _pages(
     session: JsonSession,
     path: str,

@@ -27,7 +27,13 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from apps_config.models import Membership
 from availability.models import Calendar
-from bookings.conferences import CALENDAR_PROBLEM, NO_CALENDAR, MissingLinks, conference_url
+from bookings.conferences import (
+    CALENDAR_PROBLEM,
+    NO_CALENDAR,
+    NOT_OFFERED,
+    MissingLinks,
+    conference_url,
+)
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS
 from bookings.models import MAX_NOTE, Booking, Customer, further_events
 from bookings.pages.formatting import days_words, first_known_zone, span_words
@@ -465,6 +471,7 @@ def _read_moment(booking: Booking, text: str, place: str) -> datetime:
 CONFERENCE_PROBLEMS: Mapping[str, LazyText] = {
     NO_CALENDAR: _("No link: the booking is not in a connected calendar that makes it."),
     CALENDAR_PROBLEM: _("No link: the connected calendar has a problem."),
+    NOT_OFFERED: _("No link: the account of the connected calendar has no such video calls."),
 }
 
 

@@ -48,6 +48,10 @@ class AccountHome(CalendarHome):
     def make_links(self) -> None: ...
 
     @abstractmethod
+    def end_video_calls(self) -> None:
+        """Make no links any more: Google for this calendar, Microsoft for personal accounts."""
+
+    @abstractmethod
     def writes(self) -> list[Request]:
         """Return the requests that wrote events."""
 
@@ -56,6 +60,10 @@ class AccountHome(CalendarHome):
 
     @abstractmethod
     def revoke(self) -> None: ...
+
+    @abstractmethod
+    def allow_again(self) -> None:
+        """Take `revoke` back, as an organization does that had locked the account."""
 
     # --- The same for all, by the gateway ---------------------------------------------------------
     def connect(self, tenant: Tenant, resource: Any) -> Connection:
@@ -148,6 +156,9 @@ class GoogleHome(AccountHome):
         self.calendar.complete_conferences()
         self.gateway.clock.advance(hours=-1)
 
+    def end_video_calls(self) -> None:
+        self.calendar.allowed_conferences = ()
+
     def writes(self) -> list[Request]:
         found = self.gateway.requests_to("/events")
         return [request for request in found if request.method in ("POST", "PUT", "PATCH")]
@@ -160,6 +171,10 @@ class GoogleHome(AccountHome):
 
     def revoke(self) -> None:
         self.google.oauth.revoke(EMAIL)
+
+    def allow_again(self) -> None:
+        for grant in self.google.oauth.grants:
+            grant.is_revoked = False
 
     def forget_marks(self) -> None:
         self.google.expire_sync_tokens()
@@ -257,6 +272,9 @@ class MicrosoftHome(AccountHome):
     def make_links(self) -> None:
         self.graph.writer.reads_until_join_url = 1
 
+    def end_video_calls(self) -> None:
+        self.mailbox = self.graph.add_account(EMAIL, is_personal=True)
+
     def writes(self) -> list[Request]:
         found = self.gateway.requests_to("/events")
         return [request for request in found if request.method in ("POST", "PATCH")]
@@ -269,6 +287,10 @@ class MicrosoftHome(AccountHome):
 
     def revoke(self) -> None:
         self.graph.revoke(EMAIL)
+
+    def allow_again(self) -> None:
+        for grant in self.graph.login.grants:
+            grant.ended = None
 
     def forget_marks(self) -> None:
         self.graph.delta.end_tokens()

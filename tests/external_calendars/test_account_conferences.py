@@ -33,12 +33,16 @@ def work(tenant: Tenant, ada: Any, account: AccountHome) -> Connection:
     return connect_account(tenant, account, ada)
 
 
-@pytest.fixture
-def booking(tenant: Tenant, ada: Any, account: AccountHome, work: Connection) -> Any:
+def book_call(tenant: Tenant, ada: Any, account: AccountHome) -> Any:
     """A new booking with a video call."""
     settings = {"conference": {"provider": KINDS[account.name]}}
     project = tenant.make_project(ada["id"], settings=settings)
     return book(tenant, ada, project_id=project["id"], enforce_availability=False)
+
+
+@pytest.fixture
+def booking(tenant: Tenant, ada: Any, account: AccountHome, work: Connection) -> Any:
+    return book_call(tenant, ada, account)
 
 
 def link_of(tenant: Tenant, booking: Any) -> str | None:
@@ -101,3 +105,25 @@ def test_cancelled_booking_has_no_link(
 
     assert tenant.get(f"/bookings/{booking['id']}").data["conference"] is None
     assert account.events() == []
+
+
+def test_account_without_video_calls(
+    tenant: Tenant, ada: Any, account: AccountHome, mails: MailSink
+) -> None:
+    """The e-mails do not wait, and promise no link."""
+    account.end_video_calls()
+    work = connect_account(tenant, account, ada)
+    booking = book_call(tenant, ada, account)
+
+    [text] = texts_to_marty(mails)
+    write()
+
+    assert work.makes_links is False
+    assert tenant.get(f"/bookings/{booking['id']}").data["conference"] == {
+        "provider": KINDS[account.name],
+        "url": None,
+        "problem": "not_offered",
+    }
+    assert FOLLOWS not in text
+    [written] = account.writes()
+    assert not {"conferenceData", "isOnlineMeeting"} & written.json.keys()

@@ -15,7 +15,7 @@ from availability.models import Event
 from external_calendars import grants
 from external_calendars.grants import claim_renewals, renew_grant
 from external_calendars.models import Connection, ConsentRequest, Grant, WrittenEvent
-from external_calendars.sync.leases import claim_connections
+from external_calendars.sync.leases import claim_connections, due_connections
 from external_calendars.sync.run import FAILED, SYNCED
 from tests.external_calendars.accounts import (
     EMAIL,
@@ -190,6 +190,35 @@ def test_ended_grant_stops_the_calendar(account: AccountHome, work: Connection) 
 
     assert (work.problem, work.is_stopped) == ("grant_ended", True)
     assert Grant.objects.get().renew_at is None
+
+
+def test_sync_of_an_ended_grant_keeps_it_stopped_until_the_provider_allows_it(
+    tenant: Tenant, account: AccountHome, work: Connection
+) -> None:
+    """As *Sync now* does; pressed twice, by somebody who hopes."""
+    sync(work)
+    account.revoke()
+    look(work)
+    renew()
+    Grant.objects.update(access_ends_at=timezone.now())
+
+    for _ in range(2):
+        answer = tenant.post(f"/calendars/{work.pk}/sync")
+        assert (answer.status, answer.data["problem"]["code"]) == (200, "grant_ended")
+        work.refresh_from_db()
+        assert (work.is_stopped, due_connections(timezone.now()).exists()) == (True, False)
+    renew()
+    work.refresh_from_db()
+
+    assert (work.problem, work.is_stopped) == ("grant_ended", True)
+    assert Grant.objects.get().renew_at is None
+    assert len(announced()) == 1
+    account.allow_again()
+    tenant.post(f"/calendars/{work.pk}/sync")
+    renew()
+    work.refresh_from_db()
+    assert (work.problem, work.is_stopped) == ("", False)
+    sync(work)
 
 
 def test_new_consent_restarts_the_calendar(
