@@ -21,6 +21,7 @@ from benchmarks import (
     listings,
     load_run,
     many_apps,
+    notifications,
     reports,
 )
 from benchmarks.stage import Goal
@@ -32,6 +33,7 @@ PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "many_apps": many_apps.measure,
     "listings": listings.measure,
     "reports": reports.measure,
+    "notifications": notifications.measure,
     "creation": booking_creation.measure,
     "deliveries": deliveries.measure,
     "load": load_run.measure,

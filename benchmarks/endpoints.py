@@ -67,7 +67,6 @@ def measure_availability(stage: Stage) -> list[Goal]:
             times["required"] <= 60 * times["one"],
         ),
         *measure_details(client, filled),
-        *measure_notifications(stage, client),
     ]
 
 
@@ -114,28 +113,6 @@ def measure_details(client: HttpClient, filled: dict) -> list[Goal]:
             ratio,
             f"{milliseconds(times['whole'])} against {milliseconds(times['null'])}",
             ratio <= 3,
-        )
-    ]
-
-
-def measure_notifications(stage: Stage, client: HttpClient) -> list[Goal]:
-    """Messages of Google about one calendar; the body of both requests is empty."""
-    headers = stage.script("benchmarks.fill", "channel")
-    path = "/calendars/notifications/google"
-    times = time_each(
-        {
-            "null": lambda: client.call("POST", "/null/2", {}),
-            "message": lambda: client.call("POST", path, status=202, headers=headers),
-        }
-    )
-    ratio = times["message"] / times["null"]
-    return [
-        Goal(
-            "POST /calendars/notifications/google",
-            "at most 1.5x null POST",
-            ratio,
-            f"{milliseconds(times['message'])} against {milliseconds(times['null'])}",
-            ratio <= 1.5,
         )
     ]
 

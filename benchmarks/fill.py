@@ -82,22 +82,33 @@ def fill_small() -> dict[str, Any]:
     return found
 
 
-def fill_channel() -> dict[str, str]:
-    """Create a connected calendar with a push channel of Google; return a message's headers."""
-    calendar = make_app("pushed", 1)[1][0].calendars.get()
-    now = timezone.now()
-    Calendar.objects.filter(id=calendar.id).update(provider="google")
-    connection = Connection.objects.create(calendar=calendar, next_at=now + timedelta(days=1))
-    token = "benchmark"
-    PushChannel.objects.create(
-        connection=connection,
-        channel_id="benchmark",
-        token_hash=hashlib.sha256(token.encode()).hexdigest(),
-        renew_at=now + timedelta(days=1),
-        ends_at=now + timedelta(days=2),
-        heard_at=now,
+def fill_channels() -> dict[str, Any]:
+    """Create 1,000 connected calendars, each with a push channel of Google; return the headers of a
+    message to each.
+    """
+    now, token = timezone.now(), "benchmark"
+    filled, resources = make_app("pushed", 1000)
+    calendars = Calendar.objects.filter(resource__in=resources)
+    calendars.update(provider="google")
+    connections = Connection.objects.bulk_create(
+        Connection(calendar=calendar, next_at=now + timedelta(days=1)) for calendar in calendars
     )
-    return {"X-Goog-Channel-ID": "benchmark", "X-Goog-Channel-Token": token}
+    channels = PushChannel.objects.bulk_create(
+        PushChannel(
+            connection=connection,
+            channel_id=f"benchmark-{number}",
+            token_hash=hashlib.sha256(token.encode()).hexdigest(),
+            renew_at=now + timedelta(days=1),
+            ends_at=now + timedelta(days=2),
+            heard_at=now,
+        )
+        for number, connection in enumerate(connections)
+    )
+    messages = [
+        {"X-Goog-Channel-ID": channel.channel_id, "X-Goog-Channel-Token": token}
+        for channel in channels
+    ]
+    return filled | {"messages": messages}
 
 
 def fill_webhooks() -> dict[str, Any]:
@@ -160,7 +171,7 @@ def fill_apps(total: int) -> dict[str, Any]:
 if __name__ == "__main__":
     fills = {
         "small": fill_small,
-        "channel": fill_channel,
+        "channels": fill_channels,
         "webhooks": fill_webhooks,
         "load": fill_load,
         "apps": fill_apps,
