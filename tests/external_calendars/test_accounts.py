@@ -20,6 +20,7 @@ from external_calendars.sync.run import FAILED, SYNCED
 from tests.external_calendars.accounts import (
     EMAIL,
     AccountHome,
+    GoogleHome,
     MicrosoftHome,
     Shown,
     allow_redirects,
@@ -28,6 +29,7 @@ from tests.external_calendars.accounts import (
     connect_again,
     consent_url,
 )
+from tests.external_calendars.fakes.google import FakeGoogle
 from tests.external_calendars.fakes.graph import FakeGraph
 from tests.external_calendars.killed_worker import Worker
 from tests.external_calendars.memory import look, spans_of
@@ -359,3 +361,37 @@ def test_longest_due_calendar_of_an_account_comes_first_and_alone(
     claims = [[row.pk for row in claim_connections(10)] for _ in range(2)]
 
     assert claims == [[work.pk], []]
+
+
+# --- Kinds of events ------------------------------------------------------------------------------
+def test_kinds_of_events_at_google_that_never_block(
+    tenant: Tenant, ada: Any, google: FakeGoogle
+) -> None:
+    home = GoogleHome(google)
+    for kind in ("workingLocation", "birthday", "outOfOffice", "focusTime", "default"):
+        home.calendar.add(kind, NINE, TEN, eventType=kind)
+    work = connect_account(tenant, home, ada)
+
+    sync(work)
+
+    busy = dict(Event.objects.filter(calendar=work.pk).values_list("what", "busy"))
+    assert busy == {"outOfOffice": True, "focusTime": True, "default": True}
+
+
+def test_kinds_of_events_at_microsoft_that_never_block(
+    tenant: Tenant, ada: Any, microsoft: FakeGraph
+) -> None:
+    home = MicrosoftHome(microsoft)
+    kinds = {"free": False, "workingElsewhere": False, "tentative": True, "busy": True, "oof": True}
+    for kind in kinds:
+        body = {
+            "subject": kind,
+            "start": {"dateTime": f"{NINE:%Y-%m-%dT%H:%M:%S}", "timeZone": "UTC"},
+            "end": {"dateTime": f"{TEN:%Y-%m-%dT%H:%M:%S}", "timeZone": "UTC"},
+        }
+        microsoft.create(EMAIL, body | {"showAs": kind})
+    work = connect_account(tenant, home, ada)
+
+    sync(work)
+
+    assert dict(Event.objects.filter(calendar=work.pk).values_list("what", "busy")) == kinds
