@@ -286,10 +286,14 @@ class CalendarAdmin(ServiceBackedAdmin[Calendar], ConnectPages):
 
     @method_decorator(require_POST)
     def sync(self, request: HttpRequest, object_id: str) -> HttpResponse:
-        """Request a sync."""
+        """Request a sync; of an ended permission only whether the provider allows it again."""
         calendar = self.find_connected(request, object_id)
-        request_sync(calendar)
-        messages.success(request, gettext("A sync was requested. This page shows its progress."))
+        if request_sync(calendar).connection.is_stopped:
+            words = gettext("The provider is asked once more. If it refuses, connect again.")
+            messages.warning(request, words)
+        else:
+            words = gettext("A sync was requested. This page shows its progress.")
+            messages.success(request, words)
         return self.redirect_to_row(calendar)
 
     @method_decorator(require_POST)

@@ -15,7 +15,8 @@ from django.utils import timezone
 from apps_config.models import Membership
 from availability.models import Calendar, Event
 from bookings.models import Booking
-from external_calendars.models import Connection, ExternalObject, Feed, WrittenEvent
+from external_calendars.grants import due_renewals
+from external_calendars.models import Connection, ExternalObject, Feed, Grant, WrittenEvent
 from external_calendars.providers.base import FINAL_ERRORS, PROVIDER_ERRORS, ProviderError
 from office.calendars import admin
 from office.calendars.sync_status import STATES
@@ -69,6 +70,24 @@ def test_sync_now_restarts_a_stopped_calendar(
 
     assert messages_of(answer) == ["A sync was requested. This page shows its progress."]
     assert Connection.objects.get().next_at is not None
+
+
+def test_sync_now_of_an_ended_permission_asks_the_provider_once_more(
+    tenant: Tenant, fake_caldav: FakeCalendarServer
+) -> None:
+    now = timezone.now()
+    grant = Grant.objects.create(app=tenant.app, provider="google", access_ends_at=now)
+    ended = {"problem": "grant_ended", "problem_since": now, "next_at": None}
+    calendar = connected(tenant, fake_caldav, grant=grant, **ended)
+    editor = member(tenant.app, "editor")
+
+    answer = editor.post(page_of(calendar, "sync"), follow=True)
+    page = editor.get(LIST).content.decode()
+
+    assert messages_of(answer) == ["The provider is asked once more. If it refuses, connect again."]
+    assert Connection.objects.get().is_stopped
+    assert due_renewals(timezone.now()).get() == grant
+    assert ("stopped" in page, "out of sync</" in page) == (True, False)
 
 
 def test_primary_calendar_is_chosen(tenant: Tenant, fake_caldav: FakeCalendarServer) -> None:
