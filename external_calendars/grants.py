@@ -264,8 +264,9 @@ def request_another_renewal(connection: Connection) -> bool:
         return False
     own = Grant.objects.filter(connections=connection.pk)
     ended = own.filter(Q(renew_at=None) | Q(failures__gt=0))
+    has_ended = ended.exists()
     ended.filter(renew_at=None).update(renew_at=database_now())
-    return ended.exists()
+    return has_ended
 
 
 def due_renewals(now: datetime) -> QuerySet[Grant]:
