@@ -481,7 +481,7 @@ class Endpoint(models.Model):
 
 
 class Heartbeat(models.Model):
-    """When the last heartbeat of `beat` was recorded."""
+    """When the last heartbeat of beat, or of the workers of a queue, was recorded."""
 
     BEAT = "beat"
 
@@ -505,3 +505,23 @@ class TaskRun(models.Model):
 
     def __str__(self) -> str:
         return self.task
+
+
+class StoredMetrics(models.Model):
+    """Metrics that are too dear for each scrape of /metrics: MINUTE is refreshed by workers about
+    once a minute (`ops/stored_metrics.py`), NIGHTLY by the nightly check of deliveries.
+    """
+
+    MINUTE, NIGHTLY = "minute", "nightly"
+
+    name = models.CharField(max_length=20, primary_key=True)
+    # Metric -> [[labels, value], ...]
+    samples = models.JSONField(default=dict)
+    started_at = models.DateTimeField(null=True, blank=True)
+    refreshed_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        verbose_name_plural = "stored metrics"
+
+    def __str__(self) -> str:
+        return self.name

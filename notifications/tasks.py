@@ -12,7 +12,8 @@ from bookings.services import postponed
 from common.db.sql import database_now, no_statement_timeout
 from notifications import overdue_periodic_tasks
 from notifications.delivery_check import find_delivery_faults
-from notifications.outbox import beat_heartbeat, retention
+from notifications.models import StoredMetrics
+from notifications.outbox import heartbeats, retention
 from notifications.outbox.dispatcher import MAX_RUN, run_dispatcher
 from notifications.outbox.poller import Poll, polls
 from notifications.outbox.sent_emails import delete_old_copies
@@ -34,7 +35,7 @@ def dispatch_deliveries(kind: str) -> None:
 
 @shared_task
 def record_heartbeat() -> None:
-    beat_heartbeat.record_heartbeat()
+    heartbeats.record_heartbeat()
 
 
 @shared_task
@@ -83,8 +84,13 @@ def purge_people(after: str | None = None) -> None:
 
 @shared_task
 def check_deliveries() -> None:
-    """Log missing e-mails, and missing and duplicate reminders."""
-    faults = find_delivery_faults(database_now())
+    """Log missing e-mails, and missing and duplicate reminders; store their number for /metrics."""
+    now = database_now()
+    faults = find_delivery_faults(now)
+    samples = {"delivery_faults": [[{}, len(faults)]]}
+    StoredMetrics.objects.update_or_create(
+        name=StoredMetrics.NIGHTLY, defaults={"samples": samples, "refreshed_at": now}
+    )
     if faults:
         shown = "; ".join(faults[:MAX_LOGGED])
         logger.error("%s deliveries are missing or duplicate: %s", len(faults), shown)

@@ -6,5 +6,5 @@ class OpsConfig(AppConfig):
     name = "ops"
 
     def ready(self) -> None:
-        # Importing it connects it to the start of workers.
-        autodiscover_modules("worker_metrics_server")
+        # Importing them connects them to the start of workers.
+        autodiscover_modules("worker_metrics_server", "stored_metrics")

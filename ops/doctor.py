@@ -49,7 +49,7 @@ from external_calendars.sync.health_queries import (
 from notifications.delivery_check import find_delivery_faults
 from notifications.mail.envelope import may_send_from
 from notifications.models import Delivery, Endpoint, Webhook
-from notifications.outbox.beat_heartbeat import last_heartbeat
+from notifications.outbox.heartbeats import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
 from ops.reencryption import CURRENT, OLDER, UNREADABLE, scan_secrets
 

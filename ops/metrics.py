@@ -1,19 +1,19 @@
 """/metrics: deliveries, bookings, beat, requests and tasks for Prometheus (text format 0.0.4).
 
-What the database says is read at each scrape and given as gauges. Finished deliveries are counted
-over a window (a day, an hour): retention deletes rows, and a counter that falls would look like a
-restart. Requests and tasks are counted by the processes (`common/observability/metrics.py`).
+What the database says is read at each scrape and given as gauges; what reads many rows is stored
+once a minute (`stored_metrics.py`). Requests and tasks are counted by the processes
+(`common/observability/metrics.py`).
 """
 
 import math
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError, connection
-from django.db.models import Case, CharField, Count, Exists, F, OuterRef, Q, Sum, Value, When
+from django.db.models import Sum
 from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
@@ -22,28 +22,24 @@ from rest_framework.request import Request
 from apps_config.models import ListingTally
 from common.api.views import PublicApiView
 from common.db.connections import REPLICA
-from common.db.replica import read_on_replica, replica_lag
+from common.db.replica import replica_lag
 from common.db.sql import database_now
 from common.db.updated_at import oldest_transaction_age
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
 from common.openapi.components import METRICS
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
-from notifications.models import Attempt, ChangeCalls, Delivery, Endpoint, Webhook
-from notifications.outbox.beat_heartbeat import last_heartbeat
+from notifications.models import Delivery, Endpoint, Heartbeat, TaskRun, Webhook
+from notifications.outbox.heartbeats import last_heartbeats, worker_of
 from notifications.outbox.overdue import oldest_overdue, seconds_since
 from ops.metrics_token import is_authorized
+from ops.server_metrics import broker_up, pooler_clients_waiting, redis_up
+from ops.stored_metrics import HELP, Sample, stored_samples
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # More frequent scrapes get the same text; one scrape at a time queries the database.
 FRESH_SECONDS = 5.0
 PATIENCE = 2.0  # seconds
-# The lag is measured on the newest first attempts of the hour.
-SAMPLE = 5000
-PERCENTILES = (50, 99)
-
-Sample = tuple[dict[str, str], float]  # labels, value
 
 
 # --- Metrics --------------------------------------------------------------------------------------
@@ -60,12 +56,16 @@ class DatabaseCollector:
             discard_connection(error)
             gauges = []
         up = _single("database_up", "1 if the database answers.", bool(gauges))
-        return iter([up, *gauges])
+        return iter([up, *gauges, *_servers()])
 
 
 def read_gauges(now: datetime) -> Iterator[Metric]:
-    yield from _waiting(now)
-    yield from read_on_replica(lambda: [*_past_deliveries(now)])
+    yield _gauge(
+        "deliveries_oldest_due_seconds",
+        "Waiting time of the oldest due delivery (not counting servers that are down).",
+        _oldest_due(now),
+    )
+    yield from _stored(now)
     open_breakers = Endpoint.objects.filter(open_until__gt=now).count()
     yield _single("webhook_endpoints_open", "Servers with an open circuit breaker.", open_breakers)
     disabled = Webhook.objects.filter(active=False, deleted_at=None).exclude(disabled_reason="")
@@ -87,25 +87,15 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
     )
     if connection.vendor == "postgresql":
         yield from _connections()
+        yield from _wal_archiving()
     if REPLICA in settings.DATABASES:
         yield _single("replica_lag_seconds", "Age of the replica; +Inf: away.", replica_lag())
     yield _gauge("bookings", "Bookings that are not deleted.", _bookings())
-    seen_at = last_heartbeat()
-    age = seconds_since(seen_at, now) if seen_at else math.inf
-    yield _single("beat_age_seconds", "Time since beat's last heartbeat; +Inf: never seen.", age)
-
-
-def _past_deliveries(now: datetime) -> Iterator[Metric]:
+    yield from _heartbeats(now)
     yield _gauge(
-        "deliveries_finished",
-        "Deliveries finished in the last 24 hours, by final state.",
-        _finished(now),
-    )
-    yield _gauge("delivery_attempts", "Attempts in the last hour.", _attempts(now))
-    yield _gauge(
-        "delivery_lag_seconds",
-        "Time from due to first attempt, in the last hour (newest 5000 deliveries).",
-        _first_attempt_lags(now),
+        "task_success_age_seconds",
+        "Time since a daily or hourly task, or a backup, last succeeded; +Inf: never.",
+        _task_runs(now),
     )
 
 
@@ -120,74 +110,52 @@ def _single(name: str, help_text: str, value: float) -> Metric:
     return _gauge(name, help_text, [({}, value)])
 
 
-def _waiting(now: datetime) -> Iterator[Metric]:
-    """Count with the partial indexes of open rows only, however many are due.
-
-    The calls of a change that is not expanded to deliveries yet count as one.
-    """
-    is_due = Q(next_at__lte=now)
-    counts = Delivery.objects.open().order_by().values_list("type")
-    counts_by_label = {
-        kind: (opened, due)
-        for kind, opened, due in counts.annotate(opened=Count("id"), due=Count("id", filter=is_due))
-    }
-    opened = {kind: counts_by_label.get(kind, (0, 0))[0] for kind in Delivery.TYPES}
-    due = {kind: counts_by_label.get(kind, (0, 0))[1] for kind in Delivery.TYPES}
-    pending = ChangeCalls.objects.pending().count()
-    opened[Delivery.WEBHOOK] += pending
-    due[Delivery.WEBHOOK] += pending
-    ages = {kind: seconds_since(oldest_overdue(kind, now), now) for kind in Delivery.TYPES}
-    for name, help_text, values in (
-        ("deliveries_open", "Unfinished deliveries.", opened),
-        ("deliveries_due", "Overdue deliveries.", due),
+def _servers() -> Iterator[Metric]:
+    """What this node sees of the broker, of Redis and of the pooler, as far as they are set."""
+    for name, help_text, value in (
+        ("broker_up", "1 if the broker of wake-ups answers this node.", broker_up()),
+        ("redis_up", "1 if the Redis of rates answers this node.", redis_up()),
         (
-            "deliveries_oldest_due_seconds",
-            "Waiting time of the oldest due delivery (not counting servers that are down).",
-            ages,
+            "pooler_clients_waiting",
+            "Clients of the pooler that wait for a connection.",
+            pooler_clients_waiting(),
         ),
     ):
-        yield _gauge(name, help_text, [({"type": kind}, values[kind]) for kind in Delivery.TYPES])
+        if value is not None:
+            yield _single(name, help_text, value)
 
 
-def _finished(now: datetime) -> Iterator[Sample]:
-    rows = Delivery.objects.filter(finished_at__gt=now - DAY).order_by("type", "kind", "state")
-    for kind, event, state, count in rows.values_list("type", "kind", "state").annotate(
-        Count("id")
-    ):
-        yield {"type": kind, "kind": event, "state": state}, count
+def _oldest_due(now: datetime) -> Iterator[Sample]:
+    for kind in Delivery.TYPES:
+        yield {"type": kind}, seconds_since(oldest_overdue(kind, now), now)
 
 
-def _attempts(now: datetime) -> Iterator[Sample]:
-    """Yield the number of attempts by type and result."""
-    failures = When(outcome=Attempt.UNCONFIRMED, then=Value(Attempt.FAILED))
-    rows = Attempt.objects.filter(at__gt=now - HOUR).annotate(
-        _result=Case(failures, default="outcome", output_field=CharField())
+def _stored(now: datetime) -> Iterator[Metric]:
+    samples = stored_samples(now)
+    for name, help_text in HELP.items():
+        if name in samples:
+            yield _gauge(name, help_text, samples[name])
+
+
+def _heartbeats(now: datetime) -> Iterator[Metric]:
+    seen_at = last_heartbeats()
+
+    def age(name: str) -> float:
+        return seconds_since(seen_at[name], now) if name in seen_at else math.inf
+
+    beat = age(Heartbeat.BEAT)
+    yield _single("beat_age_seconds", "Time since beat's last heartbeat; +Inf: never seen.", beat)
+    yield _gauge(
+        "worker_age_seconds",
+        "Time since the last heartbeat of a queue's workers; +Inf: never seen.",
+        [({"queue": queue}, age(worker_of(queue))) for queue in settings.CELERY_TASK_QUEUES],
     )
-    counts = rows.order_by().values_list("delivery__type", "_result").annotate(Count("id"))
-    counts_by_label = {(kind, result): count for kind, result, count in counts}
-    for kind in sorted({*Delivery.TYPES, *(kind for kind, _ in counts_by_label)}):
-        for result in (Attempt.OK, Attempt.FAILED, Attempt.LOST):
-            yield {"type": kind, "result": result}, counts_by_label.get((kind, result), 0)
 
 
-def _first_attempt_lags(now: datetime) -> Iterator[Sample]:
-    """Yield percentiles of the seconds from due time to first attempt.
-
-    Redelivered deliveries are left out: their new due time is later than their first attempt.
-    """
-    before = Attempt.objects.filter(delivery=OuterRef("delivery"), id__lt=OuterRef("id"))
-    firsts = Attempt.objects.filter(
-        ~Exists(before), at__gt=now - HOUR, at__gte=F("delivery__due_at")
-    )
-    rows = firsts.order_by("-at").values_list("delivery__type", "at", "delivery__due_at")
-    lags: dict[str, list[float]] = {}
-    for kind, at, due_at in rows[:SAMPLE]:
-        lags.setdefault(kind, []).append((at - due_at).total_seconds())
-    for kind in sorted(lags):
-        ordered = sorted(lags[kind])
-        for percentile in PERCENTILES:
-            rank = math.ceil(percentile * len(ordered) / 100) - 1
-            yield {"type": kind, "percentile": str(percentile)}, ordered[rank]
+def _task_runs(now: datetime) -> Iterator[Sample]:
+    """Yield the ages of daily and hourly tasks, and of backups if there ever was one."""
+    for task, succeeded_at in TaskRun.objects.order_by("task").values_list("task", "succeeded_at"):
+        yield {"task": task}, seconds_since(succeeded_at, now) if succeeded_at else math.inf
 
 
 _COUNT_CONNECTIONS = """
@@ -211,6 +179,20 @@ def _connections() -> Iterator[Metric]:
         [({"state": state}, number) for state, number in states.items()],
     )
     yield _single("database_connections_max", "How many the server allows.", limit)
+
+
+_ARCHIVING_FAILS = """
+SELECT coalesce(last_failed_time > coalesce(last_archived_time, '-infinity'), false)
+FROM pg_stat_archiver WHERE current_setting('archive_mode') <> 'off'
+"""
+
+
+def _wal_archiving() -> Iterator[Metric]:
+    """Nothing unless the server archives its write-ahead log (`archive_mode`)."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ARCHIVING_FAILS)
+        for (fails,) in cursor.fetchall():
+            yield _single("wal_archiving_fails", "1 if the last try to archive WAL failed.", fails)
 
 
 def _bookings() -> Iterator[Sample]:

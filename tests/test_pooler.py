@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 
+from ops import server_metrics
 from tests.chaos.conftest import ADA, BookingClients, Deployment, slug, start_deployment
 from tests.live import CUSTOMER, LiveApp
 from tests.services import PgBouncer, Service, own_database
@@ -181,3 +184,41 @@ def test_workers_and_the_pooler_are_killed_under_load(deployment: Deployment) ->
     assert all(process.poll() is None for process in service.processes.values())
     assert "UNEXPECTED" not in service.log("web") + service.log("worker")
     deployment.verify()
+
+
+def postgres_now(url: str) -> None:
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT now()")
+
+
+def test_metrics_tell_how_many_clients_wait(
+    stack: ExitStack, service_database_url: str, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limits = {"default_pool_size": 1, "query_wait_timeout": 60}
+    pooler = start_pooler(stack, service_database_url, stats_users="postgres", **limits)
+    address = urlsplit(pooler.url)
+    server = {
+        "HOST": address.hostname,
+        "PORT": address.port,
+        "USER": address.username,
+        "PASSWORD": "",
+        "NAME": address.path.strip("/"),
+    }
+    monkeypatch.setattr(server_metrics, "connection", SimpleNamespace(settings_dict=server))
+    settings.DB_POOLED = True
+    with psycopg.connect(pooler.url) as holder:
+        holder.execute("SELECT 1")
+        none = server_metrics.pooler_clients_waiting()
+        waiter = threading.Thread(target=lambda: postgres_now(pooler.url))
+        waiter.start()
+        deadline = time.monotonic() + 30
+        while not (waiting := server_metrics.pooler_clients_waiting()):
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+    waiter.join()
+    server["USER"] = "nobody"
+    refused = server_metrics.pooler_clients_waiting()
+    settings.DB_POOLED = False
+
+    assert (none, waiting, refused) == (0, 1, None)
+    assert server_metrics.pooler_clients_waiting() is None

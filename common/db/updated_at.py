@@ -113,12 +113,13 @@ class UpdatedAtField(models.DateTimeField):
 
 
 # The second statement sees every transaction that started before the first one. The pause is for a
-# process that the operating system suspended between its start and its registration.
+# process that the operating system suspended between its start and its registration. A backup by
+# pg_dump is a long transaction, but writes nothing.
 _NOW = "SELECT clock_timestamp(), pg_sleep(0.01)"
 _OPEN = """
 FROM pg_stat_activity
 WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()
-AND backend_type = 'client backend'
+AND backend_type = 'client backend' AND application_name <> 'pg_dump'
 """
 _OLDEST = "SELECT min(xact_start), pg_is_in_recovery()" + _OPEN
 _AGE = "SELECT clock_timestamp() - min(xact_start)" + _OPEN

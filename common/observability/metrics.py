@@ -43,6 +43,15 @@ task_seconds = functools.cache(
         buckets=TASK_BUCKETS,
     ).labels
 )
+# A counter that begins at 1 has no increase: Prometheus would miss the first failure of a process.
+task_last_failure = functools.cache(
+    Gauge(
+        "task_last_failure_timestamp_seconds",
+        "When a task last failed (Unix time).",
+        ("task",),
+        multiprocess_mode="max",
+    ).labels
+)
 
 
 def report_threads(threads: int) -> None:

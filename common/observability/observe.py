@@ -97,5 +97,8 @@ def finish_task(task: Task, state: str | None = None, **_: Any) -> None:
     began = getattr(task.request, "began", None)
     if began is not None:  # a task that was called as a function has none
         seconds = time.perf_counter() - began
-        metrics.task_seconds(task.name, (state or "failure").lower()).observe(seconds)
+        result = (state or "failure").lower()
+        metrics.task_seconds(task.name, result).observe(seconds)
+        if result == "failure":
+            metrics.task_last_failure(task.name).set_to_current_time()
     end_task_fields()

@@ -6,6 +6,7 @@ or of the broker costs some seconds, never a delivery. Their rounds show that th
 
 import contextlib
 import logging
+import math
 import os
 import threading
 import time
@@ -24,6 +25,7 @@ from common.db.sql import database_now
 from common.hooks import Hook
 from notifications.models import Delivery
 from notifications.outbox.dispatcher import run_dispatcher
+from notifications.outbox.heartbeats import record_workers
 from notifications.outbox.lanes import next_check
 from notifications.outbox.leases import LEASES
 from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
@@ -31,6 +33,7 @@ from notifications.outbox.shutdown_flag import is_stopping, request_shutdown
 logger = logging.getLogger(__name__)
 
 EVERY = 5.0  # seconds
+HEARTBEAT = 30.0  # seconds
 # Deliveries due for less time are left to broker and beat.
 NEGLECTED = timedelta(seconds=4)
 
@@ -79,6 +82,23 @@ def _poll_until_stopped(work: Work, report_round: Work) -> None:
     connection.close()
 
 
+class WorkerHeartbeat:
+    """Records every HEARTBEAT seconds that a worker consumes these queues.
+
+    In a thread of its own, because other polls may send e-mails for minutes. Keeps no connection.
+    """
+
+    def __init__(self, queues: set[str]) -> None:
+        self._queues = queues
+        self._recorded_at = -math.inf
+
+    def __call__(self) -> None:
+        if time.monotonic() - self._recorded_at >= HEARTBEAT:
+            record_workers(self._queues)
+            self._recorded_at = time.monotonic()
+            connection.close()
+
+
 class LivenessFile:
     """A file as old as the last round of the slowest poll thread: probes check its age."""
 
@@ -118,7 +138,10 @@ class PollStep(bootsteps.StartStopStep):
 def start_poll_threads(node: str, queues: set[str]) -> None:
     """Start polling for the types and the work whose queues this worker consumes."""
     delivery_types = [kind for kind in Delivery.TYPES if kind in queues]
-    works: list[Work] = [partial(send_neglected_deliveries, delivery_types)]
+    works: list[Work] = [
+        partial(send_neglected_deliveries, delivery_types),
+        partial(_attempt, WorkerHeartbeat(queues), "the heartbeat"),
+    ]
     works += [
         partial(_attempt, poll.work, f"what {poll.queue} has to do")
         for poll in polls

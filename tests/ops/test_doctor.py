@@ -17,7 +17,7 @@ from django.utils import timezone
 
 from bookings.models import Booking
 from notifications.models import Delivery, Endpoint, Heartbeat, Webhook
-from notifications.outbox.beat_heartbeat import record_heartbeat
+from notifications.outbox.heartbeats import record_heartbeat
 from notifications.webhooks.services import create_webhook, disable_webhook, send_test
 from ops import doctor
 from ops.doctor import Check, Finding, run_check

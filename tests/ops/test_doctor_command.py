@@ -41,9 +41,7 @@ def test_doctor_of_a_running_service(start_service: Callable[..., Service], brok
     redis = os.environ["REDIS_URL"].replace("/0", "/7") if broker == "redis" else ""
     service = start_service(workers=1, REDIS_URL=redis)
     service.start_worker()
-    service.run(
-        "from notifications.outbox.beat_heartbeat import record_heartbeat; record_heartbeat()"
-    )
+    service.run("from notifications.outbox.heartbeats import record_heartbeat; record_heartbeat()")
 
     code, levels, said = ask(service)
     service.kill("worker", 15)

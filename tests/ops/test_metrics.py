@@ -6,9 +6,11 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from celery import current_app
 from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
@@ -18,26 +20,40 @@ from prometheus_client.parser import text_string_to_metric_families
 from availability.models import Calendar
 from common.observability.metrics import process_registry
 from external_calendars.models import Connection
-from notifications.models import Attempt, Delivery, Endpoint, Webhook
-from notifications.outbox.beat_heartbeat import record_heartbeat
+from notifications.models import (
+    Attempt,
+    Delivery,
+    Endpoint,
+    Heartbeat,
+    StoredMetrics,
+    TaskRun,
+    Webhook,
+)
+from notifications.outbox import poller
+from notifications.outbox.heartbeats import record_heartbeat, record_workers
+from notifications.tasks import check_deliveries
 from notifications.webhooks.services import create_webhook
-from ops import metrics
+from ops import metrics, server_metrics, stored_metrics
+from ops.stored_metrics import refresh_stored_metrics
 from tests.deploy.metric_names import count_in_this_process, needs_promtool
 from tests.live import LiveCaller
 from tests.queries import Queries
-from tests.services import Service
+from tests.services import Service, free_port
 from tests.world import Tenant
 
 pytestmark = pytest.mark.both_databases
 
-LABELS = ("type", "kind", "state", "result", "percentile", "problem")
+LABELS = ("type", "kind", "state", "result", "percentile", "problem", "queue")
 # Of the processes and of the server: they change during a test. tests/common/test_request_log.py
-CHANGING = ("http_", "task_", "web_", "database_")
+CHANGING = ("http_", "task_", "web_", "database_", "broker_", "redis_", "pooler_")
 Figures = dict[tuple[str, ...], float]
 EMPTY = {
     **{
         (name, kind): 0
-        for name in ("deliveries_open", "deliveries_due", "deliveries_oldest_due_seconds")
+        for name in (
+            *("deliveries_open", "deliveries_due", "deliveries_ready"),
+            "deliveries_oldest_due_seconds",
+        )
         for kind in Delivery.TYPES
     },
     **{
@@ -50,11 +66,13 @@ EMPTY = {
     ("calendars_sync_age_seconds",): 0,
     ("transaction_age_seconds",): 0,
     ("beat_age_seconds",): math.inf,
+    **{("worker_age_seconds", queue): math.inf for queue in ("celery", *Delivery.TYPES)},
 }
 FAMILIES = (
+    "deliveries_oldest_due_seconds",
     "deliveries_open",
     "deliveries_due",
-    "deliveries_oldest_due_seconds",
+    "deliveries_ready",
     "deliveries_finished",
     "delivery_attempts",
     "delivery_lag_seconds",
@@ -65,6 +83,7 @@ FAMILIES = (
     "transaction_age_seconds",
     "bookings",
     "beat_age_seconds",
+    "worker_age_seconds",
 )
 
 
@@ -88,6 +107,13 @@ def parsed(text: str) -> Figures:
 
 
 def figures() -> Figures:
+    """What /metrics says once a worker has stored what it stores each minute."""
+    StoredMetrics.objects.update(started_at=None)
+    refresh_stored_metrics()
+    return scraped()
+
+
+def scraped() -> Figures:
     response = Client().get("/metrics")
     assert response.status_code == 200
     return parsed(response.content.decode())
@@ -127,6 +153,7 @@ def attempt(delivery: Delivery, *, ago: float, outcome: str = "ok") -> None:
 # --- The text -------------------------------------------------------------------------------------
 def test_text_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
     make_delivery(type="email", kind='a"b\\c', state="failed", finished_at=timedelta(hours=-1))
+    refresh_stored_metrics()
 
     lines = Client().get("/metrics").content.decode().splitlines()
 
@@ -139,6 +166,7 @@ def test_text_format(db: None, make_delivery: Callable[..., Delivery]) -> None:
 
 
 def test_metrics_of_an_empty_service(db: None) -> None:
+    refresh_stored_metrics()
     response = Client().get("/metrics", headers={"Accept": "text/plain"})
 
     text = response.content.decode()
@@ -169,6 +197,10 @@ def test_promtool_accepts_each_name(
     calendar = Calendar.objects.get(resource=resource["id"])
     Connection.objects.create(calendar=calendar, address="x")
 
+    record_workers(["email"])
+    TaskRun.objects.create(task="backup", succeeded_at=timezone.now())
+    check_deliveries()
+    refresh_stored_metrics()
     scrape = Client().get("/metrics").content
 
     families = list(text_string_to_metric_families(scrape.decode()))
@@ -203,6 +235,9 @@ def test_metrics_of_open_deliveries(make_delivery: Callable[..., Delivery]) -> N
         ("deliveries_open", "webhook"): 5,
         ("deliveries_open", "email"): 1,
         ("deliveries_due", "webhook"): 3,
+        ("deliveries_ready", "webhook"): 2,
+        ("deliveries_ready", "email"): 1,
+        ("deliveries_ready", "calendar"): 1,
         ("deliveries_due", "email"): 1,
         ("deliveries_open", "calendar"): 1,
         ("deliveries_due", "calendar"): 1,
@@ -285,16 +320,121 @@ def test_metrics_of_bookings_webhooks_and_beat(tenant: Tenant) -> None:
     }
 
 
+def test_workers_record_that_they_consume_their_queues(
+    db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every half minute, and one heartbeat for all workers of a queue."""
+    clock = iter([0.0, 0.0, 29.0, 30.0, 30.0])
+    monkeypatch.setattr(poller, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr(poller, "connection", SimpleNamespace(close=lambda: None))
+    written = []
+    monkeypatch.setattr(poller, "record_workers", lambda queues: written.append(sorted(queues)))
+    heartbeat = poller.WorkerHeartbeat({"email", "webhook"})
+    for _ in range(3):
+        heartbeat()
+    monkeypatch.undo()
+
+    record_workers(["email", "webhook"])
+    record_workers(["email"])
+    Heartbeat.objects.filter(name="worker-email").update(
+        seen_at=timezone.now() - timedelta(seconds=100)
+    )
+
+    assert written == [["email", "webhook"]] * 2
+    found = scraped()
+    ages = {queue: found["worker_age_seconds", queue] for queue in ("celery", *Delivery.TYPES)}
+    assert ages.pop("webhook") < 30
+    assert 100 <= ages.pop("email") < 130
+    assert ages == {"celery": math.inf, "calendar": math.inf}
+
+
+def test_metrics_of_tasks_backups_and_the_nightly_check(
+    make_delivery: Callable[..., Delivery],
+) -> None:
+    hour_ago = timezone.now() - timedelta(hours=1)
+    TaskRun.objects.create(task="backup", succeeded_at=hour_ago)
+    TaskRun.objects.create(task="notifications.tasks.purge_people")
+    check_deliveries()
+
+    text = Client().get("/metrics").content.decode()
+
+    ages = {
+        sample.labels["task"]: round(sample.value / 100) if sample.value < math.inf else None
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+        if sample.name == "task_success_age_seconds"
+    }
+    assert ages == {"backup": 36, "notifications.tasks.purge_people": None}
+    assert scraped()[("delivery_faults",)] == 0
+
+
+def test_stored_metrics_are_counted_once_a_minute_and_vanish_when_outdated(
+    make_delivery: Callable[..., Delivery],
+) -> None:
+    refresh_stored_metrics()
+    make_delivery()
+    fresh = StoredMetrics.objects.get().samples
+    with Queries(connection) as captured:
+        refresh_stored_metrics()
+    again = StoredMetrics.objects.get().samples
+    StoredMetrics.objects.update(started_at=timezone.now() - timedelta(seconds=61))
+    refresh_stored_metrics()
+    later = StoredMetrics.objects.get().samples
+
+    assert (again, len(captured)) == (fresh, 3)
+    assert later["deliveries_open"] == [
+        *([{"type": "email"}, 0], [{"type": "webhook"}, 1], [{"type": "calendar"}, 0])
+    ]
+    assert ("deliveries_open", "webhook") in scraped()
+    StoredMetrics.objects.update(refreshed_at=timezone.now() - timedelta(seconds=301))
+    assert [key for key in scraped() if key[0] == "deliveries_open"] == []
+
+
+def test_ready_deliveries_are_counted_up_to_a_limit(
+    make_delivery: Callable[..., Delivery], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_metrics, "MAX_READY", 2)
+    for _ in range(3):
+        make_delivery(next_at=timedelta(seconds=-1))
+
+    found = figures()
+
+    assert (found["deliveries_ready", "webhook"], found["deliveries_due", "webhook"]) == (2, 3)
+
+
+@pytest.mark.redis
+def test_metrics_of_broker_and_redis(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen() -> tuple[bool | None, bool | None]:
+        return server_metrics.broker_up(), server_metrics.redis_up()
+
+    both = seen()
+    away = f"redis://127.0.0.1:{free_port()}/0"
+    connect = current_app.connection_for_read
+    monkeypatch.setattr(
+        current_app, "connection_for_read", lambda **options: connect(away, **options)
+    )
+    settings.REDIS_URL = away
+    none_answers = seen()
+    settings.REDIS_URL = settings.MESSAGE_BROKER_URL = ""
+
+    assert (both, none_answers, seen()) == ((True, True), (False, False), (None, None))
+
+
 def test_query_count_is_constant(make_delivery: Callable[..., Delivery]) -> None:
+    figures()
     counts = []
     for rows in (1, 5):
         for _ in range(rows):
             attempt(make_delivery(next_at=timedelta(seconds=-1)), ago=1)
-        with Queries(connection) as captured:
-            figures()
-        counts.append(len(captured))
+        with Queries(connection) as stored:
+            StoredMetrics.objects.update(started_at=None)
+            refresh_stored_metrics()
+        with Queries(connection) as read:
+            scraped()
+        counts.append((len(stored), len(read)))
 
-    assert counts[0] == counts[1] <= 18
+    assert counts[0] == counts[1]
+    assert (counts[0][0] <= 18, counts[0][1] <= 18) == (True, True), counts
 
 
 @pytest.mark.postgresql
@@ -348,9 +488,9 @@ def test_metrics_have_no_personal_data(tenant: Tenant) -> None:
 def test_metrics_are_cached(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "FRESH_SECONDS", 60)
     monkeypatch.setattr(metrics, "cached_metrics", metrics.CachedMetrics())
-    first = figures()
+    first = scraped()
     with Queries(connection) as captured:
-        again = figures()
+        again = scraped()
 
     assert (first, len(captured)) == (again, 0)
 
