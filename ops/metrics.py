@@ -56,7 +56,7 @@ class DatabaseCollector:
             discard_connection(error)
             gauges = []
         up = _single("database_up", "1 if the database answers.", bool(gauges))
-        return iter([up, *gauges, *_servers()])
+        return iter([_version(), up, *gauges, *_servers()])
 
 
 def read_gauges(now: datetime) -> Iterator[Metric]:
@@ -108,6 +108,10 @@ def _gauge(name: str, help_text: str, samples: Iterable[Sample]) -> Metric:
 
 def _single(name: str, help_text: str, value: float) -> Metric:
     return _gauge(name, help_text, [({}, value)])
+
+
+def _version() -> Metric:
+    return _gauge("service_info", "The release of this node.", [({"version": settings.VERSION}, 1)])
 
 
 def _servers() -> Iterator[Metric]:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.deploy.metric_names import existing_metrics, used_metrics
+from tests.deploy.metric_names import OPTIONAL, existing_metrics, used_metrics
 from tests.services import ROOT
 
 DASHBOARD = json.loads((ROOT / "deploy" / "grafana" / "scheduling.json").read_text())
@@ -16,7 +16,37 @@ PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
 def test_dashboard_shows_every_metric() -> None:
     expressions = [target["expr"] for panel in PANELS for target in panel["targets"]]
 
-    assert set().union(*map(used_metrics, expressions)) == set(existing_metrics())
+    assert set().union(*map(used_metrics, expressions)) == {*existing_metrics(), *OPTIONAL}
+
+
+def test_dashboard_shows_limits_and_releases_and_selects_nodes() -> None:
+    variables = {one["name"] for one in DASHBOARD["templating"]["list"]}
+    (releases,) = DASHBOARD["annotations"]["list"]
+    limits = {
+        panel["title"]: [
+            step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        ]
+        for panel in PANELS
+        if "thresholds" in panel.get("fieldConfig", {}).get("defaults", {})
+    }
+
+    assert variables == {"datasource", "instance"}
+    assert used_metrics(releases["expr"]) == {"service_info"}
+    assert limits == {
+        "Duration": [None, 1],
+        "Oldest due": [None, 60],
+        "Lag until the first attempt": [None, 30],
+        "Workers and beat": [None, 180],
+        "Oldest sync": [None, 3600],
+        "Last success of tasks and backups": [None, 93600],
+    }
+    of_processes = [
+        target["expr"]
+        for panel in PANELS
+        for target in panel["targets"]
+        if "http_" in target["expr"] or "task_duration" in target["expr"]
+    ]
+    assert [expr for expr in of_processes if 'instance=~"$instance"' not in expr] == []
 
 
 def test_panels_have_unique_positions_and_ids() -> None:

@@ -45,7 +45,10 @@ pytestmark = pytest.mark.both_databases
 
 LABELS = ("type", "kind", "state", "result", "percentile", "problem", "queue")
 # Of the processes and of the server: they change during a test. tests/common/test_request_log.py
-CHANGING = ("http_", "task_", "web_", "database_", "broker_", "redis_", "pooler_")
+CHANGING = (
+    *("http_", "task_", "web_", "database_", "broker_", "redis_", "pooler_"),
+    "service_info",
+)
 Figures = dict[tuple[str, ...], float]
 EMPTY = {
     **{
@@ -320,27 +323,28 @@ def test_metrics_of_bookings_webhooks_and_beat(tenant: Tenant) -> None:
     }
 
 
-def test_workers_record_that_they_consume_their_queues(
-    db: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every half minute, and one heartbeat for all workers of a queue."""
+def test_workers_report_every_half_minute(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([0.0, 0.0, 29.0, 30.0, 30.0])
+    written = []
     monkeypatch.setattr(poller, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     monkeypatch.setattr(poller, "connection", SimpleNamespace(close=lambda: None))
-    written = []
     monkeypatch.setattr(poller, "record_workers", lambda queues: written.append(sorted(queues)))
+
     heartbeat = poller.WorkerHeartbeat({"email", "webhook"})
     for _ in range(3):
         heartbeat()
-    monkeypatch.undo()
 
+    assert written == [["email", "webhook"]] * 2
+
+
+def test_metrics_of_workers(db: None) -> None:
+    """One heartbeat for all workers of a queue."""
     record_workers(["email", "webhook"])
     record_workers(["email"])
     Heartbeat.objects.filter(name="worker-email").update(
         seen_at=timezone.now() - timedelta(seconds=100)
     )
 
-    assert written == [["email", "webhook"]] * 2
     found = scraped()
     ages = {queue: found["worker_age_seconds", queue] for queue in ("celery", *Delivery.TYPES)}
     assert ages.pop("webhook") < 30
