@@ -119,7 +119,7 @@ _NOW = "SELECT clock_timestamp(), pg_sleep(0.01)"
 _OPEN = """
 FROM pg_stat_activity
 WHERE usename = current_user AND datname = current_database() AND pid <> pg_backend_pid()
-AND backend_type = 'client backend' AND application_name <> 'pg_dump'
+AND backend_type = 'client backend' AND application_name IS DISTINCT FROM 'pg_dump'
 """
 _OLDEST = "SELECT min(xact_start), pg_is_in_recovery()" + _OPEN
 _AGE = "SELECT clock_timestamp() - min(xact_start)" + _OPEN

@@ -3,6 +3,9 @@
 # The database is named as for backup.sh. All or nothing; a database with tables is refused.
 set -eu
 file=$1
+if [ -n "${DATABASE_URL_FILE:-}" ]; then
+    DATABASE_URL=$(cat -- "$DATABASE_URL_FILE")
+fi
 if [ -n "${PGPASSWORD_FILE:-}" ]; then
     PGPASSWORD=$(cat -- "$PGPASSWORD_FILE")
     export PGPASSWORD

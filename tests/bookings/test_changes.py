@@ -182,6 +182,32 @@ def test_changes_are_listed_up_to_the_oldest_open_transaction(tenant: Tenant) ->
     assert updated_at.oldest_transaction_age() == timedelta(0)
 
 
+@pytest.mark.postgresql
+@pytest.mark.parametrize(("name", "delays"), [("pg_dump", False), ("psql", True)])
+def test_backup_delays_no_changes(tenant: Tenant, name: str, delays: bool) -> None:
+    began, go_on = threading.Event(), threading.Event()
+
+    def read_for_long() -> None:
+        with transaction.atomic(), connection.cursor() as cursor:
+            cursor.execute(f"SET application_name = '{name}'")
+            began.set()
+            go_on.wait(20)
+        connection.close()
+
+    thread = threading.Thread(target=read_for_long)
+    thread.start()
+    began.wait(20)
+    resource = tenant.make_resource()["id"]
+    booked = tenant.post("/bookings", body(resource, timezone.now() + timedelta(days=2))).data
+    listed = tenant.get("/bookings?updated_since=2000-01-01")
+    age = updated_at.oldest_transaction_age()
+    go_on.set()
+    thread.join()
+
+    assert [row["id"] for row in listed.data] == ([] if delays else [booked["id"]])
+    assert (age > timedelta(0)) == delays
+
+
 def test_updated_at_is_the_start_of_the_transaction(tenant: Tenant) -> None:
     resource = tenant.make_resource()["id"]
     day = timezone.now() + timedelta(days=2)

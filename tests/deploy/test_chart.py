@@ -27,7 +27,8 @@ def render(values: dict[str, Any]) -> Objects:
     with helm.Chart.load(CHART) as chart:
         chart.validate_schema(values)
         files = chart.render(values, name="demo", namespace="prod")
-    made = [one for text in files.values() for one in yaml.safe_load_all(text) if one]
+    texts = [text for file, text in files.items() if not file.endswith("NOTES.txt")]
+    made = [one for text in texts for one in yaml.safe_load_all(text) if one]
     found = {(one["kind"], one["metadata"]["name"]): one for one in made}
     assert len(found) == len(made)
     return found
@@ -35,7 +36,7 @@ def render(values: dict[str, Any]) -> Objects:
 
 @pytest.fixture(scope="module")
 def objects() -> Objects:
-    return render({"keda": {"enabled": True}, "backup": {"enabled": True}})
+    return render({name: {"enabled": True} for name in ("keda", "backup", "monitoring")})
 
 
 def pods(objects: Objects) -> dict[str, Any]:
@@ -45,6 +46,12 @@ def pods(objects: Objects) -> dict[str, Any]:
         for (kind, name), one in objects.items()
         if kind in ("Deployment", "Job")
     }
+
+
+def every_pod(objects: Objects) -> dict[str, Any]:
+    """Name -> pod spec, with those of the backup and of `helm test`."""
+    backup = objects["CronJob", "demo-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    return pods(objects) | {"demo-backup": backup, "demo-test": objects["Pod", "demo-test"]["spec"]}
 
 
 def test_lint_finds_only_the_missing_icon() -> None:
@@ -63,7 +70,11 @@ def test_chart_has_web_a_worker_per_queue_beat_and_migrations(objects: Objects) 
             ("Job", "demo-migrate"),
             ("Service", "demo-web"),
             ("Ingress", "demo"),
-            ("PodDisruptionBudget", "demo-web"),
+            *(("PodDisruptionBudget", name) for name in ["demo-web", *workers]),
+            ("PrometheusRule", "demo"),
+            *(("PodMonitor", f"demo-{name}") for name in ("web", "worker")),
+            ("ConfigMap", "demo-dashboard"),
+            ("Pod", "demo-test"),
             ("HorizontalPodAutoscaler", "demo-web"),
             ("CronJob", "demo-backup"),
             ("ConfigMap", "demo-backup"),
@@ -78,7 +89,7 @@ def test_chart_has_web_a_worker_per_queue_beat_and_migrations(objects: Objects) 
     assert annotations["helm.sh/hook"] == "pre-install,pre-upgrade"
 
 
-def test_web_scales_by_cpu_and_workers_by_due_deliveries(objects: Objects) -> None:
+def test_web_scales_by_cpu_and_workers_by_what_they_can_send(objects: Objects) -> None:
     (metric,) = objects["HorizontalPodAutoscaler", "demo-web"]["spec"]["metrics"]
     queries = {
         kind: objects["ScaledObject", f"demo-worker-{kind}"]["spec"]["triggers"][0]["metadata"][
@@ -88,7 +99,7 @@ def test_web_scales_by_cpu_and_workers_by_due_deliveries(objects: Objects) -> No
     }
 
     assert metric["resource"]["name"] == "cpu"
-    assert queries == {kind: f'max(deliveries_due{{type="{kind}"}})' for kind in Delivery.TYPES}
+    assert queries == {kind: f'max(deliveries_ready{{type="{kind}"}})' for kind in Delivery.TYPES}
     for name in ("demo-web", *(f"demo-worker-{kind}" for kind in Delivery.TYPES)):
         assert (name, "replicas" in objects["Deployment", name]["spec"]) == (name, False)
 
@@ -104,7 +115,8 @@ def test_selectors_match_the_pods_of_their_own_deployment_only(objects: Objects)
         ]
         assert matched == [name]
     web = objects["Deployment", "demo-web"]["spec"]["selector"]["matchLabels"]
-    assert objects["Service", "demo-web"]["spec"]["selector"] == web
+    selected = objects["Service", "demo-web"]["spec"]["selector"]
+    assert selected | {"scheduling/track": "stable"} == web
 
 
 def test_containers_get_documented_settings_and_secrets_as_files(objects: Objects) -> None:
@@ -137,8 +149,7 @@ def test_every_secret_setting_can_be_a_secret() -> None:
 
 
 def test_every_pod_is_confined(objects: Objects) -> None:
-    backup = objects["CronJob", "demo-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    for name, pod in (pods(objects) | {"demo-backup": backup}).items():
+    for name, pod in every_pod(objects).items():
         user = 999 if name == "demo-backup" else 10001
         (container,) = pod["containers"]
         contexts = pod["securityContext"], container["securityContext"]
@@ -160,6 +171,9 @@ def test_every_pod_is_confined(objects: Objects) -> None:
         assert (name, pod["automountServiceAccountToken"]) == (name, False)
 
 
+TEST = {"app.kubernetes.io/component": "test"}
+
+
 def namespace(name: str) -> Any:
     return {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": name}}}
 
@@ -177,7 +191,11 @@ def test_pods_accept_only_ingress_and_prometheus(objects: Objects) -> None:
         "policyTypes": ["Ingress"],
         "ingress": [
             {
-                "from": [namespace("ingress-nginx"), namespace("monitoring")],
+                "from": [
+                    namespace("ingress-nginx"),
+                    namespace("monitoring"),
+                    {"podSelector": {"matchLabels": instance | TEST}},
+                ],
                 "ports": [{"port": "http"}],
             }
         ],
@@ -203,9 +221,9 @@ def test_pods_reach_only_dns_and_given_targets() -> None:
     }
     assert default["policyTypes"] == ["Egress"]
     assert [[one["port"] for one in rule["ports"]] for rule in default["egress"]] == [
-        *([53, 53], [5432, 6379], [25, 465, 587], [80, 443, 8443])
+        *([53, 53], [8000], [5432, 6379], [25, 465, 587], [80, 443, 8443])
     ]
-    assert narrow["egress"] == [names, rule]
+    assert narrow["egress"] == [names, default["egress"][1], rule]
     assert [kind for kind, _ in without if kind == "NetworkPolicy"] == []
 
 
@@ -267,6 +285,20 @@ def test_without_autoscaling_the_replicas_are_fixed() -> None:
         {"workers": {"email": {"replicas": 0, "concurrency": 1}}},
         {"workers": {"webhook": None}},
         {"networkPolicy": {"ingressNamespace": ""}},
+        {"existingSecrets": "scheduling"},
+        {"web": {"replicaz": 3}},
+        {"web": {"replicas": 0}},
+        {"web": {"autoscaling": {"maxReplicas": 0}}},
+        {"web": {"resources": {"limit": {}}}},
+        {"web": {"canary": {"replicas": 1}}},
+        {"workers": {"mail": {"replicas": 1, "concurrency": 1}}},
+        {"workers": {"email": {"duePerReplica": 500}}},
+        {"settings": {"web_threads": "8"}},
+        {"image": {"digest": "latest"}},
+        {"backup": {"databaseUrlKey": "database_url"}},
+        {"monitoring": {"grafanaUrl": "grafana"}},
+        {"gateway": {"parentRefs": []}},
+        {"extraEnv": [{"value": "a"}]},
     ],
 )
 def test_invalid_values_are_refused(values: dict[str, Any]) -> None:
@@ -285,3 +317,195 @@ def test_pooler_and_replica_are_secrets_and_a_setting() -> None:
         assert variables["DB_POOLED"] == "true"
         assert variables["DATABASE_DIRECT_URL_FILE"] == f"{folder}/database-direct-url"
         assert variables["DATABASE_REPLICA_URL_FILE"] == f"{folder}/database-replica-url"
+
+
+def test_every_pod_has_requests_and_a_limit_of_memory(objects: Objects) -> None:
+    for name, pod in every_pod(objects).items():
+        resources = pod["containers"][0]["resources"]
+        assert (name, set(resources["requests"])) == (name, {"cpu", "memory"})
+        assert (name, set(resources["limits"])) == (name, {"memory"})
+
+
+def test_probes_of_workers_and_beat(objects: Objects) -> None:
+    probes = {
+        name: {key: value for key, value in pod["containers"][0].items() if key.endswith("Probe")}
+        for name, pod in pods(objects).items()
+    }
+
+    for queue in QUEUES:
+        found = probes[f"demo-worker-{queue}"]
+        assert set(found) == {"startupProbe", "livenessProbe", "readinessProbe"}
+        assert found["readinessProbe"]["exec"] == found["livenessProbe"]["exec"]
+    assert set(probes["demo-web"]) == {"startupProbe", "livenessProbe", "readinessProbe"}
+    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    _, command = compose["beat"]["healthcheck"]["test"]
+    beat = probes["demo-beat"]["livenessProbe"]["exec"]["command"]
+    assert beat == ["sh", "-c", command.replace("$$", "$")]
+
+
+def test_web_and_workers_spread_over_zones_and_nodes(objects: Objects) -> None:
+    for component in ("web", *(f"worker-{queue}" for queue in QUEUES)):
+        selector = {
+            "app.kubernetes.io/name": "scheduling",
+            "app.kubernetes.io/instance": "demo",
+            "app.kubernetes.io/component": component,
+        }
+        constraints = pods(objects)[f"demo-{component}"]["topologySpreadConstraints"]
+        budget = objects["PodDisruptionBudget", f"demo-{component}"]["spec"]
+        assert [one["topologyKey"] for one in constraints] == [
+            *("topology.kubernetes.io/zone", "kubernetes.io/hostname")
+        ]
+        assert [one["labelSelector"]["matchLabels"] for one in constraints] == [selector] * 2
+        assert budget == {"maxUnavailable": 1, "selector": {"matchLabels": selector}}
+
+
+def test_placement_and_annotations_are_of_every_pod() -> None:
+    placement = {
+        "nodeSelector": {"disk": "ssd"},
+        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+        "affinity": {"nodeAffinity": {}},
+        "priorityClassName": "high",
+    }
+    given = {"podAnnotations": {"team": "desk"}, "extraEnv": [{"name": "TZ", "value": "UTC"}]}
+
+    objects = render(placement | given | {"backup": {"enabled": True}})
+
+    for name, pod in every_pod(objects).items():
+        assert (name, {key: pod[key] for key in placement}) == (name, placement)
+    for (kind, name), one in objects.items():
+        if kind in ("Deployment", "Job"):
+            template = one["spec"]["template"]
+            assert template["metadata"]["annotations"]["team"] == "desk"
+            assert (name, template["spec"]["containers"][0]["env"].count(given["extraEnv"][0])) == (
+                name,
+                1,
+            )
+        if kind == "Deployment":
+            # Without a cluster there is no Secret: the checksum of nothing.
+            assert len(template["metadata"]["annotations"]["checksum/secret"]) == 64
+
+
+def test_canary_is_behind_the_same_service() -> None:
+    objects = render({"web": {"canary": {"replicas": 2, "tag": "2.0.0"}}})
+
+    stable, canary = (objects["Deployment", f"demo-web{end}"]["spec"] for end in ("", "-canary"))
+    service = objects["Service", "demo-web"]["spec"]["selector"]
+    assert canary["replicas"] == 2
+    for one, track, tag in ((stable, "stable", "1.0.0"), (canary, "canary", "2.0.0")):
+        assert one["selector"]["matchLabels"] == service | {"scheduling/track": track}
+        assert one["template"]["metadata"]["labels"] == service | {"scheduling/track": track}
+        assert one["template"]["spec"]["containers"][0]["image"] == f"scheduling:{tag}"
+    for one in (stable, canary):
+        one["template"]["metadata"]["labels"].pop("scheduling/track")
+        one["template"]["spec"]["containers"][0].pop("image")
+    assert stable["template"] == canary["template"]
+
+
+def test_monitoring_has_the_alerts_and_the_dashboard_of_this_project() -> None:
+    given = {
+        "publicUrl": "https://book.example.org",
+        "monitoring": {
+            "enabled": True,
+            "labels": {"release": "prometheus"},
+            "grafanaUrl": "https://graphs.example.org",
+        },
+    }
+    alerts = (ROOT / "deploy" / "prometheus" / "alerts.yml").read_text()
+    here = alerts.replace("https://bookings.example.com", "https://book.example.org")
+    here = here.replace("https://grafana.example.com", "https://graphs.example.org")
+
+    objects = render(given)
+
+    rules = objects["PrometheusRule", "demo"]
+    dashboard = objects["ConfigMap", "demo-dashboard"]
+    assert rules["spec"] == yaml.safe_load(here)
+    assert rules["metadata"]["labels"]["release"] == "prometheus"
+    assert dashboard["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert json.loads(dashboard["data"]["scheduling.json"]) == json.loads(
+        (ROOT / "deploy" / "grafana" / "scheduling.json").read_text()
+    )
+
+
+def test_monitors_select_the_pods_with_figures(objects: Objects) -> None:
+    selected = {
+        name: one["spec"]["selector"]["matchExpressions"][0]["values"]
+        for (kind, name), one in objects.items()
+        if kind == "PodMonitor"
+    }
+    (web,) = objects["PodMonitor", "demo-web"]["spec"]["podMetricsEndpoints"]
+    open_to_all = render({"secrets": ["secret-key"], "monitoring": {"enabled": True}})
+
+    assert selected == {"demo-web": ["web"], "demo-worker": [f"worker-{queue}" for queue in QUEUES]}
+    assert web == {
+        "port": "http",
+        "path": "/metrics",
+        "interval": "15s",
+        "authorization": {"credentials": {"name": "scheduling", "key": "metrics-token"}},
+    }
+    (endpoint,) = open_to_all["PodMonitor", "demo-web"]["spec"]["podMetricsEndpoints"]
+    assert "authorization" not in endpoint
+
+
+def test_gateway_has_the_routes_of_the_ingress() -> None:
+    objects = render({"gateway": {"enabled": True}})
+
+    (rule,) = objects["HTTPRoute", "demo"]["spec"]["rules"]
+    (of_ingress,) = objects["Ingress", "demo"]["spec"]["rules"]
+    kinds = {"PathPrefix": "Prefix", "Exact": "Exact"}
+    routes = [(kinds[one["path"]["type"]], one["path"]["value"]) for one in rule["matches"]]
+    assert routes == [(one["pathType"], one["path"]) for one in of_ingress["http"]["paths"]]
+    assert rule["backendRefs"] == [{"name": "demo-web", "port": 80}]
+
+
+def test_external_secret_has_every_secret() -> None:
+    secrets = ["secret-key", "database-url", "oidc-client-secret"]
+
+    objects = render({"secrets": secrets, "externalSecret": {"enabled": True}})
+
+    spec = objects["ExternalSecret", "scheduling"]["spec"]
+    assert spec["target"]["name"] == "scheduling"
+    assert spec["data"] == [
+        {"secretKey": name, "remoteRef": {"key": "scheduling", "property": name}}
+        for name in secrets
+    ]
+
+
+def test_backup_reads_its_secrets_from_files() -> None:
+    given = {"secrets": ["secret-key", "database-url", "database-password"]}
+
+    objects = render(given | {"backup": {"enabled": True, "databaseUrlKey": "database-direct-url"}})
+
+    pod = every_pod(objects)["demo-backup"]
+    (secrets,) = (one["secret"] for one in pod["volumes"] if one["name"] == "secrets")
+    assert {one["path"]: one["key"] for one in secrets["items"]} == {
+        "database-url": "database-direct-url",
+        "database-password": "database-password",
+    }
+    assert {one["name"]: one["value"] for one in pod["containers"][0]["env"]} == {
+        "DATABASE_URL_FILE": "/run/secrets/scheduling/database-url",
+        "PGPASSWORD_FILE": "/run/secrets/scheduling/database-password",
+        "BACKUP_KEEP_DAYS": "14",
+    }
+
+
+def test_helm_test_asks_the_service(objects: Objects) -> None:
+    pod = objects["Pod", "demo-test"]
+
+    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    _, _, code = pod["spec"]["containers"][0]["command"]
+    assert compile(code, "test", "exec")
+    assert "http://demo-web" in code
+
+
+def test_notes_say_what_is_missing() -> None:
+    def notes(values: dict[str, Any]) -> str:
+        with helm.Chart.load(CHART) as chart:
+            return chart.render(values, name="demo", namespace="prod")[
+                "scheduling/templates/NOTES.txt"
+            ]
+
+    everything = {"backup": {"enabled": True}, "monitoring": {"enabled": True}}
+
+    assert ("Nothing backs up" in notes({}), "Nobody is woken" in notes({})) == (True, True)
+    assert "Nothing" not in notes(everything)
+    assert "helm test demo -n prod" in notes(everything)

@@ -22,7 +22,9 @@ UNION ALL SELECT indexname FROM pg_indexes WHERE schemaname = 'public'
 UNION ALL SELECT tgname FROM pg_trigger WHERE NOT tgisinternal
 UNION ALL SELECT proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace ORDER BY 1
 """
-
+RECENT_BACKUP = """
+SELECT now() - succeeded_at < interval '1 hour' FROM notifications_taskrun WHERE task = 'backup'
+"""
 
 real_clock = pytest.mark.skipif(
     "TEST_CLOCK" in os.environ, reason="pg_restore and find know the real clock alone"
@@ -57,6 +59,8 @@ def test_service_runs_on_a_restored_backup(
     again = run_script("restore.sh", backup.stdout.strip(), DATABASE_URL=service_database_url)
 
     assert (backup.returncode, restored.returncode) == (0, 0), backup.stderr + restored.stderr
+    with psycopg.connect(service.database_url) as connection:
+        assert connection.execute(RECENT_BACKUP).fetchall() == [(True,)]
     assert again.returncode == 1
     assert "Restore into an empty one" in again.stderr
     assert structure(service_database_url) == structure(service.database_url)
@@ -115,4 +119,9 @@ def test_password_comes_from_a_file(tmp_path: Path, service_database_url: str) -
         PGPASSWORD_FILE=str(password),
     )
 
+    url = tmp_path / "url"
+    url.write_text(f"{service_database_url}\n")
+    by_file = run_script("backup.sh", tmp_path, DATABASE_URL_FILE=str(url))
+
     assert made.returncode == 0, made.stderr
+    assert by_file.returncode == 0, by_file.stderr

@@ -29,6 +29,8 @@ SQL_BY_HAND = {
     "notifications/planning.py": ("notifications/test_deliveries_api",),
     "common/observability/opentelemetry_tracer.py": ("notifications/test_attempt_tracing",),
     "ops/metrics.py": ("ops/test_metrics",),
+    "ops/server_metrics.py": ("ops/test_metrics",),
+    "ops/stored_metrics.py": ("ops/test_metrics",),
     "notifications/outbox/lanes.py": ("notifications/test_lanes",),
     "notifications/outbox/leases.py": (
         "notifications/test_dispatcher",
