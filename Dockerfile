@@ -1,5 +1,6 @@
 # One image for web, worker, beat and migrations; docker-compose.yml sets their commands.
 # Images are pinned by digest, for all platforms: sh scripts/pin_images.sh
+# For two platforms at once: docker buildx bake (docker-bake.hcl)
 FROM python:3.13-slim@sha256:9662417aace5ae7b8e2609cce472b72a8958e134ba372808abe9cc1a0c0125e6 AS docs
 
 WORKDIR /srv/app
@@ -36,12 +37,15 @@ COPY --from=docs /srv/docs /srv/docs
 
 # The code belongs to root: the service can write only to its data folder.
 # Files that the settings create during the build (such as a secret key) are deleted again.
-RUN useradd --system --uid 10001 --home-dir /var/lib/scheduling scheduling \
+# Our code is compiled here, because the service can't store what Python compiles at its start.
+RUN groupadd --system --gid 10001 scheduling \
+    && useradd --system --uid 10001 --gid 10001 --home-dir /var/lib/scheduling scheduling \
     && python manage.py compile_languages \
     && python manage.py collectstatic --noinput --verbosity 0 \
+    && python -m compileall -q --invalidation-mode unchecked-hash . \
     && rm -rf /var/lib/scheduling \
-    && install --directory --owner scheduling --mode 700 /var/lib/scheduling
-USER scheduling
+    && install --directory --owner scheduling --group scheduling --mode 700 /var/lib/scheduling
+USER 10001:10001
 
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \

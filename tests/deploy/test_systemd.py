@@ -12,7 +12,12 @@ from tests.services import ROOT
 
 FOLDER = ROOT / "deploy" / "systemd"
 UNITS = {file.name: file.read_text() for file in FOLDER.glob("scheduling*.*") if file.is_file()}
-SERVICES = ("scheduling-web.service", "scheduling-worker@.service", "scheduling-beat.service")
+SERVICES = (
+    "scheduling-web.service",
+    "scheduling-worker@.service",
+    "scheduling-beat.service",
+    "scheduling-migrate.service",
+)
 
 needs_systemd = pytest.mark.skipif(
     not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed (Debian: systemd)"
@@ -47,7 +52,7 @@ def test_units_are_valid(installed: Path) -> None:
 
 
 @needs_systemd
-@pytest.mark.parametrize("name", ["web", "worker@email", "beat", "backup"])
+@pytest.mark.parametrize("name", ["web", "worker@email", "beat", "migrate", "backup"])
 def test_services_are_confined(installed: Path, name: str) -> None:
     """Exposure of 10 is a service without limits; beyond 2.0 the command fails."""
     unit = f"./scheduling-{name}.service"
@@ -62,7 +67,27 @@ def test_target_starts_web_beat_and_a_worker_per_queue() -> None:
     wanted = re.findall(r"scheduling-[\w@]+\.service", UNITS["scheduling.target"])
     workers = {f"scheduling-worker@{queue}.service" for queue in settings.CELERY_TASK_QUEUES}
 
-    assert set(wanted) == workers | {"scheduling-web.service", "scheduling-beat.service"}
+    others = {f"scheduling-{name}.service" for name in ("migrate", "web", "beat")}
+    assert set(wanted) == workers | others
+
+
+def test_units_have_a_limit_of_memory_and_wait_for_migrations() -> None:
+    limits = {
+        name: limit
+        for name, text in UNITS.items()
+        for limit in re.findall(r"^MemoryMax=(\w+)$", text, re.MULTILINE)
+    }
+    later = {name for name, text in UNITS.items() if re.search("After=.*-migrate.service", text)}
+
+    assert limits == {
+        "scheduling-web.service": "2G",
+        "scheduling-worker@.service": "1G",
+        "scheduling-beat.service": "512M",
+        "scheduling-migrate.service": "1G",
+        "scheduling-backup.service": "512M",
+    }
+    assert later == set(SERVICES) - {"scheduling-migrate.service"}
+    assert "--skip-checks" in UNITS["scheduling-worker@.service"]
 
 
 def test_secrets_are_files_and_only_the_main_process_is_signalled() -> None:

@@ -4,6 +4,7 @@ import ast
 import hashlib
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -426,7 +427,9 @@ def test_dockerfile_copies_existing_files_and_drops_root():
 
     assert [path for path in copied if not (ROOT / path).exists()] == []
     assert copied == let_in
-    assert user == ["scheduling"]
+    assert user == ["10001:10001"]  # a number, so that Kubernetes knows that it is not root
+    assert f"--uid {user[0].split(':')[0]} " in DOCKERFILE
+    assert "compileall" in DOCKERFILE
 
 
 def test_every_app_of_the_project_is_in_the_image():
@@ -454,6 +457,56 @@ def test_containers_are_read_only_and_unprivileged():
         assert (name, service.get("tmpfs")) == (name, tmpfs.get(name, memory))
     users = {name: service["user"] for name, service in SERVICES.items() if "user" in service}
     assert users == {"postgres": "postgres", "redis": "redis"}
+
+
+def test_containers_have_limits_of_memory_and_logs():
+    limits = {name: service.get("mem_limit") for name, service in SERVICES.items()}
+    logs = {"driver": "json-file", "options": {"max-size": "20m", "max-file": "5"}}
+
+    assert [name for name, limit in limits.items() if not limit] == []
+    assert [name for name, service in SERVICES.items() if service["logging"] != logs] == []
+    assert SERVICES["migrate"]["restart"] == "on-failure:5"
+    assert SERVICES["postgres"]["shm_size"] == "256m"
+
+
+def test_monitoring_is_confined_and_published_on_this_machine_only():
+    names = ["prometheus", "alertmanager", "grafana", "node-exporter", "blackbox-exporter"]
+
+    assert list(MONITORING) == names
+    for name, service in MONITORING.items():
+        confined = SERVICES["proxy"]
+        for key in ("read_only", "cap_drop", "security_opt", "logging", "restart"):
+            assert (name, key, service[key]) == (name, key, confined[key])
+        assert (name, bool(service["mem_limit"])) == (name, True)
+        assert [
+            port for port in service.get("ports", ()) if not port.startswith("127.0.0.1:")
+        ] == []
+        mounted = [text.split(":")[0] for text in service.get("volumes", ()) if text[0] == "."]
+        assert [path for path in mounted if not (ROOT / path).exists()] == []
+
+
+@pytest.mark.skipif(not shutil.which("promtool"), reason="promtool is not installed")
+def test_monitoring_gives_prometheus_the_addresses_of_this_installation(tmp_path):
+    (tmp_path / "token").touch()
+    (command,) = MONITORING["prometheus"]["command"]
+    prepare, _, start = command.replace("$$", "$").partition("&& exec ")
+    changes = {
+        "/deploy": str(ROOT / "deploy" / "prometheus"),
+        "/tmp": str(tmp_path),
+        "/run/secrets/metrics_token": str(tmp_path / "token"),
+    }
+    env = {"PUBLIC_URL": "https://book.example.org", "GRAFANA_URL": "https://graphs.example.org"}
+    subprocess.run(["sh", "-c", replaced(prepare, changes)], env=BARE | env, check=True)
+
+    checked = subprocess.run(
+        ["promtool", "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True
+    )
+
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    text = (tmp_path / "prometheus.yml").read_text() + (tmp_path / "alerts.yml").read_text()
+    assert text.count("example.com") == 0
+    assert text.count("https://book.example.org/docs/guide/operations/#") > 20
+    assert start.startswith("prometheus --config.file=/tmp/prometheus.yml")
 
 
 def test_compose_networks():
@@ -490,7 +543,7 @@ def test_compose_redis_requires_the_password_of_its_url(tmp_path):
         with pytest.raises(redis.AuthenticationError):
             redis.Redis(port=port).ping()
         known = redis.Redis(port=port, password=password)
-        stored = known.config_get("save")
+        stored = known.config_get("save") | known.config_get("maxmemory*")
         arguments = Path(f"/proc/{started.pid}/cmdline").read_bytes()
         known.close()
     finally:
@@ -498,7 +551,12 @@ def test_compose_redis_requires_the_password_of_its_url(tmp_path):
         started.wait(10)
 
     assert (healthy.returncode, healthy.stdout) == (0, "PONG\n")
-    assert stored == {"save": ""}
+    stored = {name: stored[name] for name in ("save", "maxmemory", "maxmemory-policy")}
+    assert stored == {
+        "save": "",
+        "maxmemory": str(256 * 2**20),
+        "maxmemory-policy": "volatile-ttl",
+    }
     assert password.encode() not in arguments
 
 
@@ -519,6 +577,7 @@ def wait_for_port(port):
 
 
 # --- Images ---------------------------------------------------------------------------------------
+MONITORING = yaml.safe_load((ROOT / "docker-compose.monitoring.yml").read_text())["services"]
 PINNED = ["Dockerfile", "docker-compose.yml", "deploy/helm/scheduling/values.yaml"]
 DIGEST = re.compile(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}")
 
@@ -535,7 +594,7 @@ def test_images_are_pinned_by_digest():
 
 
 def test_pin_images_writes_current_digests(tmp_path):
-    for name in (*PINNED, "scripts/pin_images.sh"):
+    for name in (*PINNED, "docker-compose.monitoring.yml", "scripts/pin_images.sh"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text((ROOT / name).read_text())
     docker = tmp_path / "docker"
@@ -545,6 +604,11 @@ def test_pin_images_writes_current_digests(tmp_path):
 
     subprocess.run(["sh", tmp_path / "scripts" / "pin_images.sh"], env=env, check=True)
 
+    monitoring = (tmp_path / "docker-compose.monitoring.yml").read_text()
+    assert yaml.safe_load(monitoring)["services"].keys() == MONITORING.keys()
+    assert [one["image"] for one in yaml.safe_load(monitoring)["services"].values()] == [
+        with_digest_of_tag(one["image"]) for one in MONITORING.values()
+    ]
     for name in PINNED:
         before, after = ((folder / name).read_text() for folder in (ROOT, tmp_path))
         fresh = DIGEST.sub(lambda match: with_digest_of_tag(match[0]), before)
