@@ -1,15 +1,18 @@
 """`manage.py purge_deliveries` and beat's daily task: what was finished long ago goes, no more."""
 
 import io
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.core.management import CommandError, call_command
 from django.core.management.base import OutputWrapper
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import Sum
 from django.utils import timezone
 
+from apps_config.models import ListingTally
 from bookings.models import Booking
 from notifications import tasks
 from notifications.models import Attempt, Delivery, Endpoint
@@ -76,6 +79,27 @@ def test_old_deliveries_are_deleted_and_counted(tenant: Tenant, mails: MailSink)
     assert lines[-1] == "4 deliveries deleted."
     assert set(Delivery.objects.values_list("booking", "state")) == {(new.id, "delivered")}
     assert (Delivery.objects.count(), Attempt.objects.count()) == (4, 4)
+
+
+@pytest.mark.postgresql
+def test_batch_writes_each_tally_once(make_tenant: Callable[..., Tenant], mails: MailSink) -> None:
+    """Of two apps with eight deliveries each: another version of two rows."""
+    for tenant in (make_tenant(), make_tenant()):
+        for _ in range(2):
+            cancelled_booking(tenant)
+    age(31)
+    rows = list(Delivery.objects.values_list("id", flat=True))
+    versions = """SELECT n_tup_ins + n_tup_upd FROM pg_stat_xact_user_tables
+        WHERE relname = 'apps_config_listingtally'"""
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        retention._delete(rows)
+        cursor.execute(versions)
+        written = cursor.fetchone()[0]
+
+    assert (len(rows), written) == (16, 2)
+    tallies = ListingTally.objects.filter(listing="deliveries").values_list("app", "part")
+    assert {total for _, _, total in tallies.annotate(total=Sum("count"))} == {0}
 
 
 def test_part_of_a_change_is_deleted(tenant: Tenant, mails: MailSink) -> None:
