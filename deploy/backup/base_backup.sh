@@ -35,5 +35,5 @@ for old in "$folder"/base-*Z; do
 done
 first=$(find "$folder" -maxdepth 1 -name 'base-*Z' | sort | head -n 1)
 needed=$(sed -n 's/^START WAL LOCATION: .* (file \([0-9A-F]*\))$/\1/p' "$first/backup_label")
-pg_archivecleanup "$archive" "$needed"
+pg_archivecleanup -x .gz "$archive" "$needed"
 echo "$copy"

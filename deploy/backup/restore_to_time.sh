@@ -26,7 +26,7 @@ cp -R -- "$copy/." "$folder"
 chmod 0700 "$folder"
 # The old server's archive must stay as it is: the new one archives nothing until you say where.
 cat >> "$folder/postgresql.auto.conf" << END
-restore_command = 'cp "$archive/%f" "%p"'
+restore_command = 'gzip --decompress --stdout "$archive/%f.gz" > "%p"'
 recovery_target_time = '$time'
 recovery_target_inclusive = off
 recovery_target_action = promote

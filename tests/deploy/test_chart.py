@@ -390,7 +390,8 @@ def test_canary_is_behind_the_same_service() -> None:
 
     stable, canary = (objects["Deployment", f"demo-web{end}"]["spec"] for end in ("", "-canary"))
     service = objects["Service", "demo-web"]["spec"]["selector"]
-    assert canary["replicas"] == 2
+    (migrate,) = pods(objects)["demo-migrate"]["containers"]
+    assert (canary["replicas"], migrate["image"]) == (2, "scheduling:2.0.0")
     for one, track, tag in ((stable, "stable", "1.0.0"), (canary, "canary", "2.0.0")):
         assert one["selector"]["matchLabels"] == service | {"scheduling/track": track}
         assert one["template"]["metadata"]["labels"] == service | {"scheduling/track": track}
