@@ -559,3 +559,22 @@ def test_beat_records_its_heartbeat(start_service: Callable[..., Service]) -> No
             break
         time.sleep(0.5)
     assert 0 <= age < 30
+
+
+def test_worker_stores_metrics_and_shows_itself_without_beat(
+    start_service: Callable[..., Service],
+) -> None:
+    service = start_service(workers=1)
+    service.start_worker(queue="celery")
+    caller = LiveCaller(service.url)
+    wanted = {("worker_age_seconds", "celery"), ("deliveries_open", "email")}
+    deadline = time.monotonic() + 60
+    while True:
+        found = parsed(caller.get("/metrics").content.decode())
+        if wanted <= {key for key, value in found.items() if value < math.inf}:
+            break
+        assert time.monotonic() < deadline, service.log("worker")
+        time.sleep(0.5)
+
+    assert found["deliveries_open", "email"] == 0
+    assert found["worker_age_seconds", "email"] == math.inf
