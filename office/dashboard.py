@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from apps_config.models import App
 from apps_config.public_limits import (
@@ -181,6 +181,10 @@ def _count(rows: QuerySet) -> str:
     return f"{MAX_COUNTED}+" if number > MAX_COUNTED else str(number)
 
 
+def _whole(count: str) -> int:
+    return int(count.rstrip("+"))
+
+
 def _list(page: str, **query: str) -> str:
     return f"{reverse(f'admin:{page}')}?{urlencode(query)}"
 
@@ -189,13 +193,14 @@ def _bookings_today_figure(bookings: Bookings, today: Today) -> Figure:
     rows = bookings.filter(event__start__gte=today.start, event__start__lt=today.end)
     rows = rows.exclude(state__in=CALLED_OFF)
     link = _list(BOOKINGS, day=today.day.isoformat())
-    return Figure(_("bookings today"), _count(rows), link)
+    number = _count(rows)
+    return Figure(ngettext("booking today", "bookings today", _whole(number)), number, link)
 
 
 def _waiting(bookings: Bookings) -> Figure:
     number = _count(open_requests(bookings))
     link = _list(BOOKINGS, state="tentative", graph="confirm_decline")
-    return Figure(_("pending requests"), number, link)
+    return Figure(ngettext("pending request", "pending requests", _whole(number)), number, link)
 
 
 def _failed(deliveries: DeliveryQuerySet, now: datetime) -> Figure:

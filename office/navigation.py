@@ -95,6 +95,7 @@ PAGE_KEYWORDS: Mapping[str, LazyText] = {
     "availability_schedule_changelist": _("shared opening hours working shifts"),
     "availability_project_changelist": _(
         "services appointment types booking page length duration questions payment reminders"
+        " classes courses groups"
     ),
     CALENDARS: _("google outlook icloud caldav ical sync connect feed"),
     "availability_event_changelist": _("busy blocked time off"),

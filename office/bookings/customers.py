@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from unfold.decorators import display
 from unfold.views import ChangeList
 
+from apps_config.models import Membership
 from bookings.models import MAX_NOTE, AppCustomer, Booking, Customer
 from bookings.privacy import Person, erase_person, write_export
 from bookings.serializers.bodies import CustomerNoteSerializer
@@ -28,13 +29,14 @@ from common.api.serializers import read_values_as
 from common.db.indexed_values import in_values
 from common.errors import Refusal
 from common.time.zone_names import current_zone_name
-from notifications.models import Suppression
+from notifications.models import Delivery, Suppression
 from office.base.change_list import CappedPaginator, OfficeChangeList
 from office.base.dates import moment_words, office_zone
 from office.base.labels import STATE_COLOURS, state_words
 from office.base.list_filters import AppFilter, ChoiceFilter
 from office.base.model_admin import ALL_EDITS, RowPageAdmin, refusal_words
 from office.base.model_admin_pages import ExtraPage, TitledRow, find_row
+from office.base.permissions import MAKE, has_permission
 from office.base.scope import is_allowed, scope_of
 from office.bookings.customer_search import search_customers
 from office.bookings.tabs import CALLED_OFF
@@ -294,6 +296,14 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
             upcoming=_booking_lines(to_come),
             history=_booking_lines(past),
             all_bookings=f"{reverse('admin:bookings_booking_changelist')}?{query}",
+            new_booking=reverse("admin:calendar")
+            + f"?{urlencode({'app': person.app_id, 'new': 1, 'customer': facts.email})}",
+            may_make=has_permission(request, person.app_id, MAKE),
+            mails=reverse("admin:notifications_delivery_changelist")
+            + f"?{urlencode({'q': facts.email, 'type': Delivery.EMAIL})}",
+            may_see_mails=is_allowed(
+                request, "notifications.view_delivery", person.app_id, Membership.VIEWER
+            ),
             may_erase=self.has_erase_permission(request, person),
             may_note=self.has_note_permission(request, person),
             note=request.POST.get(

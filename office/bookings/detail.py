@@ -160,7 +160,9 @@ class BookingDetail(RowPageAdmin[Booking]):
             ],
             participants=read_participants(booking) if booking.max_seats is not None else None,
             reminders=[event_notification_words(row) for row in booking.event_notifications.all()],
-            occurrences=[(other, state_words(other.state)) for other in _occurrences(booking)],
+            occurrences=[
+                (other, state_words(shown_state(other))) for other in _occurrences(booking)
+            ],
             entries=booking_timeline(booking),
             may_act=may_act,
             may_see_deliveries=is_allowed(

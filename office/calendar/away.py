@@ -299,7 +299,7 @@ def _bookings_in(
     resource: Resource, start: datetime, end: datetime, now: datetime
 ) -> QuerySet[Booking]:
     """The bookings that still take place and need the resource in the time; of groups, without
-    their seats.
+    their seats. A customer who has arrived is no longer concerned.
     """
     events = Event.objects.filter(resource=resource, start__lt=end, end__gt=start)
     own, main = events.values("id"), events.exclude(main=None).values("main")
@@ -311,7 +311,7 @@ def _bookings_in(
         completed=False,
         event__end__gt=now,
     )
-    rows = rows.exclude(state__in=CALLED_OFF)
+    rows = rows.exclude(state__in=CALLED_OFF).exclude(outcome="attended")
     related = ("app", "event", "resource", "project")
     return rows.select_related(*related).prefetch_related("customers")
 

@@ -103,6 +103,7 @@ def block_time(request: HttpRequest) -> HttpResponse:
         chosen={str(pk) for pk in form["resources"].value() or ()},
         chosen_tags=set(form["tags"].value() or ()),
         rows=[[form[name] for name in names] for names in FIELDS],
+        hours_link=reverse("admin:availability_resource_bulk_edit"),
     )
 
 

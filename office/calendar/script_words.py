@@ -39,6 +39,8 @@ SCRIPT_WORDS: ScriptWords = {
         "no_times": _("No free time in the next two weeks."),
         # Translators: a moved booking: "Haircut is now Tue 24 Nov 2026, 10:00 to 10:30."
         "moved": _("{title} is now {time}."),
+        # Translators: a booking that was moved to another person.
+        "moved_to": _("{title} is now {time}, {resource}."),
         # Translators: a time that is not free, such as "Tue 24 Nov 2026, 10:00 to 10:30".
         "taken": _("Taken: {time}"),
         "booked": _("Booked: {time}."),
@@ -63,5 +65,8 @@ SCRIPT_WORDS: ScriptWords = {
         # Translators: button: book the times of a series that are free.
         "book_others": Plural("Book the other {count}", "Book the other {count}"),
         "go_back": _("Go back"),
+        # Translators: below the reasons why a time can't be booked; the quoted words are a box to
+        # tick in the same form.
+        "anyway": _("To book anyway, select “Ignore opening hours and limits”."),
     },
 }

@@ -345,6 +345,7 @@ def move_booking(request: HttpRequest, booking_id: uuid.UUID) -> dict[str, Any]:
         "start": format_instant(given["start"], zone),
         "end": format_instant(given["end"], zone),
         "text": span_text(given["start"], given["end"], zone),
+        "resource": resource.name if resource.pk != booking.resource_id else "",
         "was": was | {"resource_id": str(booking.resource_id)},
     }
 

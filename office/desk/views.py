@@ -37,6 +37,7 @@ def desk_context(request: HttpRequest, today: date, zone: str, now: datetime) ->
         "desk_app": app,
         "app_choice": app_choice(request, app),
         "is_today": day == today,
+        "is_next_day": chosen is None and day != today,
         "day_before": day - DAY,
         "day_after": day + DAY,
         "may_make": has_permission(request, app.id, MAKE),

@@ -828,7 +828,10 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         if made is None:
             return response
         project, form = made
-        if not (form.is_of_class and form.cleaned_data["first_date"]):
+        if not form.is_of_class:
+            return response
+        if not form.cleaned_data["first_date"]:
+            messages.warning(request, dates_in_words(project))
             return response
         resource = form.cleaned_data["resources"][0]
         try:
@@ -869,6 +872,11 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             return format_html(sentence, name=row.name)
         if not is_bookable_project(row):
             sentence = gettext("{name} was created. Customers can't book it online yet.")
+            return format_html(sentence, name=row.name)
+        if not row.requires and not row.project_resources.exists():
+            sentence = gettext(
+                '{name} was created. Now choose <a href="#part-who">who can be booked</a>.'
+            )
             return format_html(sentence, name=row.name)
         return format_html(
             gettext('{name} was created. Customers can book at <a href="{link}">{link}</a>.'),

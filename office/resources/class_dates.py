@@ -273,4 +273,5 @@ def show_class_dates(admin: Any, request: HttpRequest, project: Project) -> Http
         project=project,
         dates=coming_dates(project),
         form=form,
+        lacks_resources=may_add and not resources,
     )

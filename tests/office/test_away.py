@@ -449,3 +449,14 @@ def test_bulk_cancel_of_two_apps_makes_a_task_of_each(
     )
     assert list(Booking.objects.values_list("state", flat=True)) == ["cancelled"] * 2
     assert Account.objects.get().email == tasks[0].actor
+
+
+def test_who_has_arrived_is_not_concerned(tenant: Tenant, people: list[Any], enter: Enter) -> None:
+    """Ill at noon: the patients of the morning have been seen."""
+    ada = people[0]
+    here = booked(tenant, ada, "10:00", "Ann")
+    booked(tenant, ada, "11:00", "Bob")
+    Booking.objects.filter(id=here["id"]).update(outcome="attended")
+
+    answer = enter(tenant).get(address(ada))
+    assert [who for who, _ in choices(answer)] == ["Bob"]

@@ -416,6 +416,7 @@ def test_reschedule_keeps_the_length_and_is_logged(
             "start": "2026-11-25T14:00:00+01:00",
             "end": "2026-11-25T14:45:00+01:00",
             "text": "Wed 25 Nov 2026, 14:00 to 14:45",
+            "resource": "",
             "was": {
                 "start": "2026-11-24T09:00:00+00:00",
                 "end": "2026-11-24T09:45:00+00:00",

@@ -227,6 +227,22 @@ def middle_of(page: Any, selector: str) -> tuple[float, float]:
     return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
 
 
+def test_a_booking_that_is_dragged_to_a_person_names_the_person(
+    visit: Open, office: Tenant, ada: Any, bob: Any, editor: Account
+) -> None:
+    book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    path = f"/admin/calendar/?resources={ada['id']},{bob['id']}&date={MONDAY}&view=day"
+    page = visit(editor, path).page
+    page.wait_for(DRAWN + " && !!document.querySelector('.ec-event')")
+
+    x, y = event_place(page, "Check-up")
+    page.drag((x, y), (x + page.box(".ec-event")["width"], y))
+    page.wait_for("!document.querySelector('#cal-said').hidden")
+
+    said = "Check-up · Marty McFly is now Mon 7 Jan 2030, 09:00 to 09:30, Bob."
+    assert page.texts("#cal-said") == [f"{said} Undo"]
+
+
 def test_now_line_is_in_the_zone_of_the_resource(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:

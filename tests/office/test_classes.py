@@ -93,6 +93,43 @@ def test_what_a_class_lacks_is_named_at_its_field(tenant: Tenant, ada: Any, ente
     assert not Project.objects.exists()
 
 
+def test_a_class_without_dates_says_so(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client = enter(tenant)
+    given = form_of(client, NEW) | {"name": "Yoga", "graph": "group_customer"}
+    answer = client.post(NEW, given, follow=True)
+
+    page = dates_page({"id": Project.objects.get().id})
+    assert messages_of(answer)[1] == (
+        f'There are no dates yet.<br><a class="office-link" href="{page}">All dates, add dates</a>'
+    )
+
+
+def test_a_class_of_nobody_asks_for_somebody(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client = enter(tenant)
+    given = form_of(client, NEW) | {"name": "Yoga", "graph": "group_customer", "resources": []}
+    answer = client.post(NEW, given, follow=True)
+    page = dates_page({"id": Project.objects.get().id})
+    dates = client.get(page)
+
+    assert messages_of(answer)[0] == (
+        'Yoga was created. Now choose <a href="#part-who">who can be booked</a>.'
+    )
+    assert 'id="part-who"' in answer.content.decode()
+    assert "First choose who gives the class, or the room." in dates.content.decode()
+
+
+def test_the_dates_of_a_series_take_place(
+    tenant: Tenant, ada: Any, project: Any, enter: Enter
+) -> None:
+    client = enter(tenant)
+    body = form_of(client, dates_page(project)) | DATES | {"until": "2030-10-22"}
+    client.post(dates_page(project), body)
+    group = Booking.objects.order_by("event__start")[0]
+
+    lines = client.get(page_of({"id": group.id})).context["occurrences"]
+    assert [words for _, words in lines] == ["takes place", "takes place"]
+
+
 def test_fields_of_a_class_are_ignored_for_another_kind(
     tenant: Tenant, ada: Any, enter: Enter
 ) -> None:

@@ -201,6 +201,21 @@ def test_the_page_of_a_person(tenant: Tenant, ada: Any, enter: Enter) -> None:
     assert "Erase data" not in page.content.decode()
 
 
+def test_links_to_a_new_booking_and_the_e_mails(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    book(tenant, ada, "2026-11-12")
+    book(tenant, ada, "2026-11-13", customer={"name": "Bob", "email": "bob@example.com"})
+    page = page_of(person(tenant))
+    client = enter(tenant)
+    context = client.get(page).context
+    seen = enter(tenant, Membership.VIEWER).get(page).context
+    mails = client.get(context["mails"]).context["cl"].result_list
+    names = {person.name for mail in mails for person in mail.booking.customers.all()}
+
+    new = f"/admin/calendar/?app={tenant.app.id}&new=1&customer=Ann%40example.com"
+    assert (context["new_booking"], context["may_make"], seen["may_make"]) == (new, True, False)
+    assert (len(mails), names, seen["may_see_mails"]) == (2, {"Ann Lee"}, True)
+
+
 def test_no_column_is_marked_as_sorted_by_default(tenant: Tenant, ada: Any, enter: Enter) -> None:
     book(tenant, ada, "2026-11-02")
     client = enter(tenant)

@@ -56,7 +56,7 @@ def test_numbers_equal_the_lengths_of_their_lists(tenant: Tenant, day: Any, ente
     overdue = Delivery.objects.filter(app=tenant.app, next_at__isnull=False).count()
     assert [(figure.words, figure.number) for figure in figures] == [
         ("bookings today", "2"),
-        ("pending requests", "1"),
+        ("pending request", "1"),
         ("deliveries failed in 24 hours", "1"),
         ("deliveries overdue", str(overdue)),
         ("webhooks disabled", "1"),
@@ -98,7 +98,7 @@ PARTS = {
     },
 }
 FIGURES = {
-    "bookings.view_booking": ["bookings today", "pending requests"],
+    "bookings.view_booking": ["bookings today", "pending request"],
     # Of machines only what is not zero.
     "notifications.view_delivery": ["deliveries failed in 24 hours", "deliveries overdue"],
     "notifications.view_webhook": ["webhooks disabled"],

@@ -138,6 +138,21 @@ def test_day_is_the_next_with_bookings(
     assert desk_of(owner, now=now).day.isoformat() == day
 
 
+def test_another_day_says_that_today_is_over(tenant: Tenant, people: Any, owner: Account) -> None:
+    book(tenant, people["bob"], "09:00", "09:30", name="Una", day="07")
+    sentence = "Nothing more today. This is the next day with bookings."
+
+    found = [
+        sentence in get(owner, f"{TODAY}{query}", now).content.decode()
+        for query, now in (
+            ("", TUESDAY),
+            ("", TUESDAY.replace(hour=20)),
+            ("?day=2030-03-07", TUESDAY.replace(hour=20)),
+        )
+    ]
+    assert found == [False, True, False]
+
+
 def test_times_are_on_the_clock_of_the_resource(
     tenant: Tenant, people: Any, owner: Account
 ) -> None:

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from apps_config.models import Account
-from bookings.models import Booking
+from bookings.models import AppCustomer, Booking
 from notifications.models import Delivery
 from tests.accessibility import find_faults, load_axe
 from tests.office.conftest import Visit
@@ -181,3 +181,67 @@ def test_details_and_notes_are_accessible(
     booking.refresh_from_db()
     assert (person.actions, faults) == (5, [])
     assert (booking.note, booking.customers.get().phone) == ("Afraid of needles", "+1 555 0200")
+
+
+def test_the_end_follows_the_start(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
+) -> None:
+    day = timezone.now().date() + timedelta(days=14)
+    page = visit(editor, f"/admin/calendar/?resources={ada['id']}&date={day}&new=1").page
+    page.wait_for(READY)
+    form = "document.querySelector('#cal-book form').elements"
+    first = page.evaluate(f"[{form}.start.value, {form}.end.value]")
+
+    page.evaluate(
+        f"{form}.start.focus(), {form}.start.value = '{day}T15:30',"
+        f" {form}.start.dispatchEvent(new Event('input', {{ bubbles: true }}))"
+    )
+    found = page.evaluate(f"[{form}.start.value, {form}.end.value]")
+
+    assert first == [f"{day}T00:00", f"{day}T01:00"]
+    assert found == [f"{day}T15:30", f"{day}T16:30"]
+
+
+def test_a_refusal_says_how_to_book_anyway(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
+) -> None:
+    day = timezone.now().date() + timedelta(days=14)
+    closed = [{"block_period": {"start": f"{day} 10:00:00", "end": f"{day} 12:00:00"}}]
+    rules = {"availability_constraints": OPEN + closed}
+    assert office.put(f"/resources/{ada['id']}", rules).status == 200
+    found = visit(editor, f"/admin/calendar/?resources={ada['id']}&date={day}&new=1")
+    found.expected = ["409"]
+    page = found.page
+    page.wait_for(READY)
+
+    page.evaluate(
+        "(() => { const { start, end } = document.querySelector('#cal-book form').elements;"
+        f" start.value = '{day}T10:00'; end.value = '{day}T11:00';"
+        " start.dispatchEvent(new Event('input', { bubbles: true })); })()"
+    )
+    page.type_into("#cal-book [name=name]", "Una")
+    page.type_into("#cal-book [name=email]", "una@example.com")
+    page.click(BOOK)
+    page.wait_for("!document.querySelector('#cal-book [role=alert]').hidden")
+    words = page.texts("#cal-book [role=alert]")[0]
+    page.click("#cal-book [name=anyway]")
+    page.click(BOOK)
+    page.wait_for(SAID)
+
+    assert words.endswith("To book anyway, select “Ignore opening hours and limits”.")
+    assert Booking.objects.filter(customers__name="Una").count() == 1
+
+
+def test_the_page_of_a_customer_leads_to_a_new_booking(
+    visit: Callable[..., Visit], office: Tenant, ada: Any, editor: Account
+) -> None:
+    person = AppCustomer.objects.get(address="grace@example.com")
+    found = Person(visit(editor, f"/admin/bookings/appcustomer/{person.pk}/change/"))
+
+    found.go("#customer .office-primary")
+    found.page.wait_for(READY)
+    form = "document.querySelector('#cal-book form').elements"
+    found.page.wait_for(f"{form}.email.value !== ''")
+    values = f"[{form}.name.value, {form}.email.value, {form}.phone.value]"
+
+    assert found.page.evaluate(values) == [*GRACE.values()]

@@ -389,8 +389,9 @@ addEventListener("DOMContentLoaded", () => {
     const { ok, body: answer } = await send(address, body);
     if (ok) {
       refused.close();
-      const { text, was } = answer.data;
-      tell(officeFill(texts.moved, { title: event.title, time: text }), () => place(event, { ...was, zone: zoneSent() }, () => {}));
+      const { text, was, resource } = answer.data;
+      const now = resource ? officeFill(texts.moved_to, { title: event.title, time: text, resource }) : officeFill(texts.moved, { title: event.title, time: text });
+      tell(now, () => place(event, { ...was, zone: zoneSent() }, () => {}));
       calendar.refetchEvents();
       return;
     }
@@ -474,6 +475,7 @@ addEventListener("DOMContentLoaded", () => {
   const asked = new URLSearchParams(location.search);
   if (asked.has("new") && page.resources.length) {
     openBook(page.resources[0].id, asked.get("start") ?? "", "");
+    if (asked.has("customer")) newBooking.chooseKnown(asked.get("customer"));
   }
 
   // Offers the projects of the chosen resource; without a valid choice, selects the first of them.
@@ -489,6 +491,18 @@ addEventListener("DOMContentLoaded", () => {
     newBooking.loadQuestions();
   }
 
+  // A new start keeps the length: the end moves with it.
+  let lastStart = "";
+  form.elements.start.addEventListener("focus", ({ target }) => { lastStart = target.value; });
+  form.elements.start.addEventListener("input", ({ target }) => {
+    const { end } = form.elements;
+    if (!target.value) return;
+    if (lastStart && end.value > lastStart) {
+      const length = (Date.parse(`${end.value}Z`) - Date.parse(`${lastStart}Z`)) / 1000;
+      end.value = moved(target.value, { seconds: length }).slice(0, 16);
+    }
+    lastStart = target.value;
+  });
   form.elements.resource_id.addEventListener("change", fitProjects);
   form.elements.through.addEventListener("change", newBooking.loadQuestions);
   for (const name of ["resource_id", "through", "start", "end", "anyway"]) {
@@ -542,6 +556,7 @@ addEventListener("DOMContentLoaded", () => {
       newBooking.showConflicts(answer, () => submitBooking({ skipsConflicts: true }));
       return;
     }
+    if (answer.reasons?.length) words.push(officeWords("new_booking").anyway);
     showErrors({ ...(answer.errors ?? {}), "": words });
     if (answer.alternatives) {
       offer(book, answer.alternatives, (span) => {

@@ -66,6 +66,14 @@ window.officeNewBooking = (form, ask, page) => {
     for (const key of ["name", "email", "phone"]) fields[key].value = customer[key];
   }
 
+  // Fills in the known customer with the e-mail address.
+  async function chooseKnown(email) {
+    const query = new URLSearchParams({ resource_id: fields.resource_id.value, q: email });
+    const { ok, body } = await ask(`${page.customers}?${query}`);
+    const known = ok && body.data.customers.find((customer) => customer.email === email);
+    if (known && !input.value) choose(known);
+  }
+
   function close() {
     typed += 1;
     clearTimeout(timer);
@@ -164,7 +172,9 @@ window.officeNewBooking = (form, ask, page) => {
     }
     conflicts.replaceChildren(
       make("p", {}, officePlural(texts.conflicts, occurrences.length)), make("ul", {}, ...lines),
-      ...rules.map((text) => make("p", { class: "time-note" }, text)), buttons);
+      ...rules.map((text) => make("p", { class: "time-note" }, text)),
+      ...(occurrences.some(({ reason }) => reason === "not_available") ? [make("p", { class: "time-note" }, texts.anyway)] : []),
+      buttons);
     conflicts.hidden = false;
     conflicts.focus();
     conflicts.scrollIntoView({ block: "nearest" });
@@ -172,6 +182,7 @@ window.officeNewBooking = (form, ask, page) => {
 
   // --- The form ---------------------------------------------------------------------------------
   return {
+    chooseKnown,
     loadQuestions,
     showConflicts,
     reset() {
