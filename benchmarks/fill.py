@@ -9,6 +9,7 @@ import random
 import sys
 from datetime import timedelta
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import django
 
@@ -168,6 +169,62 @@ def fill_apps(total: int) -> dict[str, Any]:
     }
 
 
+def fill_desk(resources: int, customers: int, bookings: int) -> dict[str, Any]:
+    """Create bookings of half an hour, four a day for each resource, half of them in the past;
+    return a session and pages.
+    """
+    app = App.objects.get(id=make_app("desk", 0)[0]["app"])
+    people = [
+        Resource(
+            app=app,
+            name=f"Person {number:03}",
+            timezone="Europe/Berlin",
+            tags=[f"Team {number % 5}"],
+            availability_constraints=RULES,
+        )
+        for number in range(resources)
+    ]
+    Resource.objects.bulk_create(people)
+    calendars = Calendar.objects.bulk_create(Calendar(app=app, resource=one) for one in people)
+    project = Project.objects.create(app=app, name="Check-up", slug="desk")
+    now = timezone.now().replace(microsecond=0)
+    today = now.astimezone(ZoneInfo("Europe/Berlin")).replace(hour=9, minute=0, second=0)
+    first = today - timedelta(days=bookings // resources // 8)
+    made, events, rows = [], [], []
+    for number in range(bookings):
+        calendar, turn = calendars[number % resources], number // resources
+        start = first + timedelta(days=turn // 4, hours=2 * (turn % 4))
+        times = {"start": start, "end": start + timedelta(minutes=30), "what": "Check-up"}
+        of_person = {"app": app, "resource": calendar.resource}
+        events.append(Event(**of_person, **times, calendar=calendar))
+        written = {"graph": "instant", "state": "confirmed", "created_at": now, "updated_at": now}
+        made.append(Booking(**of_person, **written, project=project, event=events[-1]))
+        name = f"Customer {number % customers}"
+        email = f"customer{number % customers}@example.com"
+        rows.append(Customer(app=app, name=name, booking=made[-1], email=email))
+    for model, new in ((Event, events), (Booking, made), (Customer, rows)):
+        model._default_manager.bulk_create(new, batch_size=1_000)
+    with connection.cursor() as cursor:
+        cursor.execute("VACUUM ANALYZE")
+    timeline = f"{reverse('admin:calendar')}?app={app.pk}&group=all&view=timeline"
+    span = f"start={today:%Y-%m-%d}&end={today + timedelta(days=1):%Y-%m-%d}"
+    return {
+        "session": staff.superuser().cookies["sessionid"].value,
+        "timeline": timeline,
+        "pages": {
+            "Today": [reverse("admin:index")],
+            "day sheet": [reverse("admin:day_sheet")],
+            "timeline and its entries": [
+                timeline,
+                f"{reverse('admin:calendar_events')}?app={app.pk}&group=all&{span}",
+            ],
+            "list of bookings": [reverse("admin:bookings_booking_changelist")],
+            "list of customers": [reverse("admin:bookings_appcustomer_changelist")],
+            "list of resources": [reverse("admin:availability_resource_changelist")],
+        },
+    }
+
+
 if __name__ == "__main__":
     fills = {
         "small": fill_small,
@@ -175,5 +232,6 @@ if __name__ == "__main__":
         "webhooks": fill_webhooks,
         "load": fill_load,
         "apps": fill_apps,
+        "desk": fill_desk,
     }
     print(json.dumps(fills[sys.argv[1]](*map(int, sys.argv[2:]))))

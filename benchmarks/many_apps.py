@@ -24,14 +24,14 @@ def measure_requests(apps: int) -> dict[str, float]:
             client = stage.client(filled["key"])
             runs = {f"/v2/{name}": partial(client.call, "GET", f"/{name}") for name in LISTS}
             for path in filled["pages"]:
-                runs[path] = partial(_read_page, stage.service.url + path, filled["session"])
+                runs[path] = partial(read_page, stage.service.url + path, filled["session"])
             spent = cpu_per_call(stage, url, runs, rounds=3, per_round=5)
             return {path: sum(times) for path, times in spent.items()}
         finally:
             stage.stop()
 
 
-def _read_page(url: str, session: str) -> bytes:
+def read_page(url: str, session: str) -> bytes:
     with urlopen(Request(url, headers={"Cookie": f"sessionid={session}"}), timeout=120) as answer:
         assert answer.url == url, f"{url} leads to {answer.url}"
         return answer.read()
