@@ -9,6 +9,7 @@ from office.calendars import admin as calendars
 from office.calendars import clients as calendar_clients
 from office.notifications import deliveries, email_templates, suppressions, webhooks
 from office.resources import admin as resources
+from office.resources import project_admin as projects
 
 __all__ = [
     "accounts",
@@ -22,6 +23,7 @@ __all__ = [
     "email_templates",
     "keys",
     "members",
+    "projects",
     "resources",
     "security_events",
     "sessions",

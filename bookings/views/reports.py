@@ -113,11 +113,7 @@ class ReportViewSet(TenantViewSet):
         return self.answer("customers")
 
     def answer(self, name: str) -> Response:
-        period = self.read_period()
-        by = self.query.text("by")
-        groups = by.split(",") if by else []
-        if groups and not _is_known(groups):
-            raise Invalid.at("by", f"Must be one of {', '.join(WHAT)}, {', '.join(WHEN)}.")
+        period, groups = self.read_query()
         rows = read_report(name, self.app, period, groups, now=self.now)
         until = counted_until(self.app)
         return Response(
@@ -130,17 +126,24 @@ class ReportViewSet(TenantViewSet):
             }
         )
 
-    def read_period(self) -> Period:
-        tomorrow = local_date(self.now, self.app.default_timezone) + DAY
-        end = self.read_day("to") or tomorrow
-        return Period(self.read_day("from") or end - DEFAULT_DAYS * DAY, end)
-
-    def read_day(self, name: str) -> date | None:
-        text = self.query.text(name)
-        try:
-            return parse_date(text) if text is not None else None
-        except InstantError as error:
-            raise Invalid.at(name, find_message(error)) from None
+    def read_query(self) -> tuple[Period, list[str]]:
+        """Return the days and the groups. Raises Invalid, with each wrong parameter."""
+        days: dict[str, date | None] = {}
+        errors: dict[str, list[str]] = {}
+        for name in ("from", "to"):
+            text = self.query.text(name)
+            try:
+                days[name] = parse_date(text) if text is not None else None
+            except InstantError as error:
+                errors[name] = [find_message(error)]
+        by = self.query.text("by")
+        groups = by.split(",") if by else []
+        if groups and not _is_known(groups):
+            errors["by"] = [f"Must be one of {', '.join(WHAT)}, {', '.join(WHEN)}."]
+        if errors:
+            raise Invalid(errors)
+        end = days["to"] or local_date(self.now, self.app.default_timezone) + DAY
+        return Period(days["from"] or end - DEFAULT_DAYS * DAY, end), groups
 
 
 def _is_known(groups: list[str]) -> bool:

@@ -18,11 +18,7 @@ from django.utils.html import format_html
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, pgettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import (
-    UnfoldAdminEmailInputWidget,
-    UnfoldAdminSelectWidget,
-    UnfoldBooleanSwitchWidget,
-)
+from unfold.widgets import UnfoldAdminEmailInputWidget, UnfoldAdminSelectWidget
 
 from access.invitations import invite_member
 from apps_config.models import App, AppLogo, AppNotification, Credential, DarkLogo, Membership
@@ -39,7 +35,7 @@ from office.access.fresh_log_in import require_fresh_log_in
 from office.access.members import ROLE_WORDS, with_file_hint
 from office.base.api_forms import ApiForm, check_value, setting_paths
 from office.base.event_notification_forms import EventNotificationInline
-from office.base.form_fields import IMAGE_HINT, ImageFileField
+from office.base.form_fields import ImageFileField, SwitchField
 from office.base.lazy_text import LazyText
 from office.base.list_filters import ChoiceFilter
 from office.base.model_admin import PARTS_FORM, ServiceBackedAdmin, without_field
@@ -149,26 +145,20 @@ class AppForm(ApiForm):
     logo_file = ImageFileField(
         shrink=small_logo,
         label=_("Logo"),
-        help_text=format_lazy("{} {}", IMAGE_HINT, _("On pages and in e-mails. Default: none.")),
+        use=_("On pages and in e-mails. Default: none."),
     )
-    removes_logo = forms.BooleanField(
+    removes_logo = SwitchField(
         label=_("Remove the logo"),
         help_text=_("Pages and e-mails show the app's name alone. Default: off."),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
     )
     dark_logo_file = ImageFileField(
         shrink=small_logo,
         label=_("Logo for dark screens"),
-        help_text=format_lazy(
-            "{} {}", IMAGE_HINT, _("On pages in dark colours. Default: the logo above.")
-        ),
+        use=_("On pages in dark colours. Default: the logo above."),
     )
-    removes_dark_logo = forms.BooleanField(
+    removes_dark_logo = SwitchField(
         label=_("Remove the logo for dark screens"),
         help_text=_("Dark pages show the other logo. Default: off."),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
     )
 
     default_timezone = setting(
@@ -313,11 +303,9 @@ class AppForm(ApiForm):
         initial=Membership.VIEWER,
         widget=UnfoldAdminSelectWidget,
     )
-    wants_key = forms.BooleanField(
+    wants_key = SwitchField(
         label=_("Issue a server key"),
         help_text=_("The next page shows the key once. Default: off."),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
     )
 
     class Meta:

@@ -11,12 +11,14 @@ from django import forms
 from django.template.loader import render_to_string
 from django.utils.functional import lazy
 from django.utils.safestring import SafeString
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 from unfold.widgets import (
     UnfoldAdminFileFieldWidget,
     UnfoldAdminTextareaWidget,
     UnfoldAdminTextInputWidget,
+    UnfoldBooleanSwitchWidget,
 )
 
 from common.errors import Invalid
@@ -68,11 +70,16 @@ class TemplateWidget(forms.Widget):
 
 
 class ImageFileField(forms.FileField):
-    """An optional image file; its value is what `shrink` makes of it, or None."""
+    """An optional image file; its value is what `shrink` makes of it, or None. `use`: a sentence
+    that says who sees it.
+    """
 
     widget = UnfoldAdminFileFieldWidget
 
-    def __init__(self, *, shrink: Callable[..., SmallImage], **kwargs: Any) -> None:
+    def __init__(
+        self, *, shrink: Callable[..., SmallImage], use: LazyText = "", **kwargs: Any
+    ) -> None:
+        kwargs.setdefault("help_text", format_lazy("{} {}", IMAGE_HINT, use))
         super().__init__(required=False, **kwargs)
         self.shrink = shrink
 
@@ -84,6 +91,15 @@ class ImageFileField(forms.FileField):
             return self.shrink(file.read(MAX_FILE + 1), path="file")
         except Invalid as error:
             raise forms.ValidationError(error.fields["errors"]["file"]) from error
+
+
+class SwitchField(forms.BooleanField):
+    """A switch, off at first."""
+
+    widget = UnfoldBooleanSwitchWidget
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
 
 
 class DurationWidget(TemplateWidget):

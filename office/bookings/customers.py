@@ -297,7 +297,7 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
             history=_booking_lines(past),
             all_bookings=f"{reverse('admin:bookings_booking_changelist')}?{query}",
             new_booking=reverse("admin:calendar")
-            + f"?{urlencode({'app': person.app_id, 'new': 1, 'customer': facts.email})}",
+            + f"?{urlencode({'app': str(person.app_id), 'new': '1', 'customer': facts.email})}",
             may_make=has_permission(request, person.app_id, MAKE),
             mails=reverse("admin:notifications_delivery_changelist")
             + f"?{urlencode({'q': facts.email, 'type': Delivery.EMAIL})}",

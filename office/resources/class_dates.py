@@ -19,7 +19,6 @@ from unfold.widgets import (
     UnfoldAdminIntegerFieldWidget,
     UnfoldAdminSelectWidget,
     UnfoldAdminTextInputWidget,
-    UnfoldBooleanSwitchWidget,
 )
 
 from availability.models import Project, Resource
@@ -32,6 +31,7 @@ from bookings.serializers.bodies import MAX_SEATS
 from bookings.services import make_booking
 from common.errors import Invalid, Refusal
 from common.time.instants import format_instant, parse_instant
+from office.base.form_fields import SwitchField
 from office.base.local_time import parse_moment, span_text
 from office.base.model_admin import refusal_words
 from office.base.permissions import MAKE, actor_of, editor_caller_of, has_permission, require
@@ -77,11 +77,9 @@ class ClassDatesForm(forms.Form):
         required=False,
         widget=UnfoldAdminTextInputWidget(attrs={"type": "date"}),
     )
-    skip_conflicts = forms.BooleanField(
+    skip_conflicts = SwitchField(
         label=_("Leave out dates that are taken"),
         help_text=_("Off: no date is added if one of them is taken (default)."),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
     )
 
     def check_dates(self, values: Mapping[str, Any]) -> None:

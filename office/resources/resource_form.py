@@ -6,10 +6,9 @@ from typing import Any
 from django import forms
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
-from unfold.widgets import UnfoldAdminSelectWidget, UnfoldBooleanSwitchWidget
+from unfold.widgets import UnfoldAdminSelectWidget
 
 from availability.core.constraints import (
     ConstraintError,
@@ -25,7 +24,7 @@ from booking_pages.picture_paths import picture_paths
 from common.errors import Invalid
 from common.images import square_picture
 from office.base.api_forms import ApiForm, choice_field
-from office.base.form_fields import IMAGE_HINT, ImageFileField, LinesField, ZoneField, json_field
+from office.base.form_fields import ImageFileField, LinesField, SwitchField, ZoneField, json_field
 from office.base.opening_hours_text import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.base.rule_rows import DATE_KINDS
 from office.resources.hours_field import NEW_HOURS, HoursField
@@ -105,15 +104,11 @@ class ResourceForm(OpeningHoursForm):
     picture_file = ImageFileField(
         shrink=square_picture,
         label=_("Picture"),
-        help_text=format_lazy(
-            "{} {}", IMAGE_HINT, _("Customers who choose a person see it. Default: initials.")
-        ),
+        use=_("Customers who choose a person see it. Default: initials."),
     )
-    removes_picture = forms.BooleanField(
+    removes_picture = SwitchField(
         label=_("Remove the picture"),
         help_text=_("Customers see the initials again. Default: off."),
-        required=False,
-        widget=UnfoldBooleanSwitchWidget,
     )
     meta = json_field(
         _("Custom data"), _("Your own keys, for your own programs. JSON. Default: none.")

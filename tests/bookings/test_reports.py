@@ -441,6 +441,12 @@ def test_wrong_values_are_refused(
     assert (answer.status, answer.json["errors"]) == (422, {path: [text]})
 
 
+def test_every_wrong_parameter_is_named(tenant: Tenant) -> None:
+    answer = tenant.get("/reports/outcomes?from=monday&to=x&by=moon")
+
+    assert (answer.status, sorted(answer.json["errors"])) == (422, ["by", "from", "to"])
+
+
 def test_open_hours_of_too_many_days_are_refused(
     tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
