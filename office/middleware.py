@@ -6,6 +6,7 @@ from django.http import HttpRequest, HttpResponse
 from django.utils import timezone, translation
 
 from apps_config.history import change_actor
+from bookings.pages.formatting import accepted_languages, activate_english_of
 from common.db.replica import note_write
 from common.middleware import PagesOnly
 from office.access.session_age import postpone_session_end
@@ -35,7 +36,9 @@ PREFIX = "/admin/"
 
 
 class OfficePages:
-    """Sets the account as author of changes, its time zone, the language, and security headers."""
+    """Sets the account as author of changes, its time zone, the language (English as in the
+    browser's region), and security headers.
+    """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -43,7 +46,8 @@ class OfficePages:
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not request.path.startswith(PREFIX):
             return self.get_response(request)
-        with translation.override(language_of_request(request)):
+        accepted = accepted_languages(request.headers.get("Accept-Language", ""))
+        with translation.override(language_of_request(request)), activate_english_of(accepted):
             response = self._respond(request)
             response.setdefault("Content-Language", translation.get_language())
         response.setdefault("Content-Security-Policy", CONTENT_SECURITY_POLICY)

@@ -182,6 +182,11 @@ def english_dates_tag() -> str:
     return "en-US" if _english_style.get().is_month_first else "en-GB"
 
 
+def has_twelve_hours() -> bool:
+    """Return whether English times have 12 hours in the active style."""
+    return _english_style.get().has_twelve_hours
+
+
 # --- Time -----------------------------------------------------------------------------------------
 def first_known_zone(*names: str) -> str:
     """Return the first name that is a time zone, by its current name; else UTC."""
@@ -218,7 +223,7 @@ def month_day_words(day: date) -> str:
 
 def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
     """Format as `09:00` or `09:00:00`, in the active language; as `9:00 am` in English with 12
-    hours, never with seconds. Spaces are no-break spaces.
+    hours. Spaces are no-break spaces.
     """
     if locale := _active_locale():
         length = "medium" if with_seconds else "short"
@@ -226,7 +231,8 @@ def time_words(moment: datetime, *, with_seconds: bool = False) -> str:
         return words.replace(" ", NO_BREAK_SPACE)
     if _english_style.get().has_twelve_hours:  # as the page's script does
         half = "am" if moment.hour < 12 else "pm"
-        return f"{moment.hour % 12 or 12}:{moment:%M}{NO_BREAK_SPACE}{half}"
+        exact = f"{moment:%M:%S}" if with_seconds else f"{moment:%M}"
+        return f"{moment.hour % 12 or 12}:{exact}{NO_BREAK_SPACE}{half}"
     return f"{moment:%H:%M:%S}" if with_seconds else f"{moment:%H:%M}"
 
 

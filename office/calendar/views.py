@@ -18,7 +18,7 @@ from availability.core.zones import day_start
 from availability.models import Project, Resource
 from bookings.booking_input import parse_new_booking
 from bookings.models import MAX_NOTE, Booking
-from bookings.pages.formatting import first_known_zone
+from bookings.pages.formatting import english_dates_tag, first_known_zone, has_twelve_hours
 from bookings.serializers.bodies import RescheduleSerializer
 from bookings.services import make_booking, reschedule_booking
 from common.api.serializers import read_values_as
@@ -157,6 +157,8 @@ def _page_values(
         "date": request.GET.get("date", ""),
         "nextWeek": _next_monday_if_week_has_ended(chosen, timezone.now()),
         "zone": request.GET.get("zone", ""),
+        "englishDates": english_dates_tag(),
+        "hasTwelveHours": has_twelve_hours(),
     }
 
 

@@ -154,3 +154,8 @@ def test_english_clock_follows_the_region(accepted: list[str], words: list[str])
             german = time_words(MONDAY)
 
     assert (found, german, time_words(MONDAY)) == (words, "15:05", "15:05")
+
+
+def test_american_time_has_seconds_if_they_are_asked_for() -> None:
+    with activate_english_of(["en-US"]):
+        assert time_words(MONDAY, with_seconds=True) == "3:05:00\u00a0pm"

@@ -243,6 +243,22 @@ def test_a_booking_that_is_dragged_to_a_person_names_the_person(
     assert page.texts("#cal-said") == [f"{said} Undo"]
 
 
+@pytest.mark.parametrize(
+    ("language", "title", "clock"),
+    [("en-US", "Mon, Jan 7, 2030", "9:00 AM"), ("en-GB", "Mon, 7 Jan 2030", "09:00")],
+)
+def test_english_dates_follow_the_region(
+    visit: Open, office: Tenant, ada: Any, editor: Account, language: str, title: str, clock: str
+) -> None:
+    book(office, ada, f"{MONDAY} 09:00:00", f"{MONDAY} 09:30:00", what="Check-up")
+    path = f"/admin/calendar/?resources={ada['id']}&date={MONDAY}&view=day"
+    page = visit(editor, path, language=language).page
+    page.wait_for("!!document.querySelector('.ec-event .cal-time')")
+
+    assert page.texts(".ec-title") == [title]
+    assert [text.replace("\u202f", " ") for text in page.texts(".ec-event .cal-time")] == [clock]
+
+
 def test_now_line_is_in_the_zone_of_the_resource(
     visit: Open, office: Tenant, ada: Any, editor: Account
 ) -> None:

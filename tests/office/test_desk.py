@@ -293,6 +293,32 @@ def sheet_of(account: Account, query: str = "?day=2030-03-05") -> list[tuple[Any
     ]
 
 
+@pytest.mark.parametrize(
+    ("accepted", "heading", "times"),
+    [
+        ("en-US,en;q=0.5", "Today, Tuesday, March 5, 2030", "9:00 am – 9:30 am"),
+        ("en-GB,en;q=0.5", "Today, Tuesday, 5 March 2030", "09:00 – 09:30"),
+        ("en-AU", "Today, Tuesday, 5 March 2030", "9:00 am – 9:30 am"),
+        ("", "Today, Tuesday, 5 March 2030", "09:00 – 09:30"),
+    ],
+)
+def test_english_follows_the_region_of_the_browser(
+    tenant: Tenant, people: Any, owner: Account, accepted: str, heading: str, times: str
+) -> None:
+    with time_machine.travel(TUESDAY, tick=False):
+        client = logged_in(owner)
+        page = client.get(TODAY, headers={"accept-language": accepted})
+        list_page = client.get(
+            f"/admin/bookings/booking/{people['first']['id']}/change/",
+            headers={"accept-language": accepted},
+        )
+
+    text = page.content.decode().replace("\u00a0", " ")
+    day = heading.removeprefix("Today, ")
+    assert (heading in text, times in text) == (True, True)
+    assert day in list_page.content.decode()
+
+
 def test_day_sheet_names_people(tenant: Tenant, people: Any, owner: Account) -> None:
     meta = {"tooth": "left molar"}
     customer = {"name": "Cy", "email": "cy@example.com", "phone": "+49 30 2", "meta": meta}

@@ -25,8 +25,10 @@ addEventListener("DOMContentLoaded", () => {
   const { lang } = document.documentElement;
   // Western digits in every language, as on the server.
   const isEnglish = lang.startsWith("en");
-  const locale = isEnglish ? "en-GB" : `${lang}-u-nu-latn`;
-  const CLOCK = isEnglish ? { hour: "2-digit", minute: "2-digit", hour12: false } : { timeStyle: "short" };
+  const locale = isEnglish ? page.englishDates : `${lang}-u-nu-latn`;
+  const ENGLISH_CLOCK = page.hasTwelveHours ? { hour: "numeric", minute: "2-digit", hour12: true }
+    : { hour: "2-digit", minute: "2-digit", hour12: false };
+  const CLOCK = isEnglish ? ENGLISH_CLOCK : { timeStyle: "short" };
   const clock = new Intl.DateTimeFormat(locale, CLOCK);
   const SCREEN = {
     height: "min(75vh, 54rem)",
