@@ -7,6 +7,7 @@ has no cookie and no session, so other sites may frame it: they gain nothing bey
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -94,6 +95,7 @@ MAX_LISTED = 500  # projects on the page of an app
 MAX_SHARED = 200  # letters of the text that others show of a link
 SOLVER = "booking_pages/solve.js"
 ZONE_SEARCH = "booking_pages/zones.js"
+DONE_STEP = "booking_pages/done.js"
 
 
 class BookPageView(RateLimitedPageView):
@@ -214,6 +216,7 @@ class BookPageView(RateLimitedPageView):
                 "needs_challenge": needs_challenge(project.app),
                 "solver": static(SOLVER),
                 "zones": static(ZONE_SEARCH),
+                "done": static(DONE_STEP),
                 "zone_names": current_browser_zones(),
                 "reservation": reservation_of(request) if verifies else None,
                 "words": script_words(graph, verifies=verifies),
@@ -259,17 +262,18 @@ def script_words(graph: Graph, *, verifies: bool) -> dict[str, str]:
 
 
 def pack_slots(slots: Sequence[Any]) -> list[list[Any]]:
-    """Return the slots as (seconds after the start before, length, ...): as texts, most are alike,
-    and compress to a tenth.
+    """Return the slots in runs of (how many, seconds after the start before, length, ...): those
+    of a day without a break are one run.
 
-    >>> pack_slots([(900, 2700), (1800, 3600)])
-    [[900, 1800], [900, 1800]]
+    >>> pack_slots([(900, 2700), (1800, 3600), (3600, 5400)])
+    [[2, 900, 1800], [1, 1800, 1800]]
     """
     starts = [0, *(slot[0] for slot in slots)]
-    return [
+    rows = (
         [start - before, end - start, *rest]
         for before, (start, end, *rest) in zip(starts, slots, strict=False)
-    ]
+    )
+    return [[len(list(run)), *row] for row, run in groupby(rows)]
 
 
 def page_language_if_not_projects(project: Project, accepted: Sequence[str]) -> str | None:

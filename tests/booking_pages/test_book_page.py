@@ -77,7 +77,8 @@ class Shown:
     def for_script(self) -> Any:
         """What the script reads, with start and end of each slot."""
         told = json.loads(re.search(r'<script id="page"[^>]*>(.*?)</script>', self.html)[1])
-        packed = told["offer"]["slots"]
+        runs = told["offer"]["slots"]
+        packed = [slot for count, *slot in runs for _ in range(count)]
         starts = accumulate(slot[0] for slot in packed)
         told["offer"]["slots"] = [
             [start, start + length, *rest]
@@ -250,6 +251,7 @@ def test_data_for_the_script(tenant: Tenant) -> None:
         "needs_challenge": False,
         "solver": "/static/booking_pages/solve.js",
         "zones": "/static/booking_pages/zones.js",
+        "done": "/static/booking_pages/done.js",
         "zone_names": current_browser_zones(),
         "reservation": None,
     }

@@ -34,13 +34,13 @@ let solving = null; // a promise of a solved challenge
 let reservation = page.reservation; // that waits for the code of an e-mail
 let unverified = null; // its slot, where this page has chosen it
 
-/** Each slot is sent as its distance from the start before it, and its length. */
+/** Slots are sent in runs: how many, the distance of each from the start before, its length. */
 function unpackSlots(packed) {
   let start = 0;
-  return packed.map(([step, length, ...rest]) => {
+  return packed.flatMap(([count, step, length, ...rest]) => Array.from({ length: count }, () => {
     start += step;
     return [start, start + length, ...rest];
-  });
+  }));
 }
 
 // --- Words and times ---------------------------------------------------------------------------
@@ -728,6 +728,7 @@ function openForm(slot) {
   by("held").textContent = "";
   if (page.is_group) drawSeats(slot[3]);
   by("form-title").focus();
+  loadDone();
   if (needsChallenge) solving ??= solve();
   if (page.hold) holding = holding.then(() => keep(slot));
 }
@@ -1024,6 +1025,7 @@ function showVerification(id) {
   clearCodeError();
   waitForNextCode();
   nameHere({ reservation });
+  loadDone();
   showStep("verify");
   by("verify-title").focus();
 }
@@ -1115,19 +1117,6 @@ function showVerified(answer) {
   return showRefusal(answer);
 }
 
-/** By when a booking that was just made has to be paid, and where. */
-function payment({ paidBy, booking }) {
-  const { pay: href } = booking.customer_action_links ?? {};
-  if (!href || !paidBy) return [];
-  // The last full minute: rounded up it would be too late.
-  const until = Math.floor(paidBy / 60) * 60;
-  const time = fill(words.chosen, { day: dayWords(until, zone), time: clockWords(until, zone) });
-  const link = make("a", words.pay, { href, target: "_blank", className: "button" });
-  const line = make("p", "");
-  line.append(link);
-  return [make("p", fill(words.pay_by, { time, zone: zoneWords(zone) })), line];
-}
-
 /** The booking is made: it stays with the history's entry, so that a reload shows it again. */
 function finish(booking, seats = { count: 1, wanted: 1 }) {
   if (hold) clearTimeout(hold.timer);
@@ -1153,176 +1142,27 @@ function withBooking(url, booking) {
   return address.href;
 }
 
-/** What is said of several seats. */
-function seatLines({ count, wanted }) {
-  if (wanted < 2) return [];
-  return [
-    make("p", fill(words.seats_booked, { count })),
-    count < wanted && make("p", fill(words.seats_missing, { count, wanted })),
-  ];
-}
+/** What is shown after the booking: its module is loaded while the form is filled in. */
+let doneModule = null;
 
-const makeLink = (text, href, values = {}) => make("a", text, { href, ...values });
-
-/** The event of a booking with the project's title and place in the language of the page. */
-function readable(event) {
-  const shown = (text) => (Object.hasOwn(page.translations, text) ? page.translations[text] : text);
-  return { ...event, what: shown(event.what), where: shown(event.where) };
-}
-
-/** The place, with a link to a map or to the meeting. */
-function placeLine({ where }) {
-  if (!where) return null;
-  const isLink = /^https?:\/\/\S+$/.test(where);
-  const line = make("p", fill(words.where, { place: isLink ? "" : where }));
-  const address = isLink ? where : `https://www.openstreetmap.org/search?${new URLSearchParams({ query: where })}`;
-  line.append(" ", makeLink(isLink ? where : words.map, address, { target: "_blank", rel: "noopener" }));
-  return line;
-}
-
-/** The link of the video call, or that it follows. */
-function conferenceLine({ conference }) {
-  if (!conference || conference.problem) return null;
-  const { url } = conference;
-  if (!url) return make("p", words.link_follows);
-  const line = make("p", words.video_call);
-  line.append(" ", makeLink(url, url, { target: "_blank", rel: "noopener" }));
-  return line;
-}
-
-function linksLine(links) {
-  if (!links.length) return null;
-  const line = make("p", "", { className: "more" });
-  line.append(...links.map(([text, href, values]) => makeLink(text, href, { className: "quiet", ...values })));
-  return line;
-}
-
-/** Of a link that the service signed: the same address on the host of this page. */
-const here = (url) => url && new URL(url).pathname + new URL(url).search;
-
-/** The calendars that the booking can be added to; none where it is not confirmed. */
-function calendarLine({ event, conference, customer_action_links: links = {} }) {
-  if (!links.calendar) return null;
-  const [start, end] = span(event).map((instant) => iso(instant));
-  const place = event.where || (conference?.url ?? "");
-  const compact = (instant) => instant.replace(/[-:]/g, "");
-  const google = new URLSearchParams({
-    action: "TEMPLATE",
-    text: event.what,
-    dates: `${compact(start)}/${compact(end)}`,
-    location: place,
+function loadDone() {
+  doneModule ??= import(page.done).catch(() => {
+    doneModule = null;
   });
-  const outlook = new URLSearchParams({
-    path: "/calendar/action/compose",
-    rru: "addevent",
-    subject: event.what,
-    startdt: start,
-    enddt: end,
-    location: place,
+  return doneModule;
+}
+
+async function showDone(made) {
+  const loaded = await loadDone();
+  const { booking } = made;
+  if (!loaded) return showNotice(`${page.outcome[0]}: ${slotWords(span(booking.event))}`);
+  document.title = `${page.outcome[0]} · ${pageTitle}`;
+  const show = loaded.startDone({
+    page, words, zone, host, by, make, makeButton, fill, iso, span, dayWords, clockWords, slotWords,
+    zoneWords, showStep, showNotice, clearNotice, say, withBooking, addressWith, NOWHERE,
+    postToEmbeddingPage, PATIENCE,
   });
-  const other = { target: "_blank", rel: "noopener" };
-  return linksLine([
-    [words.calendar, here(links.calendar), { download: "booking.ics" }],
-    [words.google, `https://calendar.google.com/calendar/render?${google}`, other],
-    [words.outlook, `https://outlook.live.com/calendar/0/deeplink/compose?${outlook}`, other],
-    [words.microsoft, `https://outlook.office.com/calendar/0/deeplink/compose?${outlook}`, other],
-  ]);
-}
-
-function manageLine(booking) {
-  const { reschedule, cancel_by_customer: cancel } = booking.customer_action_links ?? {};
-  const choices = [
-    [words.move, here(reschedule)],
-    [words.cancel, here(cancel)],
-  ];
-  const line = linksLine(choices.filter(([, href]) => href));
-  if (host && cancel) {
-    const ask = (event) => {
-      event.preventDefault();
-      askToCancel(booking, line);
-    };
-    line.lastElementChild.addEventListener("click", ask);
-  }
-  return line;
-}
-
-/** In a frame the booking is cancelled here, so that the page around it hears of it. */
-function askToCancel(booking, line) {
-  const question = make("p", "", { className: "more", tabIndex: -1 });
-  const keep = () => {
-    question.replaceWith(line);
-    line.lastElementChild.focus();
-  };
-  question.append(
-    make("strong", words.cancel_question),
-    makeButton(words.cancel, "danger", () => cancelHere(booking)),
-    makeButton(words.cancel_keep, "quiet", keep),
-  );
-  line.replaceWith(question);
-  question.focus();
-}
-
-async function cancelHere(booking) {
-  if (isBooking) return null;
-  isBooking = true;
-  const status = await fetch(here(booking.customer_action_links.cancel_by_customer), {
-    method: "POST",
-    credentials: "omit",
-    signal: AbortSignal.timeout(PATIENCE * 1000),
-  }).then((response) => response.status, () => 0);
-  isBooking = false;
-  if (status !== 200) return showNotice(status === 409 ? words.cancel_refused : words.offline);
-  clearNotice();
-  history.replaceState(null, "", addressWith(NOWHERE));
-  postToEmbeddingPage("cancelled", { id: booking.id });
-  const title = make("h2", words.cancelled, { tabIndex: -1 });
-  by("done").replaceChildren(title, againLine());
-  return title.focus();
-}
-
-const ownBookingsLine = () => linksLine([[words.own_bookings, page.own_bookings]]);
-
-/** To the project's own page, where the payment comes before it. */
-function onwardLine(booking) {
-  if (!page.redirect) return null;
-  return linksLine([[words.onward, withBooking(page.redirect, booking)]]);
-}
-
-function againLine() {
-  const again = make("p", "");
-  again.append(make("a", words.another, { href: location.pathname }));
-  return again;
-}
-
-function showDone({ booking: booked, email: address, seats, paidBy }) {
-  const booking = { ...booked, event: readable(booked.event) };
-  const slot = span(booking.event);
-  const [heading, sentence] = page.outcome;
-  const place = booking.resource.timezone;
-  const isElsewhere = slotWords(slot, place) !== slotWords(slot);
-  const there = { zone: zoneWords(place), time: slotWords(slot, place) };
-  const lines = [
-    make("p", `${slotWords(slot)} (${zoneWords(zone)})`, { className: "lines" }),
-    isElsewhere && make("p", fill(words.there, there)),
-    booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
-    placeLine(booking.event),
-    conferenceLine(booking),
-    ...seatLines(seats),
-    sentence && make("p", sentence),
-    ...payment({ paidBy, booking }),
-    onwardLine(booking),
-    page.success && address && make("p", page.success.replaceAll("%s", () => address), { className: "lines" }),
-    calendarLine(booking),
-    // Each of several seats is a booking of its own: the links would manage the first alone.
-    seats.count === 1 ? manageLine(booking) : ownBookingsLine(),
-  ];
-  const title = make("h2", heading, { tabIndex: -1 });
-  showStep("done");
-  clearNotice();
-  say("");
-  by("done").replaceChildren(title, ...lines.filter(Boolean), againLine());
-  document.title = `${heading} · ${pageTitle}`;
-  title.focus();
+  return show(made);
 }
 
 const pageTitle = document.title;
