@@ -65,3 +65,20 @@ def test_customer_books_in_the_language_of_the_translation(
     [customer] = booking["customers"]
     assert customer["meta"] == {"insurance": "Public", "terms": True, "language": "de"}
     check_quiet(page, app)
+
+
+def test_a_place_with_placeholders_is_translated(browser: Browser, app: LiveApp) -> None:
+    booking = {"what": "Check-up", "where": "Door code {booking_id} (from {start})"}
+    german = {"where": "Türcode {booking_id}, ab {start}"}
+    shop = Shop(app, booking=booking, translations={"de": german})
+    page = shop.open(browser, language="de")
+
+    choose(page, "09:00")
+    fill_in(page, **MARTY)
+    submit(page)
+    lines = done(page).split("\n\n")
+
+    [made] = shop.bookings()
+    start = made["event"]["where"].removesuffix(")").split("from ")[1]
+    assert lines[3].startswith(f"Ort: Türcode {made['id']}, ab {start} ")
+    check_quiet(page, app)

@@ -29,10 +29,32 @@ export function startDone({
 
   const makeLink = (text, href, values = {}) => make("a", text, { href, ...values });
 
+  const PLACEHOLDERS = /\{(booking_id|start|end)\}/g;
+  const isAddress = (text) => /^https?:/.test(text);
+
+  /** The translation of a place, with the values that the service has filled in; "" if the place
+   * is another one. */
+  function translatePlace(place, own, translation) {
+    const names = [...own.matchAll(PLACEHOLDERS)].map(([, name]) => name);
+    const pattern = own.split(PLACEHOLDERS).map((part, turn) => (turn % 2 ? "(.+)" : part.replace(/[^\w\s]/g, "\\$&")));
+    const found = names.length && new RegExp(`^${pattern.join("")}$`, "s").exec(place);
+    if (!found) return "";
+    // In a web address, values are quoted.
+    const value = (text) => (isAddress(own) ? decodeURIComponent(text) : text);
+    const values = Object.fromEntries(names.map((name, turn) => [name, value(found[turn + 1])]));
+    return translation.replace(PLACEHOLDERS, (whole, name) => {
+      if (!(name in values)) return whole;
+      return isAddress(translation) ? encodeURIComponent(values[name]) : values[name];
+    });
+  }
+
   /** The event of a booking with the project's title and place in the language of the page. */
   function readable(event) {
-    const shown = (text) => (Object.hasOwn(page.translations, text) ? page.translations[text] : text);
-    return { ...event, what: shown(event.what), where: shown(event.where) };
+    const pairs = Object.entries(page.translations);
+    const shown = (text) => (Object.hasOwn(page.translations, text) ? page.translations[text] : "");
+    const place = (text) => pairs.map((pair) => translatePlace(text, ...pair)).find(Boolean);
+    const { what, where } = event;
+    return { ...event, what: shown(what) || what, where: shown(where) || place(where) || where };
   }
 
   /** The place, with a link to a map or to the meeting. */
