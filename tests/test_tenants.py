@@ -471,9 +471,11 @@ def test_every_id_in_a_body_is_found() -> None:
     assert {kind_of(place) for _, place in ID_PLACES} <= set(IDS)
     assert found["POST /v2/bookings"] == {
         "project_id", "resource_id", "calendar_id", "reservation_id",
-        "event.calendar_id", "related.owner_booking_id",
+        "event.calendar_id", "related.owner_booking_id", "steps.0.resources.0",
     }  # fmt: skip
-    assert found["POST /v2/availability"] == {"project_id", "resources.0"}
+    assert found["POST /v2/availability"] == {
+        "project_id", "steps.0.resources.0",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("who", CALLERS)

@@ -367,8 +367,10 @@ def free_events(events: Sequence[Event]) -> None:
         busy=False, exclusive=False, unit=0, updated_at=transaction_start()
     )
     for event in events:
-        event.busy = event.exclusive = False
-        event.unit = 0
+        steps = event.companions.all() if event.step == VISIT else ()
+        for row in (event, *steps):
+            row.busy = row.exclusive = False
+            row.unit = 0
 
 
 # The texts of an event.
@@ -407,8 +409,8 @@ def _stretch_within(row: Event, start: datetime, end: datetime) -> Stretch:
 
 
 def takes_time(event: Event) -> bool:
-    """Whether the event, or a step of its visit, blocks its resource."""
-    return any(row.busy for row in event_with_companions(event))
+    """Whether the event blocks its resource; of a visit, whether its steps do."""
+    return any(row.busy for row in event.companions.all()) if event.step == VISIT else event.busy
 
 
 def event_with_companions(event: Event) -> list[Event]:

@@ -649,8 +649,10 @@ PUBLIC_INCLUDES: dict[str, Include] = {
 def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) -> QuerySet[Booking]:
     """Add what the includes need to the query: joins, else one query each."""
     joins = {join for include in includes for join in include.joins}
+    lookups = dict.fromkeys(lookup for include in includes for lookup in include.prefetches)
+    bookings = bookings.prefetch_related(*lookups)
     for include in includes:
-        bookings = bookings.prefetch_related(*include.prefetches).annotate(**include.counts)
+        bookings = bookings.annotate(**include.counts)
     return bookings.select_related(*joins) if joins else bookings
 
 

@@ -642,14 +642,15 @@ def _write(moves: Sequence[_Move], actor: Actor, now: datetime, message: str) ->
         if booking is move.booking:
             refill_place(booking, move.was)
         booking.resource_id = booking.event.resource_id
-        booking.reschedules += 1
+        action = _action_of(move, reassignments)
+        if action == RESCHEDULE:
+            booking.reschedules += 1
         booking.completes_at = completes_at_of(
             GRAPHS[booking.graph], booking.state, booking.event.end
         )
         if booking.event.start > now:
             booking.outcome = None  # the outcome referred to the old time
         booking.updated_at = transaction_start()
-        action = _action_of(move, reassignments)
         change = new_change(booking, action, booking.state, actor, now, message)
         notified_elsewhere = [OWNER] if booking.owner_booking_id else []
         transitions.append(

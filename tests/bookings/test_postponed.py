@@ -159,7 +159,7 @@ def test_move_to_a_time_that_is_taken_meanwhile_is_refused(
     second.refresh_from_db()
     assert results(task) == [("done", ""), ("refused", "The time is taken.")]
     assert (str(first.resource_id), second.resource.name) == (bob["id"], "Ada")
-    kinds = Delivery.objects.filter(booking=first, change__action="reschedule", type="email")
+    kinds = Delivery.objects.filter(booking=first, change__action="reassign", type="email")
     assert set(kinds.values_list("kind", flat=True)) == {"reassigned", "unassigned"}
 
 

@@ -766,7 +766,8 @@ def test_find_and_cut_out_personal_words(words: list[str], text: Any, left: Any)
 def test_every_text_column_is_classified() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
-        Booking: {"graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"},
+        Booking: {"graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"}
+        | {"requires", "visit"},
         Customer: {
             *("name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"),
             *("response", "response_source"),
@@ -775,6 +776,7 @@ def test_every_text_column_is_classified() -> None:
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},
         apps.get_model("availability.Event"): {
             *("what", "where", "description", "participants", "rsvp", "provider_id"),
+            *("requirement", "step"),  # names of the project
             *("conference_provider", "conference_url"),  # made without data of customers
         },
         apps.get_model("notifications.Delivery"): {

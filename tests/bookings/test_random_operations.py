@@ -158,7 +158,7 @@ def faults_of(booking: list[Any], steps: list[list[str]]) -> list[str]:
     return [name for name, is_so in holds.items() if not is_so]
 
 
-KEEP_STATE = ("reschedule", "update")
+KEEP_STATE = ("reschedule", "reassign", "update")
 
 
 def is_chain(steps: list[list[str]], allowed: Any) -> bool:
@@ -166,11 +166,7 @@ def is_chain(steps: list[list[str]], allowed: Any) -> bool:
     states = [INITIALIZED, *(to for _, _, to in steps)]
     return all(
         start == before
-        and (
-            to == start
-            if action in ("reschedule", "update")
-            else allowed.get((start, action)) == to
-        )
+        and (to == start if action in KEEP_STATE else allowed.get((start, action)) == to)
         for before, (start, action, to) in zip(states, steps, strict=False)
     )
 
