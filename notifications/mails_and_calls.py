@@ -69,9 +69,22 @@ from notifications.outbox.outdated_reasons import (
 from notifications.outbox.results import SendResult, with_lease
 from notifications.outbox.senders import SendCall, SkipDelivery, senders
 from notifications.outbox.sent_emails import SentCopy
-from notifications.planning import LINK, UNASSIGNED, VERIFICATION_CODE
+from notifications.planning import (
+    LINK,
+    OF_COMPANION,
+    REASSIGNED,
+    TOLD_RESOURCES,
+    UNASSIGNED,
+    VERIFICATION_CODE,
+)
 from notifications.security_mails import NEW_DEVICE, SECURITY_MAILS
-from notifications.webhooks.bodies import TEST_EVENT, WHOLE_BOOKING, Change, render_body
+from notifications.webhooks.bodies import (
+    TEST_EVENT,
+    WHOLE_BOOKING,
+    Change,
+    body_with_kind,
+    render_body,
+)
 from notifications.webhooks.call import send_call
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
 
@@ -162,7 +175,10 @@ class MailsAndCalls:
         found = ChangeCalls.objects.filter(change__in=change_ids).values_list("change", "body")
         bodies: dict[UUID | None, str] = dict(_if_any(found, change_ids))
         for row in calls:
-            row.body = row.body or bodies.get(row.change_id, "")
+            common = bodies.get(row.change_id, "")
+            if common and row.kind == REASSIGNED:
+                common = body_with_kind(common, f"booking.{REASSIGNED}")
+            row.body = row.body or common
 
     def _read_bookings(self, rows: Sequence[Delivery]) -> Mapping[UUID | None, Booking]:
         """Return the bookings, for calls with includes, as they are now, not as planned."""
@@ -200,10 +216,11 @@ class MailsAndCalls:
         place.
         """
         ids = {
-            UUID(row.content[name])
+            UUID(each)
             for row in rows
-            for name in ("resource_id", "new_resource_id")
-            if row.recipient == OWNER and name in row.content
+            if row.recipient == OWNER
+            for each in (row.content.get("resource_id"), *_told_resource_ids(row))
+            if each
         }
         resources = {booking.resource_id: booking.resource for booking in self.bookings.values()}
         missing = ids - resources.keys()
@@ -379,9 +396,8 @@ class MailsAndCalls:
         booking = self.as_mailed.get(row.id) or self.bookings[row.booking_id]
         own = MailedBooking(booking, row.change_id, row.version, row.content)
         customer = own.customer(row.customer_id)
-        to = [customer.email] if customer else self.addressees.of_owner(app, booking.resource)
-        if row.kind == UNASSIGNED:
-            to = self._without_new_owner(row, app, to)
+        to = [customer.email] if customer else self._owner_addresses(row, app, booking.resource)
+        to = self._without_told(row, app, to)
         is_reminder = row.kind == Delivery.REMINDER and row.recipient == CUSTOMER
         to = self._usable_addresses(app, to, is_reminder=is_reminder)
         if "others" in row.content:
@@ -481,16 +497,30 @@ class MailsAndCalls:
             raise SkipDelivery(Delivery.CANCELLED, reasons[0])
         return sorted(letters, key=lambda letter: (letter.starts_at, letter.booking.id))
 
-    def _without_new_owner(self, row: Delivery, app: App, to: Sequence[str]) -> list[str]:
-        """Return the former resource's addresses without those of the new one, whose calendar would
-        lose the booking. Raises SkipDelivery if there are none.
+    def _owner_addresses(self, row: Delivery, app: App, resource: Resource) -> list[str]:
+        """Return the owner's addresses; of a further resource of a booking only its own."""
+        if row.content.get(OF_COMPANION):
+            return [resource.email] if resource.email else []
+        return self.addressees.of_owner(app, resource)
+
+    def _without_told(self, row: Delivery, app: App, to: Sequence[str]) -> list[str]:
+        """Return the addresses that get no other e-mail about the same move: of a former resource
+        those that no present one has, whose calendar would lose the booking. Raises SkipDelivery if
+        there are none.
         """
-        new = self.owners_resources[UUID(row.content["new_resource_id"])]
-        of_new = set(map(canonical_address, self.addressees.of_owner(app, new)))
-        left = [address for address in to if canonical_address(address) not in of_new]
-        if to and not left:
+        told: set[str] = set()
+        for number, resource_id in enumerate(_told_resource_ids(row)):
+            resource = self.owners_resources[UUID(resource_id)]
+            own = self.addressees.of_owner(app, resource) if number == 0 else [resource.email or ""]
+            told |= set(map(canonical_address, filter(None, own)))
+        left = [address for address in to if canonical_address(address) not in told]
+        if to and not left and row.kind == UNASSIGNED:
             raise SkipDelivery(
                 Delivery.SKIPPED, Message("The new resource has the same e-mail address.")
+            )
+        if to and not left:
+            raise SkipDelivery(
+                Delivery.SKIPPED, Message("Another e-mail to this address is about the same move.")
             )
         return left
 
@@ -624,6 +654,12 @@ def _send_without_link(send: SendCall, delivery_id: UUID) -> SendResult:
     if result.ok:
         result.keep = partial(mark_sent_without_link, delivery_id)
     return result
+
+
+def _told_resource_ids(row: Delivery) -> Sequence[str]:
+    """Return the ids of the resources whose addresses get another e-mail about the same move."""
+    new = row.content.get("new_resource_id")
+    return row.content.get(TOLD_RESOURCES) or ([new] if new else [])
 
 
 def _with_resource(booking: Booking, resource: Resource) -> Booking:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Q
 
 from apps_config.models import EventNotification
 from availability.models import Resource
@@ -28,7 +28,7 @@ from bookings.services import (
     on_transition,
     on_unverified_booking,
 )
-from bookings.services.transition_log import RESPONSE
+from bookings.services.transition_log import REASSIGN, RESPONSE
 from common.db.sql import id_param, insert_rows, to_uuid
 from common.db.updated_at import transaction_start
 from common.hooks import Hook
@@ -47,16 +47,30 @@ from notifications.webhooks.bodies import bodies_of_changes
 RESCHEDULED, UPDATED = "rescheduled", "updated"
 # Kinds of mails: a move that only changes the resources; what it tells the former resource.
 REASSIGNED, UNASSIGNED = "reassigned", "unassigned"
+# In the content of a mail to an owner: it is about a further resource of the booking, and goes to
+# that one's own address only; the resources whose addresses get another mail about the change.
+OF_COMPANION, TOLD_RESOURCES = "of_companion", "told_resource_ids"
+# Further resources of a booking get no mail of its making. Those that joined later are told of it,
+# and of what changes the entry that they got.
+TOLD_TO_COMPANIONS = frozenset(
+    {
+        *(RESCHEDULED, REASSIGNED, UPDATED),
+        *("cancelled", "cancelled_by_owner", "cancelled_by_customer"),
+    }
+)
+# The names of resources in the content of a mail about a move.
+RESOURCE_FACTS = ("resources", "old_resources")
 # What asks the customers to move a booking, which has not changed.
 NEW_TIMES, MESSAGE = "new_times", "message"
 VERIFICATION_CODE = "verification_code"
 # The link of a video call that earlier e-mails did not have.
 LINK = "conference"
 # The kinds of webhook calls: about bookings, and all.
-KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, UPDATED, RESPONSE))
+KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, REASSIGNED, UPDATED, RESPONSE))
 WEBHOOK_KINDS = (*KINDS, CALENDAR_PROBLEM_EVENT)
-# Told only to webhooks whose `kinds` name them, as are problems of calendars.
-ON_REQUEST = (UPDATED, RESPONSE)
+# Told only to webhooks whose `kinds` name them, as are problems of calendars. Webhooks whose kinds
+# do not name REASSIGNED are told of such a move as RESCHEDULED.
+ON_REQUEST = (REASSIGNED, UPDATED, RESPONSE)
 # Mails per state; the tentative state of payment graphs sends none.
 MAILS: Mapping[str, tuple[str, ...]] = {
     "tentative": (OWNER, CUSTOMER),
@@ -168,8 +182,8 @@ def _plan_customer_mails(entry: Transition, kind: str) -> None:
 
 
 def event_of(transition: Transition) -> str:
-    """Return the event name of mails and calls: the new state, `rescheduled`, `updated` or
-    `response`.
+    """Return the event name of mails and calls: the new state, `rescheduled` (of every move),
+    `updated` or `response`.
     """
     if transition.change.action == RESPONSE:
         return RESPONSE
@@ -234,16 +248,20 @@ def _state_mails(
     if transition.edit and not _mails_update(transition):
         return
     kind = _kind_of_move(mailed_together) if event == RESCHEDULED else event
+    hides_resources = _hides_resources(mailed_together)
     recipients = [
         mail
         for mail in mail_recipients(transition.booking.graph, kind)
-        if mailed_together and mail not in transition.notified_elsewhere
+        if mailed_together
+        and mail not in transition.notified_elsewhere
+        and not (mail == CUSTOMER and kind == REASSIGNED and hides_resources)
     ]
     facts = _facts(transition, mailed_together, kind) if recipients else {}
     facts |= links.content(mailed_together)
+    shown = {name: facts[name] for name in facts if name not in RESOURCE_FACTS}
     facts_of = {
         OWNER: facts | {"resource_id": str(transition.booking.event.resource_id)},
-        CUSTOMER: facts | _facts_for_customers(transition),
+        CUSTOMER: (shown if hides_resources else facts) | _facts_for_customers(transition),
     }
     for recipient in recipients:
         for customer in _addressees(transition, recipient):
@@ -256,6 +274,7 @@ def _state_mails(
                 **links.due_times(mailed_together),
             )
     if OWNER in recipients:
+        yield from _mails_to_companions(mailed_together, kind)
         yield from _mails_to_former_resources(mailed_together)
 
 
@@ -316,18 +335,85 @@ def _kind_of_move(mailed_together: Sequence[Transition]) -> str:
     return REASSIGNED if is_reassigned else ""
 
 
+def _hides_resources(mailed_together: Sequence[Transition]) -> bool:
+    """Return whether the changed resources are none that customers are told of."""
+    changes = [each.reassigned for each in mailed_together if each.reassigned]
+    return bool(changes) and not any(change.is_shown for change in changes)
+
+
+def _mails_to_companions(mailed_together: Sequence[Transition], kind: str) -> Iterator[Delivery]:
+    """Yield a mail to each further resource that joined bookings, and to those that joined earlier
+    if their calendar entry changes; only to an address of its own.
+    """
+    told = {transition.booking.event.resource_id: None for transition in mailed_together}
+    for resource_id, transitions in _told_companions(mailed_together, kind).items():
+        content = _facts(transitions[0], transitions, kind)
+        addressed = {
+            "resource_id": str(resource_id),
+            OF_COMPANION: True,
+            TOLD_RESOURCES: [str(each) for each in told if each != resource_id],
+        }
+        told[resource_id] = None
+        yield _new_mail(transitions[0], kind, OWNER, content=content | addressed)
+
+
+def _told_companions(
+    mailed_together: Sequence[Transition], kind: str
+) -> dict[UUID, list[Transition]]:
+    """Return, by further resource, the transitions that its own mail tells of."""
+    joined: dict[UUID, list[Transition]] = {}
+    stayed: dict[UUID, list[Transition]] = {}
+    for transition in mailed_together if kind in TOLD_TO_COMPANIONS else ():
+        new = {each.id for each in transition.reassigned.joined} if transition.reassigned else set()
+        for row in transition.booking.event.companions.all():
+            group = joined if row.resource_id in new else stayed
+            group.setdefault(row.resource_id, []).append(transition)
+    if kind == REASSIGNED or not stayed:
+        return joined
+    bookings = [transition.booking for transition in mailed_together]
+    is_same = Q(booking__in=bookings) | Q(
+        booking__series__in={each.series_id for each in bookings} - {None}
+    )
+    mails = Delivery.objects.filter(
+        is_same, type=Delivery.EMAIL, recipient=OWNER, content__has_key=OF_COMPANION
+    )
+    told = set(mails.values_list("content__resource_id", flat=True))
+    return joined | {
+        resource_id: transitions
+        for resource_id, transitions in stayed.items()
+        if str(resource_id) in told and resource_id not in joined
+    }
+
+
 def _mails_to_former_resources(mailed_together: Sequence[Transition]) -> Iterator[Delivery]:
-    """Yield a mail to each main resource that lost bookings to another one: it takes them back."""
-    transitions_by_resources: dict[tuple[Resource, Resource], list[Transition]] = {}
+    """Yield a mail to each resource that lost bookings to another one: it takes them back.
+
+    To a further resource only if it has an address of its own.
+    """
+    transitions_by_pair: dict[tuple[Resource, Resource, bool], list[Transition]] = {}
     for transition in mailed_together:
-        reassigned = transition.reassigned
-        if reassigned and reassigned.before[0] in reassigned.left:
-            pair = reassigned.before[0], reassigned.after[0]
-            transitions_by_resources.setdefault(pair, []).append(transition)
-    for (former, new), transitions in transitions_by_resources.items():
-        content = _facts(transitions[0], transitions, UNASSIGNED)
-        addressed = {"resource_id": str(former.id), "new_resource_id": str(new.id)}
-        yield _new_mail(transitions[0], UNASSIGNED, OWNER, content=content | addressed)
+        if reassigned := transition.reassigned:
+            for former, new in reassigned.replaced:
+                is_companion = former != reassigned.before[0]
+                pair = (former, new, is_companion)
+                transitions_by_pair.setdefault(pair, []).append(transition)
+    for (former, new, is_companion), transitions in transitions_by_pair.items():
+        present = {
+            resource.id: None
+            for transition in transitions
+            if transition.reassigned
+            for resource in transition.reassigned.after
+        }
+        content = _facts(transitions[0], transitions, UNASSIGNED) | {
+            "resources": [new.name],
+            "old_resources": [former.name],
+            "resource_id": str(former.id),
+            "new_resource_id": str(new.id),
+            TOLD_RESOURCES: [str(each) for each in present],
+        }
+        if is_companion:
+            content[OF_COMPANION] = True
+        yield _new_mail(transitions[0], UNASSIGNED, OWNER, content=content)
 
 
 def _mails_update(transition: Transition) -> bool:
@@ -370,7 +456,7 @@ def _facts(
     if transition.moved_from and kind == RESCHEDULED:
         old_start, old_end = transition.moved_from
         facts |= {"old_start": format_instant(old_start), "old_end": format_instant(old_end)}
-    facts |= _resources_of_move(mailed_together, kind)
+    facts |= _resources_of_move(mailed_together)
     if len(mailed_together) > 1:
         facts |= _repetition(mailed_together, kind)
     return facts
@@ -382,17 +468,13 @@ def _mailed_times(transition: Transition, kind: str) -> tuple[datetime, datetime
     return transition.booking.event.start, transition.booking.event.end
 
 
-def _resources_of_move(mailed_together: Sequence[Transition], kind: str) -> dict[str, list[str]]:
-    """Return the names of the resources now and of those that left; {} if none has changed.
-
-    Former resources are told only which ones took their place.
-    """
+def _resources_of_move(mailed_together: Sequence[Transition]) -> dict[str, list[str]]:
+    """Return the names of the resources now and of those that left; {} if none has changed."""
     now: dict[UUID, str] = {}
     left: dict[UUID, str] = {}
     for transition in mailed_together:
         if reassigned := transition.reassigned:
-            shown = reassigned.joined if kind == UNASSIGNED else reassigned.after
-            now |= {resource.id: resource.name for resource in shown}
+            now |= {resource.id: resource.name for resource in reassigned.after}
             left |= {resource.id: resource.name for resource in reassigned.left}
     return {"resources": list(now.values()), "old_resources": list(left.values())} if left else {}
 
@@ -442,18 +524,25 @@ class _Subscription(NamedTuple):
     states: str
     kinds: str
 
-    def is_called_for(self, booking: Booking, event: str) -> bool:
+    def is_called_for(self, transition: Transition) -> bool:
         """Return whether it is called for this change.
 
         A move is told to those who want the state that the booking is in, and to those who want
         `rescheduled`; updates and answers to those whose `kinds` name them.
         """
         states, kinds = json.loads(self.states), json.loads(self.kinds)
+        booking, event = transition.booking, event_of(transition)
+        is_wanted = f"booking.{event}" in kinds if kinds else event not in ON_REQUEST
         return (
             self.graph in ("", booking.graph)
             and (not states or bool({event, booking.state} & set(states)))
-            and (f"booking.{event}" in kinds if kinds else event not in ON_REQUEST)
+            and (is_wanted or is_told_as_reassigned(transition.change, kinds))
         )
+
+
+def is_told_as_reassigned(change: StateChange, kinds: Sequence[str]) -> bool:
+    """Return whether a webhook with these `kinds` is told of the change as `booking.reassigned`."""
+    return change.action == REASSIGN and f"booking.{REASSIGNED}" in kinds
 
 
 def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
@@ -466,7 +555,7 @@ def _calls(transitions: Sequence[Transition]) -> dict[Transition, ChangeCalls]:
         transition: [
             str(to_uuid(subscription.id))
             for subscription in subscriptions
-            if subscription.is_called_for(transition.booking, event_of(transition))
+            if subscription.is_called_for(transition)
         ]
         for transition in (transitions if subscriptions else ())
     }

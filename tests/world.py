@@ -173,7 +173,7 @@ class Tenant(Caller):
 
 
 def call_body(
-    tenant: Tenant, booking_id: str, event: str, previous: dict[str, str] | None = None
+    tenant: Tenant, booking_id: str, event: str, previous: dict[str, Any] | None = None
 ) -> Any:
     """The body of a call to a webhook about the last change of the booking. event: the value of
     `Service-Event`.

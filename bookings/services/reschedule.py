@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from typing import NamedTuple
 
 from django.db import transaction
@@ -97,7 +98,7 @@ NO_RESOURCES: NamedResources = {}
 @dataclass(frozen=True, slots=True)
 class _Move:
     """One booking, its target, its time request, its former start and end, and its former resources
-    with the main one first.
+    with the main one first, and the names of the requirements that they met.
 
     fixed: resources that must meet the requirements; named: a calendar of one of them. calendars:
     those that the events move to, by resource, where it is not the present one. stretches: new ones
@@ -109,6 +110,7 @@ class _Move:
     time_request: TimeRequest
     was: tuple[datetime, datetime]
     was_with: Sequence[uuid.UUID]
+    was_for: Sequence[str | None]
     named: Calendar | None = None
     fixed: FixedChoice = NOTHING_FIXED
     calendars: Mapping[uuid.UUID, Calendar] = field(default_factory=dict)
@@ -382,7 +384,8 @@ def _plan_move(
         event=event,
     )
     was, was_with = (event.start, event.end), _event_resource_ids(booking)
-    return _Move(booking, target, time_request, was, was_with, named, fixed, calendars)
+    was_for = _requirement_names(booking)
+    return _Move(booking, target, time_request, was, was_with, was_for, named, fixed, calendars)
 
 
 def _replacements(booking: Booking, resources: NamedResources) -> dict[uuid.UUID, Calendar]:
@@ -681,20 +684,47 @@ def _event_resource_ids(booking: Booking) -> list[uuid.UUID]:
     return [row.resource_id for row in event_with_companions(booking.event)]
 
 
+def _requirement_names(booking: Booking) -> list[str | None]:
+    return [row.requirement for row in event_with_companions(booking.event)]
+
+
 def _reassignments(moves: Sequence[_Move]) -> dict[uuid.UUID, Reassignment]:
     """Return, by booking, the resources before and after, of moves that changed them."""
-    changed = {
-        move.booking.id: (move.was_with, _event_resource_ids(move.booking))
-        for move in moves
-        if set(move.was_with) != set(_event_resource_ids(move.booking))
-    }
+    changed = [
+        move for move in moves if set(move.was_with) != set(_event_resource_ids(move.booking))
+    ]
     if not changed:
         return {}
-    ids = {each for before, after in changed.values() for each in (*before, *after)}
+    ids = {
+        each for move in changed for each in (*move.was_with, *_event_resource_ids(move.booking))
+    }
     resources = Resource.objects.in_bulk(ids)
     return {
-        booking_id: Reassignment(
-            [resources[each] for each in before], [resources[each] for each in after]
+        move.booking.id: Reassignment(
+            [resources[each] for each in move.was_with],
+            [resources[each] for each in _event_resource_ids(move.booking)],
+            move.was_for,
+            _requirement_names(move.booking),
+            is_shown=_changes_shown_resource(move),
         )
-        for booking_id, (before, after) in changed.items()
+        for move in changed
     }
+
+
+def _changes_shown_resource(move: _Move) -> bool:
+    """Return whether customers are told of the new resources: not of those for requirements that
+    are not `shown`.
+    """
+    if not move.target.has_requirements:
+        return True
+    requirements = chain.from_iterable(move.target.policies.alternatives)
+    is_shown: dict[str | None, bool] = {}
+    for each in requirements:
+        is_shown[each.name] = each.shown or is_shown.get(each.name, False)
+    after = _event_resource_ids(move.booking)
+    rows = [
+        *zip(move.was_with, move.was_for, strict=True),
+        *zip(after, _requirement_names(move.booking), strict=True),
+    ]
+    unchanged = set(move.was_with).intersection(after)
+    return any(is_shown.get(name, True) for each, name in rows if each not in unchanged)

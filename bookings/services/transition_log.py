@@ -46,10 +46,17 @@ class Edit(NamedTuple):
 
 
 class Reassignment(NamedTuple):
-    """The resources of a booking before and after its move, the main one first."""
+    """The resources of a booking before and after its move, the main one first.
+
+    names_before, names_after: of the requirements that they meet; None without. is_shown: whether
+    one changed that customers are told of.
+    """
 
     before: Sequence[Resource]
     after: Sequence[Resource]
+    names_before: Sequence[str | None]
+    names_after: Sequence[str | None]
+    is_shown: bool = True
 
     @property
     def joined(self) -> list[Resource]:
@@ -58,6 +65,22 @@ class Reassignment(NamedTuple):
     @property
     def left(self) -> list[Resource]:
         return [resource for resource in self.before if resource not in self.after]
+
+    @property
+    def replaced(self) -> list[tuple[Resource, Resource]]:
+        """Each resource that left, with the one that took its place: for the same requirement."""
+        pairs = []
+        joined = [
+            (name, resource)
+            for name, resource in zip(self.names_after, self.after, strict=True)
+            if resource not in self.before
+        ]
+        for name, former in zip(self.names_before, self.before, strict=True):
+            if former not in self.after and joined:
+                found = next((each for each in joined if each[0] == name), joined[0])
+                joined.remove(found)
+                pairs.append((former, found[1]))
+        return pairs
 
 
 class Transition:

@@ -191,7 +191,8 @@ class Letter:
     `old_end` (ISO instants), `resources` and `old_resources` (names: now, and those that a move
     replaced), `what`, `where`, `description`, `message`, `from_state`, `sequence`, `subject` (of a
     reminder); of a series that is told as one, `times`, `until` (the last start)
-    and `occurrences` ([entry id, start, end, sequence], those that stand in calendars).
+    and `occurrences` ([entry id, start, end, sequence], those that stand in calendars);
+    `of_companion` if it is for the owner of a further resource, who has no choice to make.
     template: the app's own words. is_entered: the recipient's calendar has the booking by its
     provider, so that the mail carries no entry for it. also_free: names of other resources with
     free time on the day of a booking that does not take place. links: of the video calls of a
@@ -695,7 +696,7 @@ def details_text(rows: Sequence[tuple[str, str]]) -> str:
 def mail_actions(letter: Letter, link: Link) -> Sequence[tuple[str, str, str]]:
     """(action, label, address) of what the recipient can do now; nothing once the event is over."""
     booking, end = letter.booking, letter.ends_at
-    if end <= timezone.now():
+    if end <= timezone.now() or letter.facts.get("of_companion"):
         return []
     return [
         (action, str(ACTION_LABELS[action]), link(booking, action, end))

@@ -15,7 +15,7 @@ from common.db.sql import insert_rows
 from notifications.models import ChangeCalls, ChangeCallsQuerySet, Delivery, Webhook
 from notifications.outbox.circuit_breaker import endpoint_of
 from notifications.outbox.lanes import in_turns
-from notifications.planning import CALL_EXPIRES_AFTER
+from notifications.planning import CALL_EXPIRES_AFTER, REASSIGNED, is_told_as_reassigned
 
 MAX_PENDING = 1000  # changes of which an expansion chooses
 MAX_CHANGES = 100  # that an expansion locks
@@ -98,7 +98,7 @@ def _deliveries(row: ChangeCalls, webhooks: dict[UUID, Webhook]) -> Iterator[Del
             number=number,
             webhook=webhook,
             type=Delivery.WEBHOOK,
-            kind=row.kind,
+            kind=REASSIGNED if is_told_as_reassigned(change, webhook.kinds) else row.kind,
             version=row.version,
             endpoint=endpoint_of(webhook.url),
             due_at=due_at,

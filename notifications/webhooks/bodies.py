@@ -31,12 +31,29 @@ WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TEST_EVENT = "webhook.test"
 
 
+class PreviousResourceSerializer(ObjectSerializer):
+    """A resource that a booking had before a move."""
+
+    examples = {"id": example_id(11), "name": "Dr. Holm", "requirement": "dentist"}
+
+    id = IdField()
+    name = serializers.CharField()
+    requirement = serializers.CharField(
+        allow_null=True, help_text="The name of the requirement that it met; null without."
+    )
+
+
 class PreviousTimeSerializer(SpanSerializer):
-    """The time and the main resource of a booking before a move."""
+    """The time and the resources of a booking before a move."""
 
     examples = {"resource_id": example_id(11)}
 
-    resource_id = IdField()
+    resource_id = IdField(help_text="Of the main resource.")
+    resources = PreviousResourceSerializer(
+        many=True,
+        allow_null=True,
+        help_text="The former resources, the main one first; null if the move kept them.",
+    )
 
 
 class ChangeSerializer(ObjectSerializer):
@@ -71,10 +88,17 @@ class BookingCallSerializer(BookingSerializer):
 CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {"change": ChangeSerializer.example()}
 
 
+class PreviousResource(NamedTuple):
+    id: UUID
+    name: str
+    requirement: str | None
+
+
 class PreviousTime(NamedTuple):
     start: datetime
     end: datetime
     resource_id: UUID
+    resources: Sequence[PreviousResource] | None
 
 
 class Change(NamedTuple):
@@ -117,8 +141,13 @@ def _previous_time(transition: Transition) -> PreviousTime | None:
     if transition.moved_from is None:
         return None
     moved = transition.reassigned
-    resource_id = moved.before[0].id if moved else transition.booking.resource_id
-    return PreviousTime(*transition.moved_from, resource_id)
+    if moved is None:
+        return PreviousTime(*transition.moved_from, transition.booking.resource_id, None)
+    former = [
+        PreviousResource(resource.id, resource.name, name)
+        for resource, name in zip(moved.before, moved.names_before, strict=True)
+    ]
+    return PreviousTime(*transition.moved_from, former[0].id, former)
 
 
 def _written_booking(transition: Transition) -> Booking:
@@ -155,6 +184,12 @@ def render_body(booking: Booking, change: Change | None = None) -> str:
     """
     record = booking_record(booking, WHOLE_BOOKING, "UTC")
     return _as_text(record | {"change": ChangeSerializer.render(change)} if change else record)
+
+
+def body_with_kind(body: str, kind: str) -> str:
+    """Return a rendered body of a change with another `kind`."""
+    record = json.loads(body)
+    return _as_text(record | {"change": record["change"] | {"kind": kind}})
 
 
 def _as_text(record: Json) -> str:

@@ -68,7 +68,9 @@ class WebhookSerializer(ObjectSerializer):
         serializers.ChoiceField(WEBHOOK_KINDS),
         len(WEBHOOK_KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
-        " `booking.updated`, `booking.response` and `calendar.problem`.",
+        " `booking.reassigned`, `booking.updated`, `booking.response` and `calendar.problem`. A"
+        " change of resources alone is `booking.rescheduled` for a webhook that does not name"
+        " `booking.reassigned`.",
         **OPTIONAL,
     )
     expected_response_code = StatusCodeField(

@@ -148,7 +148,7 @@ def test_payload_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable[
         f"/bookings/{booking['id']}/reschedule",
         {**span("11:00", "11:30"), "message": "The room is taken."},
     )
-    before = {key: booking[key] for key in ("start", "end", "resource_id")}
+    before = {key: booking[key] for key in ("start", "end", "resource_id")} | {"resources": None}
     moved = call_body(tenant, booking["id"], "booking.rescheduled", before)
 
     act(tenant, booking, "cancel")
@@ -164,6 +164,7 @@ def test_payload_of_a_call_is_that_of_its_change(tenant: Tenant, book: Callable[
             "start": "2026-11-23T09:00:00+00:00",
             "end": "2026-11-23T10:00:00+00:00",
             "resource_id": booking["resource_id"],
+            "resources": None,
         },
     )
 
@@ -177,10 +178,12 @@ def test_payload_names_the_previous_resource(tenant: Tenant, book: Callable[...,
     (call,) = tenant.get("/deliveries?type=webhook").data
     payload = tenant.get(f"/deliveries/{call['id']}").data["payload"]
     assert payload["resource"]["id"] == other["id"]
+    former = {"id": booking["resource_id"], "name": "Ada", "requirement": None}
     assert payload["change"]["previous"] == {
         "start": booking["start"],
         "end": booking["end"],
         "resource_id": booking["resource_id"],
+        "resources": [former],
     }
 
 

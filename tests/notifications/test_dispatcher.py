@@ -452,7 +452,7 @@ def test_webhook_gets_each_change(tenant: Tenant, hooks: HookSink) -> None:
         {"start": later.isoformat(), "end": (later + timedelta(hours=1)).isoformat()},
     )
     before = {"start": confirmed["event"]["start"], "end": confirmed["event"]["end"]}
-    before["resource_id"] = confirmed["resource"]["id"]
+    before |= {"resource_id": confirmed["resource"]["id"], "resources": None}
     moved = call_body(tenant, booking["id"], "booking.rescheduled", before)
     tenant.put(f"{path}/cancel")
     cancelled = call_body(tenant, booking["id"], "booking.cancelled")

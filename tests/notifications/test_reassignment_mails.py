@@ -1,5 +1,6 @@
 """What a move mails: by whether the time, the resource or both changed; and the former resource."""
 
+import json
 import re
 from datetime import datetime
 from html import unescape
@@ -17,8 +18,8 @@ from tests.bookings.booking_drafts import act, booking_of
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.bookings.test_requirements import Practice
 from tests.delivery_faults import delivery_faults
-from tests.notifications.test_dispatcher import book, soon, states
-from tests.sinks import Mail, MailSink
+from tests.notifications.test_dispatcher import book, hook, soon, states
+from tests.sinks import HookSink, Mail, MailSink
 from tests.world import Tenant, hours
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
@@ -428,13 +429,196 @@ def test_mails_of_a_changed_second_resource(tenant: Tenant, mails: MailSink) -> 
     move(tenant, booking, start, resource_id=practice.ids["Room 2"])
     found = read(mails)
 
-    assert set(found) == {"marty@example.com", "ada@example.com"}
-    assert html_of(found["marty@example.com"])[0] == "Your booking is now with Ada, Room 2"
-    rows = html_of(found["ada@example.com"])
-    assert rows[rows.index("Resource") :][:4] == [
-        *("Resource", "Ada, Room 2", "Instead of", "Room 1")
+    ada, new, old = (found.pop(f"{name}@example.com") for name in ("ada", "room2", "room1"))
+    assert found == {}  # customers are not told of the room
+    for mail in (ada, new):
+        rows = html_of(mail)
+        assert rows[0] == "A booking is now with Ada, Room 2"
+        assert rows[rows.index("Resource") :][:4] == [
+            *("Resource", "Ada, Room 2", "Instead of", "Room 1")
+        ]
+    assert html_of(old)[0] == "A booking was moved to Room 2"
+    assert [(each.method, each.attendees[0]) for each in map(only_entry, (ada, new, old))] == [
+        ("REQUEST", "Ada, mailto:ada@example.com"),
+        ("REQUEST", "Room 2, mailto:room2@example.com"),
+        ("CANCEL", "Room 1, mailto:room1@example.com"),
     ]
-    assert [entry.method for entry in entries_of(found["ada@example.com"])] == ["REQUEST"]
+    assert delivery_faults() == []
+
+
+def only_entry(mail: Mail) -> Entry:
+    (entry,) = entries_of(mail)
+    return entry
+
+
+def practice_booking(tenant: Tenant, mails: MailSink, **room: Any) -> tuple[Practice, Any]:
+    """A booking of Ada and Room 1; room: further keys of the requirement."""
+    practice = Practice(tenant)
+    requires = [practice.requires[0], {**practice.requires[1], **room}]
+    tenant.put(f"/projects/{practice.project['id']}", {"requires": requires})
+    given = {"project_id": practice.project["id"], "resource": {"id": None}, "what": "Check-up"}
+    booking = book(tenant, soon(), **given)
+    read(mails)
+    return practice, booking
+
+
+def replace(tenant: Tenant, booking: Any, **resources: str) -> None:
+    answer = tenant.post(f"/bookings/{booking['id']}/reschedule", {"resources": resources})
+    assert answer.status == 200, answer.json
+
+
+def headings(mails: MailSink) -> dict[str, str]:
+    return {to.partition("@")[0]: html_of(mail)[0] for to, mail in read(mails).items()}
+
+
+def test_customers_are_told_of_shown_requirements(tenant: Tenant, mails: MailSink) -> None:
+    practice, booking = practice_booking(tenant, mails, shown=True)
+
+    replace(tenant, booking, room=practice.ids["Room 2"])
+    of_room = headings(mails)
+    replace(tenant, booking, dentist=practice.ids["Ben"])
+    of_dentist = headings(mails)
+
+    assert of_room == {
+        "marty": "Your booking is now with Ada, Room 2",
+        "ada": "A booking is now with Ada, Room 2",
+        "room2": "A booking is now with Ada, Room 2",
+        "room1": "A booking was moved to Room 2",
+    }
+    assert of_dentist == {
+        "marty": "Your booking is now with Ben, Room 2",
+        "ben": "A booking is now with Ben, Room 2",
+        "ada": "A booking was moved to Ben",
+    }
+
+
+def test_mails_of_a_new_time_and_a_hidden_resource(tenant: Tenant, mails: MailSink) -> None:
+    practice, booking = practice_booking(tenant, mails)
+
+    move(tenant, booking, soon() + hours(2), resources={"room": practice.ids["Room 2"]})
+
+    assert headings(mails) == {
+        "marty": "Your booking has a new time",
+        "ada": "A booking has a new time and is now with Ada, Room 2",
+        "room2": "A booking has a new time and is now with Ada, Room 2",
+        "room1": "A booking was moved to Room 2",
+    }
+
+
+def test_resource_that_joined_is_told_of_later_changes(tenant: Tenant, mails: MailSink) -> None:
+    """Others of a booking's further resources have no entry that would have to follow."""
+    practice, booking = practice_booking(tenant, mails)
+    replace(tenant, booking, room=practice.ids["Room 2"])
+    read(mails)
+
+    move(tenant, booking, soon() + hours(3))
+    moved = read(mails)
+    act(tenant, booking, "cancel")
+    cancelled = read(mails)
+
+    assert [
+        {to.partition("@")[0]: (entry.method, entry.sequence) for to, entry in entries.items()}
+        for entries in (
+            {to: only_entry(mail) for to, mail in found.items()} for found in (moved, cancelled)
+        )
+    ] == [
+        dict.fromkeys(("marty", "ada", "room2"), ("REQUEST", "2")),
+        dict.fromkeys(("marty", "ada", "room2"), ("CANCEL", "3")),
+    ]
+
+
+def test_mails_of_a_mutual_booking_with_a_new_second_resource(
+    tenant: Tenant, holm: Any, berg: Any, mails: MailSink
+) -> None:
+    lee = tenant.make_resource("Dr. Lee", email="lee@example.com")
+    project = tenant.make_project(holm["id"], berg["id"], availability={"mode": "mutual"})
+    booking = book(tenant, project_id=project["id"], resource={"id": None}, what="Check-up")
+    read(mails)
+
+    replace(tenant, booking, **{berg["id"]: lee["id"]})
+
+    assert headings(mails) == {
+        "marty": "Your booking is now with Dr. Holm, Dr. Lee",
+        "holm": "A booking is now with Dr. Holm, Dr. Lee",
+        "lee": "A booking is now with Dr. Holm, Dr. Lee",
+        "berg": "A booking was moved to Dr. Lee",
+    }
+
+
+def test_further_resources_are_told_at_their_own_address_once(
+    tenant: Tenant, mails: MailSink
+) -> None:
+    practice, booking = practice_booking(tenant, mails)
+    for name in ("Ada", "Room 1"):
+        tenant.put(f"/resources/{practice.ids[name]}", {"email": None})
+    tenant.put(f"/apps/{tenant.app.slug}", {"settings": {"contact_email": "Room2@Example.com"}})
+
+    replace(tenant, booking, room=practice.ids["Room 2"])
+
+    assert headings(mails) == {"Room2": "A booking is now with Ada, Room 2"}
+    skipped = Delivery.objects.filter(state="skipped").order_by("number")
+    assert [(row.kind, row.reason) for row in skipped] == [
+        ("reassigned", "Another e-mail to this address is about the same move."),
+        ("unassigned", "The recipient has no e-mail address."),
+    ]
+
+
+# --- Webhooks -------------------------------------------------------------------------------------
+def test_webhooks_are_told_of_a_new_resource_by_the_kind_they_name(
+    tenant: Tenant, holm: Any, berg: Any, booking: Any, hooks: HookSink
+) -> None:
+    kinds = {
+        "/all": [],
+        "/reassigned": ["booking.reassigned"],
+        "/both": ["booking.reassigned", "booking.rescheduled"],
+        "/rescheduled": ["booking.rescheduled"],
+        "/confirmed": ["booking.confirmed"],
+    }
+    for path, named in kinds.items():
+        hook(tenant, hooks, path, kinds=named)
+    start = soon()
+
+    move(tenant, booking, start, resource_id=berg["id"])
+    run_dispatcher("webhook")
+    of_resource = calls_of(hooks)
+    move(tenant, booking, start + hours(1), resource_id=holm["id"])
+    run_dispatcher("webhook")
+    of_both = calls_of(hooks)
+
+    assert of_resource == {
+        "/all": "booking.rescheduled",
+        "/reassigned": "booking.reassigned",
+        "/both": "booking.reassigned",
+        "/rescheduled": "booking.rescheduled",
+    }
+    assert of_both == dict.fromkeys(("/all", "/both", "/rescheduled"), "booking.rescheduled")
+
+
+def test_call_says_the_former_resources(tenant: Tenant, mails: MailSink, hooks: HookSink) -> None:
+    practice, booking = practice_booking(tenant, mails)
+    hook(tenant, hooks, "/hook", kinds=["booking.reassigned"])
+    before = tenant.get(f"/bookings/{booking['id']}").data["event"]
+
+    replace(tenant, booking, room=practice.ids["Room 2"])
+    run_dispatcher("webhook")
+
+    change = json.loads(hooks.calls[0].body)["change"]
+    ada, room = ({"id": practice.ids[name], "name": name} for name in ("Ada", "Room 1"))
+    assert (change["kind"], change["action"]) == ("booking.reassigned", "reassign")
+    assert change["previous"] == {
+        "start": before["start"],
+        "end": before["end"],
+        "resource_id": practice.ids["Ada"],
+        "resources": [{**ada, "requirement": "dentist"}, {**room, "requirement": "room"}],
+    }
+
+
+def calls_of(hooks: HookSink) -> dict[str, str]:
+    """The kind that each webhook is told, as in the header and in the body."""
+    found = {call.path: call.headers["service-event"] for call in hooks.calls}
+    assert list(found.values()) == [json.loads(call.body)["change"]["kind"] for call in hooks.calls]
+    hooks.calls.clear()
+    return found
 
 
 def test_mails_of_a_group_with_a_new_resource(
