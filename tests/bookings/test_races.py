@@ -85,6 +85,20 @@ def race_for_visits(tenant: LiveTenant, *, clients: int = 12, tries: int = 2) ->
     return result_of(tenant, answers, people)
 
 
+def race_for_sent_requirements(tenant: LiveTenant, *, clients: int = 8, tries: int = 20) -> Result:
+    """Four hours of either of two dentists; of the one room the first half of each is needed."""
+    dentists, room = tenant.make_resources(2), tenant.make_resources(1)
+    requires = [
+        {"name": "dentist", "any_of": dentists},
+        {"name": "room", "any_of": room, "length": "30 mins"},
+    ]
+    script = [
+        tenant.booking(requires=requires, **span(10 + attempt % 4)) for attempt in range(tries)
+    ]
+
+    return result_of(tenant, tenant.race([script] * clients), [*dentists, *room])
+
+
 def race_for_shifted_slots(tenant: LiveTenant, *, clients: int = 8, slots: int = 12) -> Result:
     """Every client wants every slot, the odd ones half an hour later."""
     (resource,) = tenant.make_resources(1)
@@ -184,6 +198,7 @@ RACES = [
     (race_for_places, outcome(made=3, refused=21, held=3)),
     (race_for_required, outcome(made=2, refused=22, held=4)),
     (race_for_visits, outcome(made=2, refused=22, held=4)),
+    (race_for_sent_requirements, outcome(made=4, refused=156, held=8)),
     (race_for_shifted_slots, outcome(made=12, refused=84, held=12)),
     (race_to_confirm, outcome(done=1, refused=7, held=1)),
     (race_to_one_time, outcome(done=1, refused=7, held=8)),
@@ -196,7 +211,10 @@ every_race = pytest.mark.parametrize(
     ("run_race", "expected"), RACES, ids=[race.__name__ for race, _ in RACES]
 )
 # The others with one protection or none: with --deep.
-IN_EVERY_RUN = (race_for_places, race_to_confirm, race_round_robin)
+IN_EVERY_RUN = (
+    *(race_for_places, race_for_sent_requirements),
+    *(race_to_confirm, race_round_robin),
+)
 some_races = pytest.mark.parametrize(
     ("run_race", "expected"),
     [
@@ -332,6 +350,37 @@ def test_round_robin_by_priority_gives_every_resource_once(live_tenant: LiveTena
     result = race_round_robin(live_tenant, mode="roundrobin_prioritized")
 
     assert result == outcome(made=5, refused=7, held=5)
+
+
+@pytest.mark.parametrize("tries", [13, pytest.param(125, marks=pytest.mark.deep)])
+def test_fair_requirement_shares_concurrent_bookings(live_tenant: LiveTenant, tries: int) -> None:
+    """Eight clients book different times, so that everybody is free for each of them."""
+    clients = 8
+    room, engineers = live_tenant.make_resources(1), live_tenant.make_resources(3)
+    weights = {engineers[0]: 2}
+    requires = [
+        {"name": "room", "any_of": room},
+        {"name": "engineer", "any_of": engineers, "mode": "fair", "weights": weights},
+    ]
+    terms = {"length": "15 mins"}
+    given = {"name": "Interview", "requires": requires, "availability": terms}
+    project = live_tenant.call("POST", "/projects", given).data["id"]
+    scripts = [
+        [
+            live_tenant.booking(project_id=project, **span((attempt * clients + n) / 4, 0.25))
+            for attempt in range(tries)
+        ]
+        for n in range(clients)
+    ]
+
+    answers = live_tenant.race(scripts)
+
+    total = clients * tries
+    shares = Counter(str(row[0]) for row in live_tenant.held(engineers))
+    assert count_outcomes(answers) == {"201": total}
+    assert [total // 2, total // 4, total // 4] == [
+        pytest.approx(shares[each], abs=1) for each in engineers
+    ]
 
 
 # --- Rules that no guard knows: the lock alone decides --------------------------------------------
