@@ -14,6 +14,7 @@ from apps_config.serializers import AppSettingsSerializer, ColorField
 from availability.serializers.fields import InstantTextField, MomentField, WeightsField
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
+    ChooseResourceField,
     ConferenceSettingsSerializer,
     GraphField,
     PayUrlField,
@@ -38,6 +39,7 @@ VALUES: Mapping[type[serializers.Field], str] = {
     serializers.BooleanField: "`true`, `false`",
     api.EmailField: "an e-mail address",
     api.UrlField: "a web address",
+    ChooseResourceField: "`true`, `false`, the name of a requirement",
     PayUrlField: "a web address with placeholders",
     api.OriginField: "an origin (`https://shop.example`)",
     api.LanguageField: "a [language](booking-page.md#languages)",

@@ -12,7 +12,14 @@ from itertools import chain
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import normalise
-from availability.core.matching import WHOLE, FixedChoice, Stretch, choose
+from availability.core.matching import (
+    WHOLE,
+    FixedChoice,
+    FreeIds,
+    Requirement,
+    Stretch,
+    choose,
+)
 from availability.core.periods import Period, local_periods
 from availability.models import Event
 from availability.reserve.events import (
@@ -134,20 +141,33 @@ def find_unmet_requirement(
 ) -> SlotTaken | NotAvailable:
     """The refusal to report if there is no choice of free resources for the requirements.
 
-    SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails.
+    SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails, of
+    each alternative.
     """
     permitted = _permitted_by_stretch(time_request, candidates)
     if choose(candidates.alternatives, permitted, fixed):
         return SlotTaken()
-    requirements = candidates.alternatives[-1]
+    possible = [
+        requirements
+        for requirements in candidates.alternatives
+        if fixed.named.keys() <= {each.name for each in requirements}
+    ]
+    texts = dict.fromkeys(_unmet_text(each, permitted, fixed) for each in possible)
+    return NotAvailable([Reason("requirement", "project", (), None, text) for text in texts])
+
+
+def _unmet_text(
+    requirements: Sequence[Requirement], permitted: FreeIds, fixed: FixedChoice
+) -> Message:
+    """Return the sentence about the first requirement that has no resource, with those before."""
     for count, requirement in enumerate(requirements, start=1):
-        if not choose([requirements[:count]], permitted):
-            text = Message(
+        first = requirements[:count]
+        named = {each.name: fixed.named[each.name] for each in first if each.name in fixed.named}
+        if not choose([first], permitted, FixedChoice(named)):
+            return Message(
                 'No resource for "%(requirement)s" is open.', requirement=requirement.name
             )
-            return NotAvailable([Reason("requirement", "project", (), None, text)])
-    text = Message("Too few different resources are open.")
-    return NotAvailable([Reason("requirement", "project", (), None, text)])
+    return Message("Too few different resources are open.")
 
 
 def _permitted_by_stretch(

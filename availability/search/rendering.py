@@ -10,10 +10,15 @@ from rest_framework import serializers
 from availability.core.constraints import render_constraint
 from availability.core.explain import Reason
 from availability.core.fairness import Turn
-from availability.core.matching import Requirement
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
-from availability.search.engine import Explanation, SearchResource, VisitSlot, stale_calendar_text
+from availability.search.engine import (
+    Explanation,
+    RequirementTimes,
+    SearchResource,
+    VisitSlot,
+    stale_calendar_text,
+)
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import IdField, StampField
 from common.api.serializers import ObjectSerializer
@@ -118,8 +123,11 @@ class ExplanationSerializer(ObjectSerializer):
 class RequirementTimesSerializer(ObjectSerializer):
     """When enough resources of a requirement are free, whatever the others take."""
 
-    examples = {"name": "room"}
+    examples = {"alternative": 1, "name": "room"}
 
+    alternative = serializers.IntegerField(
+        min_value=1, help_text="The number of the alternative that has the requirement; else 1."
+    )
     name = serializers.CharField()
     free = SpanSerializer(many=True)
 
@@ -335,18 +343,18 @@ def turn_text(turn: Turn) -> str:
 
 
 def requirement_times_records(
-    requirement_times: Sequence[tuple[Requirement, Sequence[tuple[int, int]]]], zone: str
+    requirement_times: Sequence[RequirementTimes], zone: str
 ) -> list[Json]:
     """When enough resources of each requirement are free."""
-    texts = write_instants(
-        span_bounds([span for _, spans in requirement_times for span in spans]), zone
-    )
+    spans = [span for each in requirement_times for span in each.free]
+    texts = write_instants(span_bounds(spans), zone)
     return [
         {
-            "name": requirement.name,
-            "free": [{"start": texts[start], "end": texts[end]} for start, end in spans],
+            "alternative": each.alternative,
+            "name": each.name,
+            "free": [{"start": texts[start], "end": texts[end]} for start, end in each.free],
         }
-        for requirement, spans in requirement_times
+        for each in requirement_times
     ]
 
 

@@ -244,6 +244,22 @@ class PayUrlField(OneLineField):
         return text
 
 
+@extend_schema_field({"oneOf": [{"type": "boolean"}, {"type": "string", "maxLength": 100}]})
+class ChooseResourceField(OneLineField):
+    """true or false, or the name of a requirement."""
+
+    default_error_messages = {"invalid": Message("Must be true, false or a requirement's name.")}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=100, **kwargs)
+
+    def run_validation(self, data: Any = serializers.empty) -> Any:
+        return data if isinstance(data, bool) else super().run_validation(data)
+
+    def to_representation(self, value: Any) -> Any:
+        return value
+
+
 class BookingDefaultsSerializer(SettingsSerializer):
     """The default values of bookings of this project."""
 
@@ -434,9 +450,10 @@ class ProjectSettingsSerializer(SettingsSerializer):
         " `signature` of a link in an e-mail. `id`: the booking's id.",
         **CLEARABLE,
     )
-    choose_resource = StrictBooleanField(
+    choose_resource = ChooseResourceField(
         initial=False,
-        help_text="Customers can choose the resource on the hosted page. Not in mode mutual.",
+        help_text="Customers can choose the resource on the hosted page; with `requires`, that of"
+        " the requirement with this name (true: of the first). Not in mode mutual.",
         **CLEARABLE,
     )
     redirect_url = UrlField(

@@ -7,7 +7,7 @@ has no cookie and no session, so other sites may frame it: they gain nothing bey
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, timedelta
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
@@ -20,6 +20,7 @@ from rest_framework.request import Request
 from apps_config.base_views import add_test_mode_header
 from apps_config.models import App
 from apps_config.services import public_key
+from availability.core.matching import FixedChoice
 from availability.graph_names import DEFAULT_GRAPH
 from availability.models import Project
 from availability.payment_links import lacks_payment_link
@@ -29,6 +30,7 @@ from availability.search.cost import public_days
 from availability.search.engine import AvailabilityQuery, SearchResource, load_project_resources
 from availability.search.fair_turns import with_fair_turns
 from availability.search.parameters import SlotParameters, with_parameters
+from availability.search.requirements import project_requirements, stored_alternatives
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.picture_paths import picture_paths
@@ -142,12 +144,16 @@ class BookPageView(RateLimitedPageView):
         graph = booking_graph_of(project)
         texts = project_texts(project, get_language())
         resources = load_project_resources(project.app, project, now=self.now)
+        requirement = requirement_to_choose(project)
         people = resources_to_choose(project, resources, graph)
         person = next(
             (each for each in people if str(each.id) == request.GET.get("resource")), None
         )
-        resources = [person] if person else resources
+        if person and not project.requires:
+            resources = [person]
         rules = with_fair_turns(policy_query(project, resources, now=self.now), project)
+        if person and project.requires:
+            rules = replace(rules, fixed=FixedChoice({requirement: (person.id,)}))
         lengths = lengths_to_choose(rules.terms, graph)
         rules = with_length(rules, read_length_parameter(request.GET, lengths))
         zone_name = first_known_zone(page_zone(project, rules))
@@ -171,7 +177,7 @@ class BookPageView(RateLimitedPageView):
             "sharing": sharing_values(project, texts, weeks.get("soonest", {})),
             "description": clean_lines(texts.description),
             "translated": texts.translated,
-            "facts": project_facts(texts, rules, has_lengths=bool(lengths)),
+            "facts": project_facts(texts, rules, person, has_lengths=bool(lengths)),
             "words": PAGE,
             "verifies": verifies,
             "people": resource_links(people, person, request.GET),
@@ -194,6 +200,7 @@ class BookPageView(RateLimitedPageView):
                 "language": page_language_if_not_projects(project, self.browser_languages()),
                 "english_dates": english_dates_tag(),
                 "resource": str(person.id) if person else None,
+                "requirement": requirement or None,
                 "length": duration_in_words(rules.terms.length)
                 if lengths and rules.terms.length
                 else None,
@@ -412,9 +419,25 @@ def length_links(
 def resources_to_choose(
     project: Project, resources: Sequence[SearchResource], graph: Graph
 ) -> Sequence[SearchResource]:
-    """Return the resources that customers can choose from; [] if they have no choice."""
-    has_choice = project.settings.get("choose_resource") is True and len(resources) > 1
-    return resources if has_choice and not (project.is_mutual or graph.is_seat) else []
+    """Return the resources that customers can choose from; [] if they have no choice. Of a project
+    with `requires`, those of one requirement.
+    """
+    if project.requires:
+        name = requirement_to_choose(project)
+        requirements = chain.from_iterable(project_requirements(project))
+        named = {each for found in requirements if found.name == name for each in found.ids}
+        resources = [each for each in resources if each.id in named]
+    elif project.settings.get("choose_resource") is not True or project.is_mutual:
+        return []
+    return resources if len(resources) > 1 and not graph.is_seat else []
+
+
+def requirement_to_choose(project: Project) -> str:
+    """Return the name of the requirement whose resource customers choose; "" without."""
+    chosen = project.settings.get("choose_resource")
+    if not project.requires or not chosen:
+        return ""
+    return stored_alternatives(project.requires)[0][0]["name"] if chosen is True else str(chosen)
 
 
 def resource_links(
@@ -497,12 +520,16 @@ def page_hold_seconds(project: Project) -> int:
 
 
 def project_facts(
-    texts: ProjectTexts, rules: AvailabilityQuery, *, has_lengths: bool
+    texts: ProjectTexts,
+    rules: AvailabilityQuery,
+    person: SearchResource | None,
+    *,
+    has_lengths: bool,
 ) -> Sequence[tuple[str, str]]:
     """Return (label, value) for length, place and person, without empty ones and without a length
-    that customers choose.
+    that customers choose. person: the chosen one.
     """
-    names = [resource.name for resource in rules.resources]
+    names = [resource.name for resource in ([person] if person else rules.resources)]
     rows = [
         (gettext("Length"), "" if has_lengths else length_words(rules.terms.length)),
         (gettext("Where"), to_one_line(texts.where)),

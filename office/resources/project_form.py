@@ -39,7 +39,7 @@ from office.base.setting_fields import setting_field
 from office.resources.class_dates import FIELDS as DATE_FIELDS
 from office.resources.class_dates import ClassDatesForm
 from office.resources.questions import QuestionsField, questions_of, rows_of
-from office.resources.requirements_field import CHECK_ROWS, RequirementsField
+from office.resources.requirements_field import CHECK_ROWS, RequirementsField, requirement_choices
 from office.resources.resource_form import stored_rules
 from office.resources.rules_field import RulesField, rules_of
 from office.resources.rules_field import rows_of as rule_rows_of
@@ -461,7 +461,8 @@ class ProjectForm(ApiForm):
         "choose_resource",
         PAGE,
         _("Customers choose the person"),
-        _("They can also choose anyone. Default: the service chooses."),
+        _("They can also choose anyone. Of several requirements, one can be chosen from."),
+        choices={"": _("No, the service chooses (default)"), True: _("Yes")},
     )
     redirect_url = setting(
         "redirect_url",
@@ -550,6 +551,9 @@ class ProjectForm(ApiForm):
             choice_field(self, "graph").choices = list(graph_choices(stored).items())
         if "requirements" in self.fields:
             cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
+        if "choose_resource" in self.fields:
+            choice = choice_field(self, "choose_resource")
+            choice.choices = [*choice.choices, *requirement_choices(project)]
         availability = project.availability
         if "length" in availability and availability["length"] is None:
             self.initial["length"] = WHOLE

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -9,6 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from availability.models import Project, Resource
+from availability.search.requirements import stored_alternatives
 from availability.serializers.fields import MAX_RESOURCES
 from common.api.fields import is_short_number
 from office.base.rows_field import Row, RowsField, RowsWidget
@@ -116,6 +118,12 @@ def offered_resources(app_id: uuid.UUID, chosen: Iterable[str]) -> dict[str, str
         chosen_rows = rows.filter(id__in=[each for each in others if _is_id(each)])
         names |= {str(each): name for each, name in chosen_rows.values_list("id", "name")}
     return names | {each: "" for each in others if each not in names}
+
+
+def requirement_choices(project: Project) -> list[tuple[str, str]]:
+    """Return the names of the project's requirements, to choose one from."""
+    rows = chain.from_iterable(stored_alternatives(project.requires))
+    return [(name, name) for name in dict.fromkeys(each["name"] for each in rows)]
 
 
 def requirement_lines(project: Project) -> list[str]:

@@ -101,6 +101,39 @@ def test_choose_resource_setting_offers_people(tenant: Tenant) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("chosen", "people"),
+    [
+        ("dentist", ["Anyone", "ABDr. Ada Berg", "BBo"]),
+        (True, ["Anyone", "ABDr. Ada Berg", "BBo"]),
+        ("room", []),
+        ("nurse", []),
+        (False, []),
+    ],
+)
+def test_people_of_one_requirement_are_offered(
+    tenant: Tenant, chosen: Any, people: list[str]
+) -> None:
+    path, ids = make_choice(tenant, settings={"choose_resource": chosen})
+    room = tenant.make_resource("Room 1", timezone="Europe/Berlin")["id"]
+    requires = [
+        {"name": "dentist", "any_of": [*ids.values()]},
+        {"name": "room", "any_of": [room]},
+    ]
+    project = tenant.app.projects.get()
+    tenant.put(f"/projects/{project.id}", {"requires": requires})
+
+    anyone = Shown(f"{path}?date=2026-11-23")
+    ada = Shown(f"{path}?date=2026-11-23&resource={ids['Dr. Ada Berg']}")
+
+    assert anyone.words("a", "person") == people
+    all_times = ["09:00", "09:30", "14:00", "14:30"]
+    assert anyone.words("span", "time") == all_times
+    assert ada.words("span", "time") == (all_times[:2] if people else all_times)
+    named = (ada.for_script["requirement"], ada.for_script["resource"])
+    assert named == (("dentist", ids["Dr. Ada Berg"]) if people else (chosen or None, None))
+
+
 @pytest.mark.parametrize("terms", [{}, {"mode": "mutual"}])
 def test_no_choice_of_people_without_setting_or_in_mutual_mode(
     tenant: Tenant, terms: dict[str, str]

@@ -79,6 +79,38 @@ def test_the_chosen_person_is_booked(browser: Browser, app: LiveApp, axe: str, w
     check_quiet(page, app)
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_chosen_person_of_a_requirement_is_booked(
+    browser: Browser, app: LiveApp, axe: str, width: int
+) -> None:
+    given = {"timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
+    bo, room = (
+        app.post("/v2/resources", {"name": name, **given}).data for name in ("Bo Lind", "Room 1")
+    )
+    shop = Shop(app, settings={"choose_resource": "dentist"}, reservation_time=300)
+    requires = [
+        {"name": "room", "any_of": [room["id"]]},
+        {"name": "dentist", "any_of": [shop.resource["id"], bo["id"]]},
+    ]
+    path = f"/v2/projects/{shop.project['id']}"
+    assert app.call("PUT", path, {"requires": requires}).status == 200
+    page = shop.open(browser, width)
+
+    check_access(page, axe, width)
+    page.click(".people li:nth-child(3) a")
+    page.wait_for(f"location.search.includes('{bo['id']}') && {IS_READY}")
+    page.save_screenshot(f"book-requirement-{width}", whole=True)
+    choose(page, "09:00")
+    page.wait_for("!!document.querySelector('#held').innerText")
+    fill_in(page, **MARTY)
+    submit(page)
+    done(page)
+
+    [booking] = app.get(f"/v2/bookings?project_id={shop.project['id']}&include=resources").data
+    assert [each["id"] for each in booking["resources"]] == [room["id"], bo["id"]]
+    check_quiet(page, app)
+
+
 @pytest.mark.parametrize(("width", "scheme"), viewports(only="narrow"))
 def test_the_chosen_length_is_booked(
     browser: Browser, app: LiveApp, axe: str, width: int, scheme: str

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 from tests.availability.core_model import MINUTE, fits, is_open_in, read_wall
@@ -86,12 +86,16 @@ class Offer:
 
     def is_free(self, diary: Diary, start: int, end: int) -> bool:
         """Whether the time is wholly free; how long it is does not matter."""
+        return self.has_room(diary, start, end) and self.is_allowed(diary, start, end)
+
+    def has_room(self, diary: Diary, start: int, end: int) -> bool:
+        """Whether nothing that is in the calendar stands in the way."""
         return fits(
             (start, end, *self.buffers),
             [(*span, *self.buffers) for span in self.closing(diary)],
             [(*each[:2], *(self.buffers if None in each else each[2:])) for each in diary.taken],
             diary.capacity,
-        ) and self.is_allowed(diary, start, end)
+        )
 
     def is_full(self, diary: Diary, start: int, end: int) -> bool:
         """Whether at some minute every place is taken."""
@@ -137,6 +141,107 @@ def find_choices(requirements: Sequence[Collection[str]], free: Collection[str])
     """All choices of a different free resource for each requirement."""
     choices = product(*([each for each in ids if each in free] for ids in requirements))
     return [choice for choice in choices if len(set(choice)) == len(choice)]
+
+
+@dataclass
+class Need:
+    """A requirement: so many of the resources `ids`, best first, from `offset` minutes after the
+    start on, for `length` minutes; None: the rest of the booking."""
+
+    name: str
+    ids: Sequence[str]
+    count: int = 1
+    offset: int = 0
+    length: int | None = None
+    optional: bool = False
+    mode: str = "prioritized"
+
+    def within(self, start: int, end: int) -> tuple[int, int]:
+        first = start + self.offset
+        return first, end if self.length is None else first + self.length
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.offset and self.length is None
+
+
+# Who is chosen, by the name of the requirement.
+Assignment = dict[str, tuple[str, ...]]
+
+
+def find_assignments(
+    offer: Offer,
+    diaries: Mapping[str, Diary],
+    alternatives: Sequence[Sequence[Need]],
+    named: Mapping[str, Sequence[str]],
+    start: int,
+    end: int,
+    *,
+    on_grid: bool = False,
+) -> tuple[Sequence[Need], list[Assignment]]:
+    """The first alternative that can be met, and all its choices for a booking with those named
+    resources; without optional requirements that no choice meets.
+
+    on_grid: whether the resources of the first requirement have to start on their grid.
+    """
+    for needs in alternatives:
+        if not named.keys() <= {need.name for need in needs}:
+            continue
+        free = {
+            need.name: [
+                each
+                for each in need.ids
+                if is_free_for(offer, diaries[each], need, start, end)
+                and not (
+                    on_grid
+                    and need.is_whole
+                    and each in needs[0].ids
+                    and not offer.starts_on_grid([diaries[each]], start)
+                )
+            ]
+            for need in needs
+        }
+        kept = [need for need in needs if not need.optional or need.name in named]
+        found = assign(kept, free, named)
+        for need in needs if found else ():
+            more = [each for each in needs if each in kept or each is need]
+            if need not in kept and (with_optional := assign(more, free, named)):
+                kept, found = more, with_optional
+        if found:
+            return kept, found
+    return (), []
+
+
+def is_free_for(offer: Offer, diary: Diary, need: Need, start: int, end: int) -> bool:
+    """Whether the resource is free for its part of the booking. A part of the time follows the
+    rules of its resource alone."""
+    if need.is_whole:
+        return offer.takes(diary, start, end)
+    part = need.within(start, end)
+    return offer.has_room(diary, *part) and all(diary.is_open(each, []) for each in range(*part))
+
+
+def assign(
+    needs: Sequence[Need],
+    free: Mapping[str, Sequence[str]],
+    named: Mapping[str, Sequence[str]],
+) -> list[Assignment]:
+    """All choices of different resources; of named ones as many as are needed, all if fewer."""
+    chosen: list[Assignment] = [{}]
+    for need in needs:
+        own = set(named.get(need.name, ()))
+        groups = [
+            group
+            for group in combinations(free[need.name], need.count)
+            if len(own & set(group)) == min(len(own), need.count)
+        ]
+        chosen = [
+            {**before, need.name: group}
+            for before in chosen
+            for group in groups
+            if not set(group) & {each for taken in before.values() for each in taken}
+        ]
+    return chosen
 
 
 def order_by_turn(diaries: Mapping[str, Diary], weights: Mapping[str, int]) -> list[str]:

@@ -322,6 +322,67 @@ def test_optional_requirement_is_booked_where_it_is_free(shop: Shop) -> None:
     assert named.status == 409
 
 
+def test_explain_shows_alternatives_and_stretches(shop: Shop) -> None:
+    """A part of a booking keeps the hours of its resource, and not those of the project."""
+    mia, car, van = shop.add("Mia", "Car", "Van")
+    shop.close("Car", "11:00", "12:00")
+    given = {
+        "name": "Job",
+        "requires": {
+            "alternatives": [
+                [
+                    {"name": "mechanic", "any_of": [mia]},
+                    {"name": "car", "any_of": [car], "length": "2 hours"},
+                ],
+                [{"name": "van", "any_of": [van]}],
+            ]
+        },
+        "availability": {"length": "1 hour"},
+        "availability_constraints": [{"allow_hours": {"start": 10, "end": 12}}],
+    }
+    project = shop.tenant.post("/projects", given).data["id"]
+    body = {"project_id": project, "from": clock_time("09:00"), "to": clock_time("13:00")}
+
+    found = shop.tenant.post("/availability/explain", body).json["requirements"]
+
+    assert [
+        (
+            each["alternative"],
+            each["name"],
+            [(span["start"][11:16], span["end"][11:16]) for span in each["free"]],
+        )
+        for each in found
+    ] == [
+        (1, "mechanic", [("10:00", "12:00")]),
+        (1, "car", [("09:00", "11:00"), ("12:00", "13:00")]),
+        (2, "van", [("10:00", "12:00")]),
+    ]
+
+
+def test_refusal_names_the_first_requirement_that_fails_of_each_alternative(shop: Shop) -> None:
+    six, four, two = shop.add("Six", "Four", "Two")
+    closed = [{"block_hours": {"start": 10, "end": 11}}]
+    for name in ("Six", "Two"):
+        shop.tenant.put(f"/resources/{shop.ids[name]}", {"availability_constraints": closed})
+    project = shop.project(
+        {
+            "alternatives": [
+                [{"name": "table", "any_of": [six]}],
+                [{"name": "table", "any_of": [four]}, {"name": "second", "any_of": [two]}],
+            ]
+        }
+    )
+
+    refused = shop.book(project, "10:00", "11:00")
+    of_named = shop.book(project, "10:00", "11:00", resources={"second": two})
+
+    reasons = [[reason["text"] for reason in each.json["reasons"]] for each in (refused, of_named)]
+    assert reasons == [
+        ['No resource for "table" is open.', 'No resource for "second" is open.'],
+        ['No resource for "second" is open.'],
+    ]
+
+
 # --- Requirements of the request ------------------------------------------------------------------
 def test_what_a_query_with_requirements_offers_can_be_booked(shop: Shop) -> None:
     shop.add("Ada", "Ben", tags=["dentist"])

@@ -427,8 +427,8 @@ def test_explain_shows_when_each_requirement_is_met(practice: Practice) -> None:
     answer = practice.tenant.post("/availability/explain", body).json
 
     assert answer["requirements"] == [
-        {"name": "dentist", "free": [span(9, 12)]},
-        {"name": "room", "free": [span(9, 10), span(11, 12)]},
+        {"alternative": 1, "name": "dentist", "free": [span(9, 12)]},
+        {"alternative": 1, "name": "room", "free": [span(9, 10), span(11, 12)]},
     ]
 
 

@@ -280,13 +280,16 @@ async function findSlots(from, to) {
 /** The project, and the person and the length where they were chosen. */
 const offerQuery = () => ({
   project_id: page.project,
-  ...(page.resource && { resources: [page.resource] }),
+  ...(page.resource && { resources: chosenByName() ?? [page.resource] }),
   ...(page.length && { length: page.length }),
 });
 const placeOfOne = () => ({
   project_id: page.project,
-  ...(page.resource && { resource_id: page.resource }),
+  ...(page.resource &&
+    (page.requirement ? { resources: chosenByName() } : { resource_id: page.resource })),
 });
+/** The chosen person by the name of the requirement; null in a project without requirements. */
+const chosenByName = () => page.requirement && { [page.requirement]: page.resource };
 
 /** The groups with free seats: [start, end, id, free seats]. */
 async function findSessions(from, to) {
