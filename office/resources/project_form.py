@@ -653,10 +653,10 @@ class ProjectForm(ApiForm):
             label = cast(TranslationsField, self.fields["translated_texts"]).label_of(steps)
             faults, steps = [f"{label}: {fault}" for fault in faults], []
         if field == "requirements" and len(steps) > 1:
-            column = "tags" if "tags" in steps else "resources" if "any_of" in steps else steps[1]
             rows = cast(RequirementsField, self.fields["requirements"])
-            rows.add_fault(int(steps[0]), column, faults)
-            steps, faults = [], [] if "requirements" in self.errors else [str(CHECK_ROWS)]
+            if rows.add_api_fault(steps, faults):
+                faults = [] if "requirements" in self.errors else [str(CHECK_ROWS)]
+            steps = []
         labelled = [NAMED_FIELD.sub(_label_of, fault) for fault in faults]
         super().add_path_faults(field, steps, labelled)
 

@@ -1,7 +1,7 @@
 """The form field for what a project's bookings need at once: a row for each requirement."""
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -9,8 +9,9 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from availability.core.matching import FAIR, RANDOM
 from availability.models import Project, Resource
-from availability.search.requirements import stored_alternatives
+from availability.search.requirements import MAX_REQUIREMENTS, stored_alternatives
 from availability.serializers.fields import MAX_RESOURCES
 from common.api.fields import is_short_number
 from office.base.rows_field import Row, RowsField, RowsWidget
@@ -18,22 +19,34 @@ from office.base.rows_field import Row, RowsField, RowsWidget
 CHECK_ROWS = _("Check the marked rows.")
 
 
+MODES = (RANDOM, FAIR)  # the default is prioritized
+YES, NO = "yes", "no"
+SWITCHES = {YES: True, NO: False}
+# Columns with a value that the API takes as it is entered.
+TEXTS = ("calibrate_from", "offset", "length")
+
+
 class RequirementsWidget(RowsWidget):
-    """Columns: `resources` are ids, `tags` have commas between them.
+    """Columns: `resources` are ids, `tags` and `all_tags` have commas between them, `weights` are
+    those of the resources `weight_ids`, `alternative` is a number.
 
     app_id: the app whose resources are offered; set by the form.
     """
 
     template_name = "office/widgets/requirements.html"
-    columns = ("name", "resources", "tags", "count")
-    filled_by = ("name", "resources", "tags")
-    lists = frozenset({"resources"})
+    columns = (
+        *("name", "resources", "tags", "count", "all_tags", "mode", "weight_ids", "weights"),
+        *(*TEXTS, "optional", "shown", "alternative"),
+    )
+    filled_by = ("name", "resources", "tags", "all_tags")
+    lists = frozenset({"resources", "weight_ids", "weights"})
     app_id: uuid.UUID
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         rows = self.parse(value)
-        chosen = {each for row in rows for each in row["resources"]}
+        chosen = {each for row in rows for each in (*row["resources"], *row["weight_ids"])}
         offered = offered_resources(self.app_id, chosen)
+        tags = tags_of_resources(self.app_id, offered)
         own = {
             "rows": [
                 {
@@ -44,69 +57,161 @@ class RequirementsWidget(RowsWidget):
                         for each, words in offered.items()
                         if each in row["resources"] or words
                     ],
+                    "shares": [
+                        (each, offered.get(each), weight)
+                        for each, weight in _shares(row, tags).items()
+                    ],
+                    "has_more": any(row[column] for column in self.columns[4:]),
                 }
                 for number, row in enumerate([*rows, *self.parse([{}])])
             ],
+            "alternatives": [str(number) for number in range(1, MAX_REQUIREMENTS + 1)],
         }
         return super().get_context(name, value, attrs) | own
+
+
+def _shares(row: Row, tags: Mapping[str, set[str]]) -> dict[str, str]:
+    """Return id -> weight of each resource that the row means or that has a weight."""
+    every, some = set(_tags_of(row, "all_tags")), set(_tags_of(row, "tags"))
+    named = [
+        each
+        for each, own in tags.items()
+        if each in row["resources"]
+        or ((every or some) and every <= own and (not some or some & own))
+    ]
+    return dict.fromkeys(named, "") | dict(zip(row["weight_ids"], row["weights"], strict=False))
 
 
 class RequirementsField(RowsField):
     """Rows of requirements, checked by the API."""
 
     widget: RequirementsWidget
+    sent_rows: Sequence[Row] = ()
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(widget=RequirementsWidget(), **kwargs)
 
     def validate(self, value: list[Row]) -> None:
+        self.sent_rows = value
         for number, row in enumerate(value):
-            if row["resources"] and _tags_of(row):
+            has_tags = _tags_of(row, "tags") or _tags_of(row, "all_tags")
+            if row["resources"] and has_tags:
                 exclusive = gettext("Choose resources or enter tags, not both.")
                 self.add_fault(number, "tags", [exclusive])
-            elif not row["resources"] and not _tags_of(row):
+            elif not row["resources"] and not has_tags:
                 self.add_fault(number, "resources", [gettext("Choose resources or enter tags.")])
         if self.widget.errors:
             raise forms.ValidationError(CHECK_ROWS)
 
+    def compared(self, row: Row) -> Any:
+        return {**_requirement_of(row), "alternative": row["alternative"]}
+
     def shown_value(self, stored: Any) -> list[Row]:
         return rows_of(stored)
 
-    def sent_value(self, value: list[Row]) -> list[dict[str, Any]] | None:
-        return [_requirement_of(row) for row in value] or None
+    def sent_value(self, value: list[Row]) -> Any:
+        if not any(row["alternative"] for row in value):
+            return [_requirement_of(row) for row in value] or None
+        groups = _rows_by_alternative(value).values()
+        lists = [[_requirement_of(value[each]) for each in group] for group in groups]
+        return {"alternatives": lists}
+
+    def add_api_fault(self, steps: list[str], faults: list[str]) -> bool:
+        """Add faults of the API, at their path within `requires`, to their row and column; return
+        whether they have one.
+        """
+        if steps[0] == "alternatives" and len(steps) > 3:
+            groups = list(_rows_by_alternative(self.sent_rows).values())
+            number, steps = groups[int(steps[1])][int(steps[2])], steps[2:]
+        elif steps[0] != "alternatives" and len(steps) > 1:
+            number = int(steps[0])
+        else:
+            return False
+        column = steps[1]
+        if column == "any_of":
+            given = {"tags": "tags", "any": "tags", "all": "all_tags"}
+            column = given.get(steps[2], "resources") if len(steps) > 2 else "resources"
+        self.add_fault(number, column, faults)
+        return True
+
+
+def _rows_by_alternative(rows: Sequence[Row]) -> dict[int, list[int]]:
+    """Return number of the alternative -> positions of its rows; without a number the first."""
+    groups: dict[int, list[int]] = {}
+    for position, row in enumerate(rows):
+        number = int(row["alternative"]) if is_short_number(row["alternative"]) else 1
+        groups.setdefault(number, []).append(position)
+    return dict(sorted(groups.items()))
 
 
 def rows_of(requires: Any) -> list[Row]:
     """Return the rows of a project's `requires`."""
-    rows = []
-    stored = requires if isinstance(requires, list) else []
-    for each in filter(lambda found: isinstance(found, dict) and "any_of" in found, stored):
-        any_of = each["any_of"]
-        tags = any_of["tags"] if isinstance(any_of, Mapping) else []
-        rows.append(
-            {
-                "name": each["name"],
-                "resources": [] if tags else list(any_of),
-                "tags": ", ".join(tags),
-                "count": str(each.get("count") or ""),
-            }
-        )
-    return rows
+    is_several = isinstance(requires, Mapping)
+    return [
+        _row_of(each, str(number) if is_several else "")
+        for number, requirements in enumerate(stored_alternatives(requires), start=1)
+        for each in requirements
+        if isinstance(each, Mapping) and "any_of" in each
+    ]
+
+
+def _row_of(stored: Mapping[str, Any], alternative: str) -> Row:
+    any_of, weights = stored["any_of"], stored.get("weights") or {}
+    has_tags = isinstance(any_of, Mapping)
+    mode = stored.get("mode") or ""
+    shown = stored.get("shown")
+    return {
+        "name": stored["name"],
+        "resources": [] if has_tags else list(any_of),
+        "tags": ", ".join([*any_of.get("any", ()), *any_of.get("tags", ())]) if has_tags else "",
+        "count": str(stored.get("count") or ""),
+        "all_tags": ", ".join(any_of.get("all", ())) if has_tags else "",
+        "mode": mode if mode in MODES else "",
+        "weight_ids": list(weights),
+        "weights": [str(weight) for weight in weights.values()],
+        **{name: str(stored.get(name) or "") for name in TEXTS},
+        "optional": YES if stored.get("optional") else "",
+        "shown": "" if shown is None else YES if shown else NO,
+        "alternative": alternative,
+    }
 
 
 def _requirement_of(row: Row) -> dict[str, Any]:
-    requirement = {
-        "name": row["name"],
-        "any_of": row["resources"] or {"tags": _tags_of(row)},
-    }
-    count = row["count"]
-    if count:
-        requirement["count"] = int(count) if is_short_number(count) else count
+    requirement: dict[str, Any] = {"name": row["name"], "any_of": row["resources"] or _tags(row)}
+    if row["count"]:
+        requirement["count"] = _number(row["count"])
+    pairs = zip(row["weight_ids"], row["weights"], strict=False)
+    if weights := {each: _number(weight.strip()) for each, weight in pairs if weight.strip()}:
+        requirement["weights"] = weights
+    requirement |= {name: row[name] for name in ("mode", *TEXTS) if row[name]}
+    if row["optional"]:
+        requirement["optional"] = True
+    if row["shown"] in SWITCHES:
+        requirement["shown"] = SWITCHES[row["shown"]]
     return requirement
 
 
-def _tags_of(row: Row) -> list[str]:
-    return [tag.strip() for tag in row["tags"].split(",") if tag.strip()]
+def _tags(row: Row) -> dict[str, list[str]]:
+    some, every = _tags_of(row, "tags"), _tags_of(row, "all_tags")
+    if not every:
+        return {"tags": some}
+    return {"all": every, **({"any": some} if some else {})}
+
+
+def _number(text: str) -> int | str:
+    return int(text) if is_short_number(text) else text
+
+
+def _tags_of(row: Row, column: str) -> list[str]:
+    return [tag.strip() for tag in row[column].split(",") if tag.strip()]
+
+
+def tags_of_resources(app_id: uuid.UUID, ids: Iterable[str]) -> dict[str, set[str]]:
+    """Return id -> tags of those resources of the app, by name."""
+    known = [each for each in ids if _is_id(each)]
+    rows = Resource.objects.filter(app_id=app_id, deleted_at=None, id__in=known)
+    found = rows.order_by("name", "id").values_list("id", "tags")
+    return {str(each): set(tags) for each, tags in found}
 
 
 def offered_resources(app_id: uuid.UUID, chosen: Iterable[str]) -> dict[str, str]:
@@ -135,7 +240,8 @@ def requirement_lines(project: Project) -> list[str]:
     for row in rows:
         count = f" ({row['count']})" if row["count"] not in ("", "1") else ""
         who = ", ".join(names[each] for each in row["resources"] if names[each])
-        lines.append(f"{row['name']}{count}: {who or row['tags']}")
+        tags = " + ".join(filter(None, (row["all_tags"], row["tags"])))
+        lines.append(f"{row['name']}{count}: {who or tags}")
     return lines
 
 

@@ -6,7 +6,7 @@ or of the request, with named resources; over the API and a real database, again
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
@@ -220,10 +220,16 @@ class World:
         return self.tenant.post("/availability", query).data
 
     def find(self, start: int, *, on_grid: bool = False) -> tuple[Sequence[Need], list[Assignment]]:
-        """The requirements that can be met, and the model's choices for a booking of an hour."""
+        """The requirements that can be met, and the model's choices for a booking of an hour.
+
+        on_grid: for a query. A booking without a project keeps no opening hours.
+        """
+        diaries = self.diaries
+        if self.kind == "sent alone" and not on_grid:
+            diaries = {each: replace(diary, rules=[], known={}) for each, diary in diaries.items()}
         return find_assignments(
             self.offer,
-            self.diaries,
+            diaries,
             self.alternatives,
             self.named,
             start,

@@ -84,11 +84,80 @@ def test_order_of_rows_is_stored(
     client, path = enter(tenant), page_of(project)
     rows = requirement(1, "chair", resources=[chair["id"]])
     rows |= requirement(0, "dentist", resources=[dentist["id"]])
-    form = {name: value for name, value in form_of(client, path).items() if name not in rows}
+    form = form_of(client, path).items()
+    others = {name: value for name, value in form if not name.startswith("requirements-")}
 
-    client.post(path, form | rows)
+    client.post(path, others | rows)
 
     assert stored(project)[1] == ["Chair 1", "Dr. Who"]
+
+
+WHOLE_ROW = {
+    "name": "dentist",
+    "any_of": {"all": ["dentist"], "any": ["x-ray", "chair"]},
+    "count": 2,
+    "mode": "fair",
+    "calibrate_from": "2026-11-01T00:00:00Z",
+    "shown": False,
+}
+PART_ROW = {
+    "name": "chair",
+    "any_of": {"tags": ["x-ray"]},
+    "offset": "30 mins",
+    "length": "2 hours",
+    "optional": True,
+    "shown": True,
+}
+
+
+def test_all_keys_and_alternatives_are_kept_and_changed(
+    tenant: Tenant, dentist: Any, chair: Any, project: Any, enter: Enter
+) -> None:
+    whole = {**WHOLE_ROW, "any_of": [dentist["id"], chair["id"]], "weights": {chair["id"]: 3}}
+    requires = {"alternatives": [[whole, PART_ROW], [WHOLE_ROW]]}
+    answer = tenant.put(f"/projects/{project['id']}", {"requires": requires})
+    assert answer.status == 200
+    client, path = enter(tenant), page_of(project)
+
+    # The shares of two resources, of which `form_of` would read the last alone.
+    shares = {
+        "requirements-0-weight_ids": [chair["id"], dentist["id"]],
+        "requirements-0-weights": ["3", ""],
+    }
+    client.post(path, form_of(client, path) | shares | {"name": "Implant"})
+    kept = stored(project)[0]
+    changes = {"requirements-1-offset": "45 mins", "requirements-1-optional": ""}
+    changes |= {"requirements-0-mode": "random"}
+    client.post(path, form_of(client, path) | shares | changes)
+    changed = stored(project)[0]
+    alone = {f"requirements-{number}-alternative": "" for number in range(3)}
+    gone = requirement(2, "", all_tags="")
+    client.post(path, form_of(client, path) | shares | gone | alone)
+
+    part = {name: value for name, value in PART_ROW.items() if name != "optional"}
+    first = [{**whole, "mode": "random"}, {**part, "offset": "45 mins"}]
+    assert kept == answer.data["requires"]
+    assert changed == {"alternatives": [first, [WHOLE_ROW]]}
+    assert stored(project)[0] == first
+
+
+def test_errors_of_further_fields_are_shown_at_their_row(
+    tenant: Tenant, dentist: Any, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project)
+    second = {"resources": [dentist["id"]], "alternative": "2", "length": "soon"}
+    rows = requirement(0, "chair", **second)
+    rows |= requirement(1, "dentist", resources=[dentist["id"]], alternative="1")
+    third = {"weight_ids": [dentist["id"]], "weights": ["many"]}
+    rows |= requirement(2, "room", tags="x", alternative="1", **third)
+
+    answer = client.post(path, form_of(client, path) | rows)
+
+    assert faults(answer) == MARKED
+    assert {number: list(row) for number, row in row_faults(answer).items()} == {
+        0: ["length"],
+        2: ["weights"],
+    }
 
 
 # What the API refuses, and what the form refuses before it.

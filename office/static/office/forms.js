@@ -52,7 +52,7 @@ addEventListener("DOMContentLoaded", () => {
       row.removeAttribute("data-blank");
       addButtons(row);
       const next = model.cloneNode(true);
-      for (const field of next.querySelectorAll("input")) field.name = field.name.replace(/-\d+-/, `-${count}-`);
+      for (const field of next.querySelectorAll("input, select")) field.name = field.name.replace(/-\d+-/, `-${count}-`);
       count += 1;
       list.append(next);
       showOptions(next);
