@@ -553,7 +553,8 @@ class ProjectForm(ApiForm):
             cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
         if "choose_resource" in self.fields:
             choice = choice_field(self, "choose_resource")
-            choice.choices = [*choice.choices, *requirement_choices(project)]
+            known = cast(list[tuple[str, str]], choice.choices)
+            choice.choices = [*known, *requirement_choices(project)]
         availability = project.availability
         if "length" in availability and availability["length"] is None:
             self.initial["length"] = WHOLE

@@ -52,10 +52,14 @@ class RequirementsWidget(RowsWidget):
                 {
                     **row,
                     "faults": self.faults_at(number),
+                    # The chosen ones first: their order is that in which they are taken.
                     "options": [
-                        (each, words, each in row["resources"])
-                        for each, words in offered.items()
-                        if each in row["resources"] or words
+                        *((each, offered.get(each), True) for each in row["resources"]),
+                        *(
+                            (each, words, False)
+                            for each, words in offered.items()
+                            if words and each not in row["resources"]
+                        ),
                     ],
                     "shares": [
                         (each, offered.get(each), weight)
