@@ -80,6 +80,7 @@ from office.bookings.details import CustomerForm, customer_forms, read_changes, 
 from office.bookings.free_times import find_free_times, find_other_calendar, resources_to_move_to
 from office.bookings.mirror_status import mirror_status_of
 from office.bookings.participants import read_participants
+from office.bookings.places import chosen_resources, places_of, with_others
 from office.bookings.postponed import pending_task_of
 from office.bookings.timeline import booking_timeline
 
@@ -124,6 +125,7 @@ class BookingDetail(RowPageAdmin[Booking]):
             when = days_words(*event.dates, place)
         else:
             when = span_words(event.start, event.end, place)
+        places = places_of(booking)
         # A refused form is shown with what it had.
         kept = {name: request.POST.get(name, "") for name in (*MOVE_FIELDS, "message")}
         may_move = may_act and not booking.completed and booking.owner_booking_id is None
@@ -170,6 +172,11 @@ class BookingDetail(RowPageAdmin[Booking]):
             ),
             may_move=may_move,
             resources=resources_to_move_to(booking) if may_move else [],
+            places=[
+                (each, span_words(each.start, each.end, place) if each.start and each.end else "")
+                for each in places
+            ],
+            replaceable=with_others(booking, places) if may_move else [],
             kind=GRAPH_WORDS.get(booking.graph, booking.graph),
             custom=labelled_values(booking.meta),
             actions=[_action_button(name) for name in actions if name not in later],
@@ -405,6 +412,7 @@ class BookingDetail(RowPageAdmin[Booking]):
                 messages.error(request, _("The end must be after the start."))
                 return self.show_row(request, object_id)
             calendar = find_other_calendar(booking, texts[2] if texts[2:] else "")
+            resources = chosen_resources(booking, request.POST)
             reschedule_booking(
                 app=booking.app,
                 booking_id=booking.id,
@@ -414,6 +422,7 @@ class BookingDetail(RowPageAdmin[Booking]):
                 actor=actor_of(request),
                 now=timezone.now(),
                 message=_message(request),
+                resources=resources,
             )
             messages.success(request, _rescheduled_words(span_words(start, end, place), calendar))
             return self.redirect_to_row(booking)
