@@ -12,14 +12,7 @@ from itertools import chain
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
 from availability.core.intervals import normalise
-from availability.core.matching import (
-    WHOLE,
-    FixedChoice,
-    FreeIds,
-    Requirement,
-    Stretch,
-    choose,
-)
+from availability.core.matching import WHOLE, FixedChoice, FreeIds, Requirement, Stretch, choose
 from availability.core.periods import Period, local_periods
 from availability.models import Event
 from availability.reserve.events import (
