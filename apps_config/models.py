@@ -560,6 +560,63 @@ class ListingTally(models.Model):
         return f"{self.listing} {self.part}: {self.count}"
 
 
+class ChangeFeed(models.Model):
+    """The number of an app's last numbered change; its lock is held while changes are numbered."""
+
+    # No constraint in the database, as for the changes.
+    app = models.OneToOneField(
+        App, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
+    )
+    last_number = models.BigIntegerField(default=0)
+
+    def __str__(self) -> str:
+        return f"{self.app_id} up to {self.last_number}"
+
+
+class Change(models.Model):
+    """A change of an object, for GET /v2/changes. Append-only; written by triggers
+    (migrations `*_changes.*.sql`), numbered by `apps_config/changes.py` once no change can come
+    before it. It has no personal data: who made the change stands in the row that it refers to.
+    """
+
+    TYPES = (
+        *("booking", "event", "resource", "project", "schedule", "calendar"),
+        *("customer", "webhook", "delivery"),
+    )
+    CREATED, UPDATED, DELETED, ERASED = "created", "updated", "deleted", "erased"
+
+    id = models.BigAutoField(primary_key=True)
+    # No constraint in the database: the triggers also fire while an app is being deleted.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    type = models.CharField(max_length=8)
+    action = models.CharField(max_length=32)
+    at = models.DateTimeField()
+    object_id = models.UUIDField()
+    log_id = models.UUIDField(null=True, help_text="of a booking's log entry")
+    history_id = models.IntegerField(null=True, help_text="of the object's change history")
+    transaction = models.BigIntegerField(help_text="its id on PostgreSQL, else 0")
+    number = models.BigIntegerField(null=True, help_text="its place in the app; null: not yet")
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["app", "number"],
+                condition=models.Q(number__isnull=False),
+                name="change_number_once",
+            ),
+        ]
+        indexes = [
+            models.Index(
+                fields=["app", "id"], condition=models.Q(number=None), name="change_pending"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.type} {self.object_id} {self.action}"
+
+
 class SecurityEvent(models.Model):
     """What somebody did to get or give access, or to take data out: who, when and from where.
 

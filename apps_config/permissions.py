@@ -132,6 +132,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "erase": Access(EDITOR),
     },
     "reports": all_of(VIEWER, actions="utilisation outcomes lead_time sources customers"),
+    "changes": {"list": Access(VIEWER)},
     "webhooks": {
         "list": Access(VIEWER),
         "create": Access(EDITOR),

@@ -7,6 +7,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from apps_config.authentication import purge_failed_logins
+from apps_config.changes import purge_changes
 from apps_config.idempotency import purge_records
 from apps_config.public_limits import purge_request_counts
 from apps_config.security_events import purge_security_events
@@ -45,3 +46,10 @@ def purge_sessions_and_security_events() -> None:
     ended.filter(last_seen_at__lt=timezone.now() - timedelta(hours=1)).delete()
     if not finish_within(PURGE_SECONDS, purge_security_events(now=database_now())):
         purge_sessions_and_security_events.apply_async(expires=3600, retry=False)
+
+
+@shared_task
+def purge_old_changes() -> None:
+    """Delete changes after 30 days; a follow-up task continues if time runs out."""
+    if not finish_within(PURGE_SECONDS, purge_changes(now=database_now())):
+        purge_old_changes.apply_async(expires=3600, retry=False)

@@ -59,6 +59,7 @@ STATUS = {
     "already_exists": 409,
     "outdated": 409,
     "idempotency_in_progress": 409,
+    "cursor_expired": 410,
     "too_large": 413,
     "unsupported_media_type": 415,
     "idempotency_mismatch": 422,
@@ -221,6 +222,15 @@ class Invalid(Refusal):
 
 class AlreadyExists(Refusal):
     code = "already_exists"
+
+
+class CursorExpired(Refusal):
+    """What a cursor refers to is no longer stored."""
+
+    code = "cursor_expired"
+
+    def __init__(self) -> None:
+        super().__init__("Changes after this cursor are no longer stored. Read everything anew.")
 
 
 class InUse(Refusal):

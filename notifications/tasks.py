@@ -7,6 +7,7 @@ from itertools import chain
 from celery import shared_task
 from django.conf import settings
 
+from apps_config.changes import number_all_changes
 from bookings import privacy
 from bookings.services import postponed
 from common.db.sql import database_now, no_statement_timeout
@@ -102,3 +103,4 @@ def carry_out_postponed_tasks() -> None:
 
 
 polls.register(Poll("celery", carry_out_postponed_tasks))
+polls.register(Poll("celery", number_all_changes))

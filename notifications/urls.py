@@ -1,11 +1,13 @@
 from django.urls import path
 
 from common.api.router import ApiRouter
+from notifications.changes import views as change_views
 from notifications.mail import template_views, unsubscribe_page
 from notifications.outbox import views as delivery_views
 from notifications.webhooks import views as webhook_views
 
 router = ApiRouter()
+router.register("changes", change_views.ChangeViewSet, "changes")
 router.register("webhooks", webhook_views.WebhookViewSet, "webhooks")
 router.register(
     "webhooks/<uuid:webhook_id>/deliveries",

@@ -19,6 +19,7 @@ from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
 from prometheus_client import Metric, generate_latest
 from rest_framework.request import Request
 
+from apps_config.changes import oldest_unnumbered
 from apps_config.models import ListingTally
 from common.api.views import PublicApiView
 from common.db.connections import REPLICA
@@ -84,6 +85,11 @@ def read_gauges(now: datetime) -> Iterator[Metric]:
         "transaction_age_seconds",
         "Age of the oldest open transaction; later changes are not listed yet.",
         oldest_transaction_age().total_seconds(),
+    )
+    yield _single(
+        "changes_lag_seconds",
+        "Age of the oldest change that GET /v2/changes does not list yet.",
+        seconds_since(oldest_unnumbered(), now),
     )
     if connection.vendor == "postgresql":
         yield from _connections()

@@ -750,6 +750,7 @@ PERIODIC_TASKS = {
     "apps_config.tasks.purge_sessions_and_security_events": ("02:17", "celery"),
     "external_calendars.tasks.advance_sync_windows": ("02:47", "calendar"),
     "bookings.tasks.purge_postponed_tasks": ("02:57", "celery"),
+    "apps_config.tasks.purge_old_changes": ("03:07", "celery"),
     "notifications.tasks.purge_deliveries": ("03:17", "celery"),
     "notifications.tasks.purge_people": ("03:47", "celery"),
     "notifications.tasks.check_deliveries": ("04:47", "celery"),

@@ -13,6 +13,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Q
 
+from apps_config.changes import record_erasures
 from apps_config.idempotency import redact_answers
 from apps_config.models import App, AppNotification, SavedFilter, SecurityEvent
 from apps_config.security_events import record_event
@@ -250,6 +251,7 @@ def _empty_bookings(erasure: Erasure, emptied: Collection[uuid.UUID]) -> None:
             changes[booking_id] = {"meta": left}
     update_json_columns(Booking, changes)
     Booking.objects.filter(id__in=emptied).update(updated_at=transaction_start())
+    record_erasures("booking", {key: erasure.bookings[key].app_id for key in emptied})
     reminders = {}
     for row in BookingNotification.objects.filter(booking__in=emptied):
         texts = {"subject": row.subject, "url": row.url}

@@ -16,6 +16,7 @@ from rest_framework.throttling import BaseThrottle
 from rest_framework.views import APIView
 from rest_framework.viewsets import ViewSetMixin
 
+from common.api.etags import answer_conditionally
 from common.api.json import MAX_BYTES, read_body
 from common.api.pagination import PAGE_NAMES
 from common.api.query import check_query
@@ -180,7 +181,15 @@ class ApiView(APIView):
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         if self.unknown_keys:
             response.headers["Service-Ignored"] = ignored_header(self.unknown_keys)
-        return super().finalize_response(request, response, *args, **kwargs)
+        response = super().finalize_response(request, response, *args, **kwargs)
+        if self.has_etag and response.status_code == 200:
+            response.add_post_render_callback(partial(answer_conditionally, request))
+        return response
+
+    @property
+    def has_etag(self) -> bool:
+        """Return whether the response has an ETag, and may be 304."""
+        return False
 
     def render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Render a response of the handler now, with the renderer that DRF has negotiated."""
@@ -208,6 +217,8 @@ class ApiViewSet(ViewSetMixin, ApiView, GenericAPIView):
     query_actions: ClassVar[frozenset[str]] = frozenset()
     # Actions for which a request without a body is as useful as one with it.
     optional_bodies: ClassVar[frozenset[str]] = frozenset()
+    # Actions of GET whose responses have an ETag.
+    etag_actions: ClassVar[frozenset[str]] = frozenset({"retrieve"})
 
     # For the filter backends of a list; `common.api.filter_backends` says what each one means.
     search_fields: Mapping[str, Any] | None = None
@@ -219,6 +230,10 @@ class ApiViewSet(ViewSetMixin, ApiView, GenericAPIView):
     @property
     def is_list(self) -> bool:
         return self.action in self.list_actions
+
+    @property
+    def has_etag(self) -> bool:
+        return self.action in self.etag_actions
 
     @property
     def is_page(self) -> bool:  # type: ignore[override]

@@ -35,10 +35,13 @@ class RunSQLFile(Operation):
         to_state: Any,
     ) -> None:
         vendor = schema_editor.connection.vendor
-        text = self._text_for(vendor)
-        # psycopg runs several statements at once, SQLite one at a time.
-        for statement in filter(str.strip, [text]) if vendor == "postgresql" else _split(text):
+        for statement in self.statements(vendor):
             schema_editor.execute(statement, params=None)
+
+    def statements(self, vendor: str) -> Iterator[str]:
+        """Yield what is executed at once: psycopg runs several statements, SQLite one."""
+        text = self._text_for(vendor)
+        yield from filter(str.strip, [text]) if vendor == "postgresql" else _split(text)
 
     def references_model(self, name: str, app_label: str) -> bool:
         return f"{app_label}_{name.lower()}" in self._text_for("postgresql")
@@ -49,6 +52,20 @@ class RunSQLFile(Operation):
 
     def describe(self) -> str:
         return "Run the SQL file beside the migration"
+
+
+class RunTriggersFile(RunSQLFile):
+    """Run the SQL file beside a migration that is not atomic: one trigger per transaction, so that
+    no two tables are locked together. Each ends with `;` at the end of a line, and can be repeated.
+    """
+
+    def statements(self, vendor: str) -> Iterator[str]:
+        if vendor == "sqlite":
+            yield from super().statements(vendor)
+            return
+        for statement in self._text_for(vendor).split(";\n"):
+            if statement.strip():
+                yield statement
 
 
 def _split(text: str) -> Iterator[str]:

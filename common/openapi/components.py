@@ -397,6 +397,15 @@ ERROR_RESPONSES = {
         | {"description": "For a series: all occurrences that can't be booked."},
         booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
     ),
+    410: error_response(
+        410,
+        "`cursor_expired`: what the cursor refers to is no longer stored.",
+        {
+            "cursor_expired": {
+                "error": "Changes after this cursor are no longer stored. Read everything anew."
+            }
+        },
+    ),
     408: error_response(
         408,
         "The body did not arrive within ten seconds. The connection is closed.",

@@ -19,4 +19,11 @@ if [ "$tables" != 0 ]; then
 fi
 pg_restore --dbname="${DATABASE_URL:-${PGDATABASE:?}}" --no-owner --no-privileges --exit-on-error \
     --single-transaction "$file"
+# Before web starts: transactions of the old cluster say nothing about those of this one. A backup of
+# an older release has no such function.
+psql ${DATABASE_URL:+"$DATABASE_URL"} --no-psqlrc --quiet --set ON_ERROR_STOP=1 --command "DO \$\$ BEGIN
+    IF to_regprocedure('number_restored_changes()') IS NOT NULL THEN
+        PERFORM number_restored_changes();
+    END IF;
+END \$\$"
 psql ${DATABASE_URL:+"$DATABASE_URL"} --no-psqlrc --quiet --command "ANALYZE"

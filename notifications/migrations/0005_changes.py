@@ -1,0 +1,14 @@
+from django.db import migrations
+
+from common.db.migration_operations import RunTriggersFile
+
+
+class Migration(migrations.Migration):
+    atomic = False
+
+    dependencies = [
+        ("apps_config", "0005_changes"),
+        ("notifications", "0004_template_texts_history"),
+    ]
+
+    operations = [RunTriggersFile(__file__)]
