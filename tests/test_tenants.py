@@ -74,6 +74,7 @@ WITHOUT_ID = {
         "GET /v2/customers",
         "GET /v2/webhooks",
         "GET /v2/deliveries",
+        "GET /v2/changes",
         "GET /v2/calendars/clients",
     },
     "makes": {

@@ -52,8 +52,14 @@ def test_service_runs_on_a_restored_backup(
     booking = {"resource_id": resource["id"], **SPAN, "what": "Visit", "customer": CUSTOMER}
     assert app.post("/v2/bookings", booking).status == 201
     before = app.get("/v2/bookings").data
-
-    backup = run_script("backup.sh", tmp_path, DATABASE_URL=service.database_url)
+    cursor = app.get("/v2/changes").json["next_cursor"]
+    with psycopg.connect(service.database_url) as other:
+        # While it is open, changes get no number: the backup has some without.
+        other.execute("SELECT pg_current_xact_id()")
+        changed = app.call("PUT", f"/v2/bookings/{before[0]['id']}", {"meta": {"invoice": 1}})
+        assert changed.status == 200
+        before = app.get("/v2/bookings").data
+        backup = run_script("backup.sh", tmp_path, DATABASE_URL=service.database_url)
     assert app.post("/v2/resources", {"name": "Late", "timezone": "UTC"}).status == 201
     restored = run_script("restore.sh", backup.stdout.strip(), DATABASE_URL=service_database_url)
     again = run_script("restore.sh", backup.stdout.strip(), DATABASE_URL=service_database_url)
@@ -64,6 +70,9 @@ def test_service_runs_on_a_restored_backup(
     assert again.returncode == 1
     assert "Restore into an empty one" in again.stderr
     assert structure(service_database_url) == structure(service.database_url)
+    with psycopg.connect(service_database_url) as connection:
+        unnumbered = "SELECT count(*) FROM apps_config_change WHERE number IS NULL"
+        assert connection.execute(unnumbered).fetchone() == (0,)
 
     successor = Service(tmp_path, service_database_url, {})
     try:
@@ -71,6 +80,10 @@ def test_service_runs_on_a_restored_backup(
         caller = LiveCaller(successor.url, app.key)
         assert caller.get("/v2/bookings").data == before
         assert len(caller.get("/v2/resources").data) == 1
+        changes = caller.get(f"/v2/changes?cursor={cursor}&types=booking").json["data"]
+        assert [(row["action"], row["object_id"]) for row in changes] == [
+            ("update", before[0]["id"])
+        ]
         assert caller.post("/v2/bookings", booking).json["code"] == "slot_taken"
         assert successor.manage("migrate", "--check") == ""
         assert live_delivery_faults(successor) == "[]"

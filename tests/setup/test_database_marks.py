@@ -12,6 +12,7 @@ OURS = (
 )
 # A module that writes SQL, or asks which database it is on -> the modules that test it on both.
 SQL_BY_HAND = {
+    "apps_config/changes.py": ("notifications/test_change_feed",),
     "apps_config/idempotency.py": (
         "apps_config/test_idempotency",
         "bookings/test_idempotency_races",
