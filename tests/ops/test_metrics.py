@@ -17,6 +17,7 @@ from django.utils import timezone
 from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
+from apps_config.models import Change
 from availability.models import Calendar
 from common.observability.metrics import process_registry
 from external_calendars.models import Connection
