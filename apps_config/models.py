@@ -568,6 +568,9 @@ class ChangeFeed(models.Model):
         App, models.CASCADE, primary_key=True, related_name="+", db_constraint=False
     )
     last_number = models.BigIntegerField(default=0)
+    called_number = models.BigIntegerField(
+        default=0, db_default=0, help_text="of the last change of which webhooks were told"
+    )
 
     def __str__(self) -> str:
         return f"{self.app_id} up to {self.last_number}"

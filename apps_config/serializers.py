@@ -17,6 +17,7 @@ from apps_config.public_limits import (
     PER_APP,
     PER_EMAIL,
 )
+from apps_config.signing_secrets import notification_secret
 from common.api.fields import (
     CLEARABLE,
     ONE_LINE,
@@ -403,7 +404,9 @@ SLUG_LETTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_")
 
 class AppSerializer(ObjectSerializer):
     only_at_creation = ("slug", "mode")
+    on_request = ("signing_secret",)
     examples = {
+        "signing_secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
         "id": example_id(1),
         "slug": "demo",
         "name": "Demo",
@@ -422,3 +425,12 @@ class AppSerializer(ObjectSerializer):
     event_notifications = notifications_field(required=False)
     created_at = StampField()
     updated_at = StampField()
+    signing_secret = serializers.CharField(
+        read_only=True,
+        help_text="With include=signing_secret of GET /v2/app, for server keys and owners only: the"
+        " secret that signs the calls of event notifications.",
+    )
+
+    @staticmethod
+    def get_signing_secret(app: App) -> str:
+        return notification_secret(app.id)

@@ -15,7 +15,14 @@ from apps_config.services import archive_app, change_app, create_app
 from common.api.serializers import read_body_as
 from common.errors import Forbidden, NotFound
 from common.openapi.generator import named_examples, parameters
+from common.openapi.parameters import include_of
 
+APP_INCLUDES = ("signing_secret",)
+APP_INCLUDE = {
+    "include": include_of(
+        APP_INCLUDES, note="signing_secret needs a server key or an owner's access token, else 403."
+    )
+}
 SLUG = {"slug": {"type": "string", "description": "The app's slug.", "examples": ["demo"]}}
 
 
@@ -30,9 +37,13 @@ class CurrentAppViewSet(TenantViewSet):
         operation_id="retrieveCurrentApp",
         summary="The app of the credential",
         description="For an access token with several apps: the app in Service-App.",
+        parameters=parameters(query=APP_INCLUDE),
     )
     def retrieve(self, request: Request) -> Response:
-        return Response({"data": AppSerializer.render(self.app)})
+        includes = self.query.include(APP_INCLUDES)
+        if includes and not self.acts_as_owner:
+            raise Forbidden("Only server keys and owners can include signing_secret.")
+        return Response({"data": AppSerializer.render(self.app, include=includes)})
 
 
 class AppPathViewSet(TenantViewSet):

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 
 from rest_framework import serializers
 
+from apps_config.changes import present_cursor
 from availability.models import Calendar
 from availability.serializers.calendars import CalendarSerializer, ProblemSerializer
 from common.api.response_schemas import example_id
@@ -45,11 +46,13 @@ class CalendarCallSerializer(ObjectSerializer):
             "problem": _PROBLEM,
         },
         "problem": _PROBLEM,
+        "cursor": "10481-5d0c7a19e2f44b83",
     }
 
     kind = serializers.CharField(help_text="The value of `Service-Event`.")
     calendar = CalendarSerializer(help_text="The calendar of GET /v2/calendars/:id; times in UTC.")
     problem = ProblemSerializer(help_text="Why it is no longer synced: `calendar.problem`.")
+    cursor = serializers.CharField(help_text="GET /v2/changes lists later changes after it.")
 
 
 def announce_calendar_problem(calendars: Sequence[Calendar], *, now: datetime) -> None:
@@ -110,5 +113,6 @@ def _body_of(calendar: Calendar) -> str:
         "kind": CALENDAR_PROBLEM_EVENT,
         "calendar": record,
         "problem": record["problem"],
+        "cursor": present_cursor(calendar.app_id),
     }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

@@ -15,7 +15,9 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.db.models import QuerySet
 
+from apps_config.changes import present_cursor
 from apps_config.models import App, Invitation
+from apps_config.signing_secrets import notification_secret
 from availability.models import Calendar, Resource
 from availability.serializers.calendars import CalendarSerializer
 from bookings.conferences import MissingLinks, conference_url, lacks_link
@@ -83,7 +85,9 @@ from notifications.webhooks.bodies import (
     WHOLE_BOOKING,
     Change,
     body_with_kind,
+    formatted,
     render_body,
+    render_call,
 )
 from notifications.webhooks.call import send_call
 from notifications.webhooks.services import TEST_CALL, WEBHOOK_DISABLED, signing_secrets
@@ -318,6 +322,7 @@ class MailsAndCalls:
     # --- Calls ------------------------------------------------------------------------------------
     def _call(self, row: Delivery) -> SendCall:
         secrets: Sequence[str] = ()
+        webhook: Webhook | None
         if row.webhook_id:
             webhook = self.webhooks[row.webhook_id]
             if reason := outdated_call_reason(webhook):
@@ -330,15 +335,23 @@ class MailsAndCalls:
                 logger.error("webhook %s: %s", webhook.id, unreadable)
                 return partial(SendResult, ok=False, error="The webhook's secret can't be read.")
         else:
+            webhook = None
             url, method = row.content["url"], row.content["method"]
             code = row.content.get("expected_response_code")
-        event = OTHER_EVENTS.get(row.kind, f"booking.{row.kind}")
+            secrets = [notification_secret(row.app_id)]
+        event = OTHER_EVENTS.get(row.kind, row.kind if "." in row.kind else f"booking.{row.kind}")
         if not row.body:
-            # Of an event notification, or erased: then without the time before a move.
-            change = Change.of(row.change, event) if row.webhook_id and row.change else None
-            row.body = render_body(self.bookings[row.booking_id], change)
+            row.body = self._rendered_body(row, event)
             self.rendered.append(row)
-        return partial(send_call, row.id, event, url, method, row.body, code, secrets)
+        body = formatted(row.body, webhook and webhook.format, kind=event, at=row.created_at)
+        return partial(send_call, row.id, event, url, method, body, code, secrets)
+
+    def _rendered_body(self, row: Delivery, event: str) -> str:
+        """Of an event notification, or erased: then without the time before a move."""
+        booking = self.bookings[row.booking_id]
+        if row.webhook_id and row.change:
+            return render_call(booking, Change.of(row.change, event), present_cursor(row.app_id))
+        return render_body(booking)
 
     def _secrets_of(self, webhook: Webhook) -> Sequence[str]:
         if webhook.id not in self.secrets:

@@ -64,6 +64,7 @@ class Webhook(models.Model):
     """A subscription: changes that match its graph, states and kinds are sent to its URL."""
 
     METHODS = ("post", "put", "patch")
+    STANDARD, THIN = FORMATS = ("standard", "thin")
 
     id = TenantIdField(primary_key=True)
     app = models.ForeignKey(App, models.CASCADE, related_name="webhooks")
@@ -79,6 +80,9 @@ class Webhook(models.Model):
         blank=True,
         help_text="such as booking.updated; empty: all but that",
     )
+    # Of the body: one of FORMATS; NULL: the object. For a column that has a value in every row,
+    # SQLite would copy the table.
+    format = models.CharField(max_length=8, null=True, blank=True)  # noqa: DJ001
     expected_response_code = models.PositiveSmallIntegerField(
         null=True, blank=True, help_text="empty: any 2xx"
     )

@@ -43,6 +43,7 @@ from notifications.outbox.lanes import delete_checks_of_empty_lanes
 from notifications.outbox.queueing import queue_delivery
 from notifications.outbox.wakeup import wake_dispatchers_after_commit
 from notifications.webhooks.bodies import bodies_of_changes
+from notifications.webhooks.object_kinds import OBJECT_KINDS
 
 RESCHEDULED, UPDATED = "rescheduled", "updated"
 # Kinds of mails: a move that only changes the resources; what it tells the former resource.
@@ -67,7 +68,7 @@ VERIFICATION_CODE = "verification_code"
 LINK = "conference"
 # The kinds of webhook calls: about bookings, and all.
 KINDS = tuple(f"booking.{event}" for event in (*STATES, RESCHEDULED, REASSIGNED, UPDATED, RESPONSE))
-WEBHOOK_KINDS = (*KINDS, CALENDAR_PROBLEM_EVENT)
+WEBHOOK_KINDS = (*KINDS, CALENDAR_PROBLEM_EVENT, *OBJECT_KINDS)
 # Told only to webhooks whose `kinds` name them, as are problems of calendars. Webhooks whose kinds
 # do not name REASSIGNED are told of such a move as RESCHEDULED.
 ON_REQUEST = (REASSIGNED, UPDATED, RESPONSE)

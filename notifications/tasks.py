@@ -20,6 +20,7 @@ from notifications.outbox.poller import Poll, polls
 from notifications.outbox.sent_emails import delete_old_copies
 from notifications.outbox.shutdown_flag import is_stopping
 from notifications.outbox.wakeup import dispatcher_wakeup, publish_wakeup
+from notifications.webhooks.object_calls import queue_object_calls
 
 logger = logging.getLogger(__name__)
 
@@ -103,4 +104,12 @@ def carry_out_postponed_tasks() -> None:
 
 
 polls.register(Poll("celery", carry_out_postponed_tasks))
-polls.register(Poll("celery", number_all_changes))
+
+
+def number_and_tell_changes() -> None:
+    """Number the changes of all apps, and queue the calls of the webhooks that want them."""
+    number_all_changes()
+    queue_object_calls()
+
+
+polls.register(Poll("celery", number_and_tell_changes))

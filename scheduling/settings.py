@@ -911,6 +911,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "customers", "description": "The people who book, and their data."},
         {"name": "reports", "description": "Numbers of bookings, by day."},
         {"name": "webhooks", "description": "Subscriptions to changes of bookings."},
+        {"name": "changes", "description": "Every change of an app, once and in order."},
         {"name": "deliveries", "description": "The log of e-mails and calls, with every attempt."},
         {"name": "templates", "description": "E-mail templates."},
         {"name": "findtime", "description": "The earlier form of /v2/availability."},

@@ -187,7 +187,8 @@ def call_body(
         **{name: log[name] for name in names},
         "previous": previous,
     }
-    return {**tenant.get(path).data, "change": change}
+    # Changes of the test's own transaction have no number yet.
+    return {**tenant.get(path).data, "change": change, "cursor": "0-"}
 
 
 def app_of(resource_id: str) -> App:

@@ -15,6 +15,7 @@ class Migration(migrations.Migration):
             fields=[
                 ('app', models.OneToOneField(db_constraint=False, on_delete=django.db.models.deletion.CASCADE, primary_key=True, related_name='+', serialize=False, to='apps_config.app')),
                 ('last_number', models.BigIntegerField(default=0)),
+                ('called_number', models.BigIntegerField(db_default=0, default=0, help_text='of the last change of which webhooks were told')),
             ],
         ),
         migrations.CreateModel(

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from rest_framework import serializers
 
+from apps_config.changes import present_cursor
 from bookings.graphs import STATES
 from bookings.models import Booking, StateChange
 from bookings.serializers.responses import (
@@ -26,6 +27,8 @@ from common.api.serializers import ObjectSerializer
 from common.db.compiled_query import set_relation
 from common.openapi.component_registry import Json
 from common.openapi.components import SpanSerializer
+from notifications.calendar_problems import CALENDAR_PROBLEM_EVENT
+from notifications.models import Webhook
 
 WHOLE_BOOKING = [INCLUDES[name] for name in ALL_INCLUDES]
 TEST_EVENT = "webhook.test"
@@ -82,10 +85,18 @@ class ChangeSerializer(ObjectSerializer):
 class BookingCallSerializer(BookingSerializer):
     """The booking of GET /v2/bookings/:id, and the change that the call is about."""
 
+    examples = {"cursor": "10481-5d0c7a19e2f44b83"}
+
     change = ChangeSerializer()
+    cursor = serializers.CharField(
+        help_text="GET /v2/changes lists this change, and perhaps some before it, after the cursor."
+    )
 
 
-CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {"change": ChangeSerializer.example()}
+CALL_EXAMPLE = WHOLE_BOOKING_EXAMPLE | {
+    "change": ChangeSerializer.example(),
+    "cursor": "10481-5d0c7a19e2f44b83",
+}
 
 
 class PreviousResource(NamedTuple):
@@ -126,14 +137,17 @@ def bodies_of_changes(kinds: Mapping[Transition, str]) -> dict[Transition, str]:
     Those of new bookings are rendered from the rows that the request has read and written: to read
     the whole booking again takes a fifth of the time of POST /bookings (docs/benchmarks.md, N1).
     """
+    if not kinds:
+        return {}
     read = _read_whole([each.booking for each in kinds if not each.is_first])
+    cursor = present_cursor(next(iter(kinds)).booking.app_id)
     bodies = {}
     for transition, kind in kinds.items():
         booking = (
             _written_booking(transition) if transition.is_first else read[transition.booking.id]
         )
         change = Change.of(transition.change, kind, _previous_time(transition))
-        bodies[transition] = render_body(booking, change)
+        bodies[transition] = render_call(booking, change, cursor)
     return bodies
 
 
@@ -174,16 +188,37 @@ def body_of_test_call(newest: Booking | None) -> str:
     if newest is None:
         return _as_text(CALL_EXAMPLE)
     change = newest.logs.latest("id")
-    return render_body(_read_whole([newest])[newest.id], Change.of(change, TEST_EVENT))
+    booking = _read_whole([newest])[newest.id]
+    return render_call(booking, Change.of(change, TEST_EVENT), present_cursor(newest.app_id))
 
 
-def render_body(booking: Booking, change: Change | None = None) -> str:
+def render_body(booking: Booking) -> str:
     """Return the body: the current record of GET /bookings/:id in UTC, without its wrapper.
 
-    booking: read with WHOLE_BOOKING. change: of a call to a webhook.
+    booking: read with WHOLE_BOOKING.
     """
+    return _as_text(booking_record(booking, WHOLE_BOOKING, "UTC"))
+
+
+def render_call(booking: Booking, change: Change, cursor: str) -> str:
+    """Return the body of a call to a webhook, with the change and the cursor before it."""
     record = booking_record(booking, WHOLE_BOOKING, "UTC")
-    return _as_text(record | {"change": ChangeSerializer.render(change)} if change else record)
+    return _as_text(record | {"change": ChangeSerializer.render(change), "cursor": cursor})
+
+
+def formatted(body: str, webhook_format: str | None, *, kind: str, at: datetime) -> str:
+    """Return the body in the format of the webhook.
+
+    kind: the value of `Service-Event`. at: the time of the change.
+    """
+    if not webhook_format:
+        return body
+    record = json.loads(body)
+    if webhook_format == Webhook.STANDARD:
+        return _as_text({"type": kind, "timestamp": at.isoformat(), "data": record})
+    about = record.get("calendar", record) if kind == CALENDAR_PROBLEM_EVENT else record
+    id_of_object = about.get("object_id", about["id"])
+    return _as_text({"kind": kind, "id": id_of_object, "cursor": record.get("cursor")})
 
 
 def body_with_kind(body: str, kind: str) -> str:

@@ -10,13 +10,15 @@ from notifications.calendar_problems import CALENDAR_PROBLEM_EVENT, CalendarCall
 from notifications.models import Delivery
 from notifications.planning import KINDS
 from notifications.webhooks.bodies import CALL_EXAMPLE, TEST_EVENT, BookingCallSerializer
+from notifications.webhooks.object_calls import ObjectCallSerializer
+from notifications.webhooks.object_kinds import DELIVERY_FAILED, OBJECT_KINDS
 
 _CALL_HEADERS = {
     "webhook-id": "The delivery's id: the same in every attempt.",
     "webhook-timestamp": "The time of the attempt in epoch seconds.",
     "webhook-signature": "The signature of Standard Webhooks: `v1,` and base64. For a day after a"
-    " rotation, two signatures separated by a space. Calls of event"
-    " notifications have no signature.",
+    " rotation, two signatures separated by a space. Calls of event notifications are signed with"
+    " the app's `signing_secret`.",
     "Service-Event": "The name of this event.",
 }
 _BOOKING_WORDS = "The booking of GET /v2/bookings/:id, without `data`; times in UTC."
@@ -44,6 +46,16 @@ _CALENDAR_BODY = {
         }
     },
 }
+_OBJECT_BODY = {
+    "description": "The change as in GET /v2/changes, with the object as it is after it.",
+    "required": True,
+    "content": {
+        "application/json": {
+            "schema": ObjectCallSerializer.schema,
+            "examples": {"a delivery": {"value": ObjectCallSerializer.example()}},
+        }
+    },
+}
 _REMINDER_BODY = {
     "description": f"{_BOOKING_WORDS} As it is when the event notification is due.",
     "required": True,
@@ -61,13 +73,18 @@ EVENT_SUMMARIES = {
     _REMINDER: "An event notification is due",
     TEST_EVENT: "A webhook is tested",
     CALENDAR_PROBLEM_EVENT: "A connected calendar is no longer synced",
+    **{kind: f"A {kind.replace('.', ' is ')}" for kind in OBJECT_KINDS if kind != DELIVERY_FAILED},
+    DELIVERY_FAILED: "A delivery has failed or expired",
 }
-_BODIES = {_REMINDER: _REMINDER_BODY, CALENDAR_PROBLEM_EVENT: _CALENDAR_BODY}
+_BODIES = {
+    _REMINDER: _REMINDER_BODY,
+    CALENDAR_PROBLEM_EVENT: _CALENDAR_BODY,
+    **dict.fromkeys(OBJECT_KINDS, _OBJECT_BODY),
+}
 
 
 def _call(event: str, summary: str) -> Json:
     """The path item of an event's call."""
-    signed = event != _REMINDER
     words = re.split(r"\W|_", event)
     return {
         "post": {
@@ -81,7 +98,7 @@ def _call(event: str, summary: str) -> Json:
                     "name": name,
                     "in": "header",
                     "description": description,
-                    "required": signed or name != "webhook-signature",
+                    "required": True,
                     "schema": {"type": "string", **({"const": event} if "Event" in name else {})},
                 }
                 for name, description in _CALL_HEADERS.items()

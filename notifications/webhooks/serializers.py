@@ -68,10 +68,16 @@ class WebhookSerializer(ObjectSerializer):
         serializers.ChoiceField(WEBHOOK_KINDS),
         len(WEBHOOK_KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
-        " `booking.reassigned`, `booking.updated`, `booking.response` and `calendar.problem`. A"
-        " change of resources alone is `booking.rescheduled` for a webhook that does not name"
-        " `booking.reassigned`.",
+        " `booking.reassigned`, `booking.updated`, `booking.response`, `calendar.problem`, and those"
+        " of resources, projects and deliveries. A change of resources alone is"
+        " `booking.rescheduled` for a webhook that does not name `booking.reassigned`.",
         **OPTIONAL,
+    )
+    format = serializers.ChoiceField(
+        Webhook.FORMATS,
+        help_text="`standard`: the body is `{type, timestamp, data}` as in Standard Webhooks."
+        " `thin`: `{kind, id, cursor}` alone. null: the object, with `change`.",
+        **CLEARABLE,
     )
     expected_response_code = StatusCodeField(
         help_text="The only status that counts as success; null: any 2xx.", **CLEARABLE

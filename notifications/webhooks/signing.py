@@ -18,14 +18,14 @@ def signature_headers(
 ) -> dict[str, str]:
     """Return the three headers, with one signature per secret so that receivers can rotate theirs.
 
-    `timestamp`: of the attempt, in epoch seconds. `message_id`: the same for every attempt. Without
-    a secret (calls of event notifications) there is no signature.
+    `timestamp`: of the attempt, in epoch seconds. `message_id`: the same for every attempt.
     """
-    headers = {"webhook-id": message_id, "webhook-timestamp": str(timestamp)}
-    if secrets:
-        signed = f"{message_id}.{timestamp}.".encode() + body
-        headers["webhook-signature"] = " ".join(sign(signed, secret) for secret in secrets)
-    return headers
+    signed = f"{message_id}.{timestamp}.".encode() + body
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": " ".join(sign(signed, secret) for secret in secrets),
+    }
 
 
 def is_secret(text: str) -> bool:

@@ -217,10 +217,23 @@ def template_words(slug: str) -> str:
     return words
 
 
+OBJECT_WORDS = {
+    "resource.created": _("Resource created"),
+    "resource.updated": _("Resource changed"),
+    "resource.deleted": _("Resource deleted"),
+    "project.created": _("Project created"),
+    "project.updated": _("Project changed"),
+    "project.deleted": _("Project deleted"),
+    "delivery.failed": _("Delivery failed"),
+}
+
+
 def kind_words(kind: str) -> str:
     """Return `Cancelled by customer`, `Changed` for the kind of a call."""
     if kind in (CALENDAR_PROBLEM, CALENDAR_PROBLEM_EVENT):
         return gettext("Calendar problem")
+    if kind in OBJECT_WORDS:
+        return str(OBJECT_WORDS[kind])
     name = kind.removeprefix("booking.")
     return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
 

@@ -52,7 +52,7 @@ from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 LATEST = 20
 COUNTED = 1000
 FIELDS = (
-    *("url", "method", "graph", "states", "kinds"),
+    *("url", "method", "format", "graph", "states", "kinds"),
     *("expected_response_code", "active", "description"),
 )
 
@@ -90,9 +90,23 @@ class WebhookForm(ChangesForm):
     kinds = forms.MultipleChoiceField(
         label=_("Event types"),
         required=False,
-        help_text=_("Only calls for these changes. None selected: all except “Changed”."),
+        help_text=_(
+            "Only calls for these changes. None selected: all changes of bookings except “Changed”."
+        ),
         choices=kind_choices,
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
+
+    format = forms.ChoiceField(
+        label=_("Format"),
+        required=False,
+        help_text=_("The body of the calls. Some receivers expect a type and a time in it."),
+        choices=[
+            ("", _("The booking, and its change")),
+            (Webhook.STANDARD, _("Standard Webhooks: type, timestamp, data")),
+            (Webhook.THIN, _("Kind and id only")),
+        ],
+        widget=UnfoldAdminSelectWidget,
     )
 
     class Meta:
@@ -111,6 +125,8 @@ class WebhookForm(ChangesForm):
         body = self.body()
         if "graph" in body:
             body["graph"] = body["graph"] or None
+        if "format" in body:
+            body["format"] = body["format"] or None
         self.check(WebhookSerializer(data=body, partial=not self.is_new))
         return given
 
@@ -139,12 +155,15 @@ class WebhookAdmin(ServiceBackedAdmin[Webhook]):
     sortable_by = ("url", "created_at")
     readonly_fields = ("id", "shown_state", "failures", "failing_since", "created_at", "updated_at")
     fieldsets = (
-        (None, {"fields": ("app", "url", "method", "expected_response_code", "active")}),
+        (None, {"fields": ("app", "url", "method", "format", "expected_response_code", "active")}),
         (_("Events"), {"fields": ("graph", "states", "kinds")}),
         (_("Details"), {"fields": ("description", *readonly_fields)}),
     )
     add_fieldsets = (
-        (None, {"fields": ("app", "url", "method", "expected_response_code", "description")}),
+        (
+            None,
+            {"fields": ("app", "url", "method", "format", "expected_response_code", "description")},
+        ),
         (_("Events"), {"fields": ("graph", "states", "kinds")}),
     )
     change_form_outer_before_template = "office/webhook_graphs.html"

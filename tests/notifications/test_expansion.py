@@ -20,7 +20,7 @@ from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.expansion import expand_changes
 from notifications.outbox.overdue import oldest_overdue
 from notifications.planning import CALL_EXPIRES_AFTER
-from notifications.webhooks.bodies import WHOLE_BOOKING, Change, render_body
+from notifications.webhooks.bodies import WHOLE_BOOKING, Change, render_call
 from notifications.webhooks.services import change_webhook, delete_webhook, disable_webhook
 from ops.doctor import check_deliveries
 from ops.metrics import read_gauges
@@ -526,7 +526,9 @@ def bodies_and_records() -> tuple[list[Any], list[Any]]:
     found = with_includes(Booking.objects.all(), WHOLE_BOOKING).in_bulk()
     records = [
         json.loads(
-            render_body(found[row.change.booking_id], Change.of(row.change, f"booking.{row.kind}"))
+            render_call(
+                found[row.change.booking_id], Change.of(row.change, f"booking.{row.kind}"), "0-"
+            )
         )
         for row in rows
     ]

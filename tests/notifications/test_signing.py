@@ -88,9 +88,3 @@ def test_secrets_are_32_random_bytes():
 
     assert {len(base64.b64decode(secret.removeprefix("whsec_"))) for secret in secrets} == {32}
     assert len(set(secrets)) == 20
-
-
-def test_no_signature_without_a_secret():
-    headers = signature_headers(message_id="m", timestamp=1, body=b"{}", secrets=[])
-
-    assert headers == {"webhook-id": "m", "webhook-timestamp": "1"}

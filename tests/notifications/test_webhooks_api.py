@@ -24,6 +24,7 @@ PLAIN = {
     "states": [],
     "kinds": [],
     "expected_response_code": None,
+    "format": None,
     "active": True,
     "description": "",
     "disabled_reason": None,
@@ -57,6 +58,7 @@ def test_create_with_every_field(tenant: Tenant) -> None:
     given = {
         "url": "https://example.com:8443/a?b=c",
         "method": "PATCH",
+        "format": "thin",
         "graph": "confirm_decline",
         "states": ["confirmed", "rescheduled", "confirmed"],
         "expected_response_code": "202",
@@ -72,6 +74,7 @@ def test_create_with_every_field(tenant: Tenant) -> None:
         "secret": made["secret"],
         "url": "https://example.com:8443/a?b=c",
         "method": "patch",
+        "format": "thin",
         "graph": "confirm_decline",
         "states": ["confirmed", "rescheduled"],
         "expected_response_code": 202,
