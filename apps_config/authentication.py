@@ -1,4 +1,4 @@
-"""Authentication: HTTP Basic with four kinds of key (api.md section 3)."""
+"""Authentication: HTTP Basic, or Bearer, with four kinds of key (api.md section 3)."""
 
 import base64
 import binascii
@@ -65,7 +65,7 @@ _CREDENTIAL = FixedQuery(
 
 
 class KeyAuthentication(BaseAuthentication):
-    """HTTP Basic with a key: `request.user` is the Caller, `request.auth` the id of the key.
+    """A key by Basic or Bearer: `request.user` is the Caller, `request.auth` the id of the key.
 
     Raises Unauthenticated, RateLimited for too many wrong keys, and NotFound for the header of an
     app that the key has no access to.
@@ -131,13 +131,16 @@ class Caller:
         return "widget" if self.is_widget else "api"
 
 
-def read_basic(header: str | None) -> tuple[str, str]:
-    """User and password of an Authorization header. Raises Unauthenticated if it is not valid
-    Basic.
+def read_key(header: str | None) -> tuple[str | None, str]:
+    """Return the user and the key of an Authorization header; no user for Bearer.
+
+    Raises Unauthenticated if it is neither valid Basic nor Bearer.
     """
     if not header or len(header) > MAX_HEADER:
         raise Unauthenticated()
     scheme, _, encoded = header.partition(" ")
+    if scheme.lower() == "bearer":
+        return None, encoded.strip()
     if scheme.lower() != "basic":
         raise Unauthenticated()
     try:
@@ -157,7 +160,7 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
     Every failure raises the same Unauthenticated. An app that the credential has no access to
     raises NotFound, as an unknown slug does; so does the key of a page that is not published.
     """
-    user, password = read_basic(header)
+    user, password = read_key(header)
     credential = _find_credential(password[:-SECRET_LENGTH])
     # Compare even if the prefix is unknown, so that the response time reveals nothing.
     expected = credential.secret_hash if credential else _NOBODY_HASH
@@ -183,10 +186,10 @@ def _holder(credential: Credential) -> str:
     return (holder.email or "") if holder else ""
 
 
-def _is_valid(credential: Credential, user: str, now: datetime) -> bool:
+def _is_valid(credential: Credential, user: str | None, now: datetime) -> bool:
     holder, app = _holder(credential), credential.app
     return (
-        (user == holder or canonical_address(user) == canonical_address(holder))
+        (user is None or user == holder or canonical_address(user) == canonical_address(holder))
         and credential.revoked_at is None
         and (credential.expires_at is None or credential.expires_at > now)
         and (credential.account is None or credential.account.is_active)

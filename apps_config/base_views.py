@@ -11,6 +11,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.authentication import Caller
+from apps_config.conditional_writes import ConditionalWrites
 from apps_config.history import change_actor
 from apps_config.idempotent_actions import IdempotentActions
 from apps_config.models import App, Credential, ListingTally, Membership
@@ -56,7 +57,7 @@ class PublicView(PublicApiView):
         return super().finalize_response(request, response, *args, **kwargs)
 
 
-class TenantViewSet(ReplicaReads, LockRetry, IdempotentActions, ApiViewSet):
+class TenantViewSet(ReplicaReads, LockRetry, IdempotentActions, ConditionalWrites, ApiViewSet):
     """Endpoints for one kind of object of an app. `apps_config.permissions` says who may call them.
 
     The mixins run an action from left to right: a replica is chosen once, and each attempt after a

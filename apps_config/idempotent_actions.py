@@ -10,7 +10,7 @@ from rest_framework.request import Request
 from apps_config.authentication import Caller
 from apps_config.idempotency import find_answer, hash_request, read_key, replay_answer, run_once
 from apps_config.models import Credential, IdempotencyRecord
-from common.api.views import ApiViewSet, Handler
+from common.api.views import BODY_METHODS, ApiViewSet, Handler
 from common.errors import Invalid
 
 
@@ -20,7 +20,9 @@ def secret_response() -> Invalid:
 
 
 class IdempotentActions(ApiViewSet):
-    """POST and PUT with an Idempotency-Key run once; a repeated request gets the same response."""
+    """POST, PUT and PATCH with an Idempotency-Key run once; a repeated request gets the same
+    response.
+    """
 
     secret_actions: ClassVar[frozenset[str]] = frozenset()  # their responses contain a secret
     needs_app: ClassVar[bool]
@@ -76,7 +78,7 @@ class IdempotentActions(ApiViewSet):
 
     def _idempotency_key(self, request: Request) -> str | None:
         """The header's value; None if the request's method ignores it."""
-        if request.method not in ("POST", "PUT") or self.is_query:
+        if request.method not in BODY_METHODS or self.is_query:
             return None
         return request.META.get("HTTP_IDEMPOTENCY_KEY")
 

@@ -51,6 +51,11 @@ class AppPathViewSet(TenantViewSet):
 
     needs_app = False
 
+    def lock_object(self) -> None:
+        """Lock the app of the path."""
+        rows = App.objects.select_for_update(no_key=True).filter(slug=self.kwargs["slug"])
+        rows.values("pk").first()
+
     def find_app(self, slug: str) -> App:
         """The app with this slug. Raises NotFound for non-members, Forbidden below the role that
         the action needs.

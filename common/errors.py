@@ -9,6 +9,7 @@ import math
 import sys
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 import orjson
@@ -40,6 +41,8 @@ from common.shipped_languages import SOURCE_LANGUAGE, closest_shipped
 
 logger = logging.getLogger(__name__)
 
+PROBLEM = "application/problem+json"
+
 STATUS = {
     "malformed": 400,
     "unauthenticated": 401,
@@ -60,6 +63,7 @@ STATUS = {
     "outdated": 409,
     "idempotency_in_progress": 409,
     "cursor_expired": 410,
+    "precondition_failed": 412,
     "too_large": 413,
     "unsupported_media_type": 415,
     "idempotency_mismatch": 422,
@@ -231,6 +235,13 @@ class CursorExpired(Refusal):
 
     def __init__(self) -> None:
         super().__init__("Changes after this cursor are no longer stored. Read everything anew.")
+
+
+class PreconditionFailed(Refusal):
+    code = "precondition_failed"
+
+    def __init__(self) -> None:
+        super().__init__("The object has changed: its ETag is not that of If-Match.")
 
 
 class InUse(Refusal):
@@ -424,18 +435,33 @@ def exception_response(exc: Exception, context: Mapping[str, Any]) -> Response:
     refusal = refusal_of(exc)
     log_refusal(exc, refusal, request)
     discard_connection(exc)
-    return Response(
-        refusal.body(request_id_of(request)), status=refusal.status, headers=refusal.headers
-    )
+    body = refusal.body(request_id_of(request))
+    content_type = None
+    if request is not None and accepts_problems(request):
+        body, content_type = as_problem(refusal, body), PROBLEM
+    return Response(body, status=refusal.status, headers=refusal.headers, content_type=content_type)
 
 
 def json_error(request: HttpRequest, refusal: Refusal) -> HttpResponse:
     """Render the same response outside of DRF's views, for middleware and Django's handlers."""
-    content = orjson.dumps(refusal.body(request_id_of(request)))
+    body, content_type = refusal.body(request_id_of(request)), "application/json"
+    if accepts_problems(request):
+        body, content_type = as_problem(refusal, body), PROBLEM
+    content = orjson.dumps(body)
     headers = {**refusal.headers, "Content-Length": str(len(content))}
-    return HttpResponse(
-        content, status=refusal.status, headers=headers, content_type="application/json"
-    )
+    return HttpResponse(content, status=refusal.status, headers=headers, content_type=content_type)
+
+
+def accepts_problems(request: HttpRequest) -> bool:
+    """Return whether the client asks for errors as problem details (RFC 9457)."""
+    return PROBLEM in request.META.get("HTTP_ACCEPT", "").lower()
+
+
+def as_problem(refusal: Refusal, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the body of an error with the members of RFC 9457, which begin it."""
+    status = HTTPStatus(refusal.status)
+    members = {"type": "about:blank", "title": status.phrase, "status": refusal.status}
+    return {**members, "detail": refusal.message, **body}
 
 
 def is_api_path(request: HttpRequest) -> bool:

@@ -644,7 +644,7 @@ REST_FRAMEWORK = {
 }
 
 CORS_ALLOW_ALL_ORIGINS = True
-CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "DELETE", "OPTIONS"]
+CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # The wildcard of the Fetch standard does not cover Authorization.
 CORS_ALLOW_HEADERS = ["authorization", "*"]
 CORS_URLS_REGEX = r"^/v2/"
@@ -660,6 +660,7 @@ CORS_EXPOSE_HEADERS = [
     "Idempotent-Replayed",
     "Service-Complete-Until",
     "Service-Ignored",
+    "ETag",
 ]
 
 # --- Celery ---------------------------------------------------------------------------------------

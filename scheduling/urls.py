@@ -15,6 +15,7 @@ from common.documentation_site import show_documentation
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
 from office.access import account_pages
+from ops.api_root import ApiRootView
 from ops.health import HealthView, ReadinessView
 from ops.metrics import MetricsView
 
@@ -30,6 +31,7 @@ urlpatterns = [
     path("metrics", MetricsView.as_view()),
     path("admin/", include(account_pages)),
     path("admin/", admin.site.urls),
+    path("v2", ApiRootView.as_view()),
     path("v2/", include(apps_config.urls)),
     path("v2/", include(access.urls)),
     path("v2/", include(availability.urls)),

@@ -13,6 +13,7 @@ from apps_config.models import ListingTally
 from apps_config.pagination import tally_of
 from bookings.booking_input import check_may_write_note, parse_new_booking, public_body
 from bookings.filters import FILTER_NAMES, ORDERS, SEARCH, BookingFilter
+from bookings.models import Booking
 from bookings.serializers.bodies import BookingBodySerializer, BookingChangeSerializer
 from bookings.serializers.customers import CustomerSerializer
 from bookings.serializers.responses import (
@@ -93,6 +94,9 @@ class BookingViewSet(BookingActions):
     search_example = "customer.email:marty@example.com"
     filterset_class = BookingFilter
     ordering_fields = ORDERS
+
+    def get_queryset(self) -> QuerySet[Booking]:
+        return self.bookings()
 
     @extend_schema(
         summary="List bookings",

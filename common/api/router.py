@@ -5,7 +5,8 @@ from rest_framework.viewsets import ViewSetMixin
 
 
 class ApiRouter(SimpleRouter):
-    """DRF's router with typed paths, without a slash at the end, and with a partial PUT.
+    """DRF's router with typed paths, without a slash at the end, and with a partial PUT,
+    which PATCH is another name of.
 
     A viewset with `is_singleton` is one object, not a list of them. An action whose path takes any
     text comes after those whose path is a word. `TrailingSlashMiddleware` takes off the slash that
@@ -21,14 +22,20 @@ class ApiRouter(SimpleRouter):
     )
     one_object = Route(
         url="{prefix}/{lookup}",
-        mapping={"get": "retrieve", "put": "update", "delete": "destroy"},
+        mapping={"get": "retrieve", "put": "update", "patch": "update", "delete": "destroy"},
         name="{basename}-detail",
         detail=True,
         initkwargs={},
     )
     only_object = Route(
         url="{prefix}",
-        mapping={"get": "retrieve", "post": "create", "put": "update", "delete": "destroy"},
+        mapping={
+            "get": "retrieve",
+            "post": "create",
+            "put": "update",
+            "patch": "update",
+            "delete": "destroy",
+        },
         name="{basename}-detail",
         detail=False,
         initkwargs={},

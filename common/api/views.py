@@ -32,6 +32,7 @@ from common.api.unknown_keys import (
 from common.errors import (
     MethodNotAllowed,
     NotFound,
+    accepts_problems,
     discard_connection,
     is_read_only,
     is_stale_plan,
@@ -142,7 +143,7 @@ class ApiView(APIView):
         another value of it. Raises Invalid.
         """
         get = getattr(self, "get", None)
-        if self.unknown_keys and request.method == "PUT" and get:
+        if self.unknown_keys and request.method in ("PUT", "PATCH") and get:
             shown = get(request, *args, **kwargs).data.get("data")
             self.unknown_keys = without_equal_keys(self.unknown_keys, request.data, shown)
         if self.unknown_keys and self.is_strict(request):
@@ -165,10 +166,12 @@ class ApiView(APIView):
         return query_names_of(view, self.handler_name)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
-        """Accept every header for a page or a file; an empty header asks for nothing else."""
+        """Accept every header for a page or a file; an empty header asks for nothing else, and one
+        that names problem details takes JSON too.
+        """
         is_empty = not request.META.get("HTTP_ACCEPT", "*/*").strip()
         return super().perform_content_negotiation(
-            request, force=force or is_empty or not self.json_only
+            request, force=force or is_empty or not self.json_only or accepts_problems(request)
         )
 
     @property

@@ -119,6 +119,16 @@ IDEMPOTENCY_KEY = parameter(
     maxLength=255,
     pattern="^[!-~]+$",
 )
+IF_MATCH = parameter(
+    "header",
+    "If-Match",
+    "ETags of GET with the same query and headers, or `*`. If the object has another one: 412"
+    " `precondition_failed`, and nothing changes.",
+    type="string",
+)
+IF_NONE_MATCH = parameter(
+    "header", "If-None-Match", "ETags, or `*`. If the response has one of them: 304.", type="string"
+)
 _COUNT: Json = {"type": "integer", "minimum": 1}
 LIMIT = parameter(
     "query", "limit", "Rows per page.", **_COUNT, maximum=MAX_LIMIT, default=DEFAULT_LIMIT
@@ -184,6 +194,7 @@ _SOMETIMES_LATER = {
         "schema": _NUMBER,
     }
 }
+ETAG = {"ETag": answer_header("ETag", "Another one if the body is another one.")}
 CHALLENGE = {
     "WWW-Authenticate": answer_header("WWW-Authenticate", "`Basic`, with its realm.", always=True)
 }
@@ -406,6 +417,15 @@ ERROR_RESPONSES = {
             }
         },
     ),
+    412: error_response(
+        412,
+        "If-Match has another ETag than the object.",
+        {
+            "precondition_failed": {
+                "error": "The object has changed: its ETag is not that of If-Match."
+            }
+        },
+    ),
     408: error_response(
         408,
         "The body did not arrive within ten seconds. The connection is closed.",
@@ -513,5 +533,15 @@ register_component(
             " events, bookings and free time |\n\n"
             "Example: `curl -u :live_api_key_… https://booking.example.com/v2/app`"
         ),
+    },
+)
+BEARER = "bearer"
+register_component(
+    "securitySchemes",
+    BEARER,
+    {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "The same keys, without a user: `Authorization: Bearer live_api_key_…`.",
     },
 )

@@ -41,8 +41,12 @@ from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import COMPONENTS, Json, find_component, register_component
 from common.openapi.components import (
     ANSWER_HEADERS,
+    BEARER,
     ERROR_RESPONSES,
+    ETAG,
     IDEMPOTENCY_KEY,
+    IF_MATCH,
+    IF_NONE_MATCH,
     LIMIT,
     PAGE_NUMBER,
     PAGE_PROPERTIES,
@@ -252,6 +256,9 @@ class Schema(AutoSchema):
         operation["security"] = self.get_auth()  # [] says that an operation needs no key
         if self.path.startswith("/v2/users"):  # an alias, with names of its own
             operation["operationId"] = operation["operationId"].replace("Resource", "User")
+        if self.method == "PATCH":  # another name of PUT
+            noun = re.sub("^(update|put|patch)", "", operation["operationId"])
+            operation["operationId"] = f"patch{noun}"
         if hasattr(self.view, "access"):
             paragraphs = [operation.get("description"), f"Keys: {self.view.access}."]
             operation["description"] = "\n\n".join(filter(None, paragraphs))
@@ -266,6 +273,11 @@ class Schema(AutoSchema):
             answer["description"] = answer["description"] or ANSWERS[status]
             later = RETRY_AFTER if status == "503" else {}
             answer["headers"] = self.answer_headers() | later | answer.get("headers", {})
+        if getattr(self.view, "has_etag", False):
+            operation["responses"]["304"] = {
+                "description": "If-None-Match has the ETag of the response.",
+                "headers": self.answer_headers(),
+            }
         for error in self.error_statuses():
             operation["responses"].setdefault(str(error), ERROR_RESPONSES[error])
         if not operation["parameters"]:
@@ -295,6 +307,10 @@ class Schema(AutoSchema):
         shared = [SERVICE_APP, SERVICE_TIMEZONE]
         if self.honours_idempotency_key:
             shared.append(IDEMPOTENCY_KEY)
+        if getattr(self.view, "is_conditional", False):
+            shared.append(IF_MATCH)
+        if getattr(self.view, "has_etag", False):
+            shared.append(IF_NONE_MATCH)
         if getattr(self.view, "is_page", False):
             shared += [LIMIT, PAGE_NUMBER]
         return shared
@@ -302,15 +318,18 @@ class Schema(AutoSchema):
     def answer_headers(self) -> Json:
         if self.is_public_view:
             return REQUEST_ID
-        return ANSWER_HEADERS | (REPLAYED if self.honours_idempotency_key else {})
+        etag = ETAG if getattr(self.view, "has_etag", False) else {}
+        return ANSWER_HEADERS | etag | (REPLAYED if self.honours_idempotency_key else {})
 
     def error_statuses(self) -> list[int]:
         statuses = PUBLIC if self.is_public_view else ALWAYS
         statuses += getattr(self.view, "errors", ())
         if self.has_side_effects:
             statuses += WITH_EFFECT
-        if self.method in ("POST", "PUT") and not self.is_public_view:
+        if self.method in ("POST", "PUT", "PATCH") and not self.is_public_view:
             statuses += WITH_BODY
+        if getattr(self.view, "is_conditional", False):
+            statuses += (412,)
         return sorted(set(statuses))
 
     def get_operation_id(self) -> str:
@@ -329,10 +348,10 @@ class Schema(AutoSchema):
     def get_tags(self) -> list[str]:
         """Return the view's `tag`, else the first word of the path."""
         words = re.findall(r"[\w-]+", self.path.removeprefix("/v2"))
-        return [getattr(self.view, "tag", words[0])]
+        return [getattr(self.view, "tag", None) or words[0]]
 
     def get_auth(self) -> list[Json]:
-        return [] if self.is_public_view else [{SECURITY: []}]
+        return [] if self.is_public_view else [{SECURITY: []}, {BEARER: []}]
 
     def map_parsers(self) -> list[str]:
         """Return the type of bodies: the parser takes any, to refuse others itself."""
@@ -418,7 +437,7 @@ ANSWERS = {
 }
 
 
-VERBS = {"POST": "create", "PUT": "update", "DELETE": "delete"}
+VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
 
 
 def operation_name(method: str, path: str) -> str:
@@ -466,7 +485,9 @@ def complete_document(result: Json, generator: Any, request: Any, public: bool) 
                 continue
             components[kind][name] = COMPONENTS[kind, name]
             waiting.append(COMPONENTS[kind, name])
-    components["securitySchemes"] = {SECURITY: COMPONENTS["securitySchemes", SECURITY]}
+    components["securitySchemes"] = {
+        name: COMPONENTS["securitySchemes", name] for name in (SECURITY, BEARER)
+    }
     result["components"] = {
         kind: dict(sorted(components[kind].items())) for kind in sorted(components)
     }

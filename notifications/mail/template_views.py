@@ -8,6 +8,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
+from apps_config.models import App
 from bookings.models import Booking
 from common.api.serializers import read_body_as
 from common.errors import Invalid, NotFound
@@ -40,6 +41,10 @@ class TemplateViewSet(TenantViewSet):
     tag = "templates"
     query_actions = frozenset({"preview"})
     pagination_class = None
+
+    def lock_object(self) -> None:
+        """Lock the app: its template may have no row yet."""
+        App.objects.select_for_update(no_key=True).filter(id=self.app.id).values("pk").first()
 
     @extend_schema(
         summary="List e-mail templates",

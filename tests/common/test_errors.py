@@ -1,3 +1,5 @@
+from typing import ClassVar
+
 import psycopg
 import pytest
 from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
@@ -27,6 +29,8 @@ CODES = {
         "already_exists",
         "idempotency_in_progress",
     ],
+    410: ["cursor_expired"],
+    412: ["precondition_failed"],
     413: ["too_large"],
     415: ["unsupported_media_type"],
     422: ["idempotency_mismatch", "invalid"],
@@ -39,6 +43,7 @@ CODES = {
 
 class Request:
     request_id = "r1"
+    META: ClassVar[dict[str, str]] = {}
 
 
 def test_status_table_matches_the_contract():

@@ -47,7 +47,7 @@ def test_paths_have_types_and_words_come_before_any_text() -> None:
     assert paths_of(router) == [
         ("rooms", {"get": "list", "post": "create"}),
         ("rooms/export", {"get": "export"}),
-        ("rooms/<uuid:room_id>", {"get": "retrieve", "put": "update"}),
+        ("rooms/<uuid:room_id>", {"get": "retrieve", "put": "update", "patch": "update"}),
         ("rooms/<uuid:room_id>/clean", {"put": "clean"}),
         ("rooms/<uuid:room_id>/<str:verb>", {"post": "apply"}),
     ]

@@ -1,0 +1,44 @@
+"""If-Match of PUT, PATCH and DELETE (RFC 9110, 13.1.1): an object changes only as it was read."""
+
+from typing import Any, ClassVar
+
+from django.db import transaction
+from django.http.response import HttpResponseBase
+from rest_framework.request import Request
+
+from common.api.etags import etag_of, matches
+from common.api.views import ApiViewSet, Handler
+from common.errors import PreconditionFailed
+
+
+class ConditionalWrites(ApiViewSet):
+    """A viewset whose `update` and `destroy` compare the ETag of `retrieve`, under the row's lock.
+
+    The ETag is that of GET with the same query and the same headers.
+    """
+
+    conditional_actions: ClassVar[frozenset[str]] = frozenset({"update", "destroy"})
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether the action honours If-Match."""
+        return self.action in self.conditional_actions and hasattr(self, "retrieve")
+
+    def run(
+        self, handler: Handler, request: Request, *args: Any, **kwargs: Any
+    ) -> HttpResponseBase:
+        expected = request.META.get("HTTP_IF_MATCH")
+        if expected is None or not self.is_conditional:
+            return super().run(handler, request, *args, **kwargs)
+        with transaction.atomic():
+            self.lock_object()
+            retrieve: Any = self.retrieve  # type: ignore[attr-defined]
+            shown = retrieve(request, *args, **kwargs).data
+            if not matches(expected, etag_of(request.accepted_renderer.render(shown))):
+                raise PreconditionFailed
+            return super().run(handler, request, *args, **kwargs)
+
+    def lock_object(self) -> None:
+        """Lock the object of the path; `retrieve` finds it or not."""
+        rows = self.get_queryset().model._base_manager.select_for_update(no_key=True)
+        rows.filter(pk=self.kwargs[self.lookup_url_kwarg or "pk"]).values("pk").first()
