@@ -37,7 +37,7 @@ class CredentialSerializer(ObjectSerializer):
         "origins": ["https://shop.example"],
         "last_used_at": STAMP_EXAMPLE,
     }
-    on_request = ("key",)
+    on_request = ("key", "secret_shown")
     in_example = ("key",)
 
     id = IdField(read_only=True)
@@ -48,8 +48,14 @@ class CredentialSerializer(ObjectSerializer):
     key = serializers.CharField(
         source="public_text",
         read_only=True,
+        allow_null=True,
         help_text="The full key: always for widget keys, for other keys only in the response of"
         " POST.",
+    )
+    secret_shown = serializers.BooleanField(
+        read_only=True,
+        help_text="Only in the response to a repeated request with an Idempotency-Key: the secret"
+        " was in the first one.",
     )
     description = OneLineField(200, allow_blank=True, **CLEARABLE)
     resource_id = IdField(

@@ -65,9 +65,10 @@ def run_once(
     key: str,
     request_hash: str,
     answer: Callable[[], HttpResponseBase],
+    stored_body: Callable[[bytes], bytes],
 ) -> HttpResponseBase:
     """Run `answer` and store its rendered response in the same transaction, or replay the stored
-    response.
+    response. stored_body: returns what is stored of a body.
 
     A key belongs to a credential, and to `app_id` if the credential acts in several apps. A
     concurrent request waits at the unique index for the first to commit; after the lock timeout it
@@ -82,7 +83,7 @@ def run_once(
                 own = IdempotencyRecord.objects.filter(
                     credential_id=credential_id, key=stored_key(key, app_id)
                 )
-                body = response.content if isinstance(response, HttpResponse) else b""
+                body = stored_body(response.content) if isinstance(response, HttpResponse) else b""
                 own.update(request_hash=request_hash, status=response.status_code, body=body)
                 return response
     except IntegrityError as error:

@@ -1,6 +1,8 @@
 """The Idempotency-Key of a viewset's actions (api.md section 1)."""
 
+import json
 import uuid
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -24,15 +26,20 @@ class IdempotentActions(ApiViewSet):
     response.
     """
 
-    secret_actions: ClassVar[frozenset[str]] = frozenset()  # their responses contain a secret
+    # Actions whose responses contain secrets, with their names in `data`: a repeated request gets
+    # null for them.
+    secret_actions: ClassVar[Mapping[str, Sequence[str]]] = {}
+    # Actions that take no Idempotency-Key.
+    unrepeatable_actions: ClassVar[frozenset[str]] = frozenset()
     needs_app: ClassVar[bool]
     caller: Caller
     keeps_answer = False  # the request has an Idempotency-Key
     stored_answer: IdempotencyRecord | None = None  # see `repeats_stored_answer`
 
     @property
-    def answers_secret(self) -> bool:
-        return self.action in self.secret_actions
+    def is_unrepeatable(self) -> bool:
+        """Whether the action takes no Idempotency-Key."""
+        return self.action in self.unrepeatable_actions
 
     def is_retry_safe(self, request: Request) -> bool:
         """With an Idempotency-Key the whole handler is one transaction."""
@@ -45,7 +52,7 @@ class IdempotentActions(ApiViewSet):
         key = self._idempotency_key(request)
         if key is None:
             return answer()
-        if self.answers_secret:
+        if self.is_unrepeatable:
             raise secret_response()
         self.keeps_answer = True
         request_hash = hash_request(request.method or "", request.get_full_path(), request.body)
@@ -57,7 +64,17 @@ class IdempotentActions(ApiViewSet):
             key=read_key(key),
             request_hash=request_hash,
             answer=lambda: self.render(answer()),
+            stored_body=self._without_secrets,
         )
+
+    def _without_secrets(self, body: bytes) -> bytes:
+        """Return the body of a response as it is stored."""
+        names = self.secret_actions.get(self.action)
+        if not names:
+            return body
+        record = json.loads(body)
+        record["data"] |= {**dict.fromkeys(names), "secret_shown": True}
+        return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
     def repeats_stored_answer(self, request: Request) -> bool:
         """Whether the request repeats one that was answered, by its Idempotency-Key.

@@ -240,12 +240,21 @@ class CalendarFeedSerializer(ObjectSerializer):
         "?token=Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
         "token": "Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     }
+    on_request = ("secret_shown",)
 
     url = serializers.CharField(
         read_only=True,
+        allow_null=True,
         help_text="The URL for calendar programs. Anyone with this URL can read the calendar.",
     )
-    token = serializers.CharField(read_only=True, help_text="The secret part of the URL.")
+    token = serializers.CharField(
+        read_only=True, allow_null=True, help_text="The secret part of the URL."
+    )
+    secret_shown = serializers.BooleanField(
+        read_only=True,
+        help_text="Only in the response to a repeated request with an Idempotency-Key: the secret"
+        " was in the first one.",
+    )
     details = StrictBooleanField(
         default=False,
         help_text="Whether the feed shows the names and contact data of customers.",

@@ -216,6 +216,7 @@ def test_names_of_the_operations_of_some_paths():
         "POST /v2/bookings": "createBooking",
         "GET /v2/bookings/{booking_id}": "retrieveBooking",
         "PUT /v2/bookings/{booking_id}": "updateBooking",
+        "PATCH /v2/bookings/{booking_id}": "patchBooking",
         "DELETE /v2/bookings/{booking_id}": "deleteBooking",
         "POST /v2/bookings/{booking_id}/{action}": "applyBookingActionByPost",
         "PUT /v2/bookings/{booking_id}/{action}": "applyBookingAction",
@@ -236,11 +237,13 @@ def test_names_of_the_operations_of_some_paths():
         "POST /v2/schedules": "createSchedule",
         "GET /v2/schedules/{schedule_id}": "retrieveSchedule",
         "PUT /v2/schedules/{schedule_id}": "updateSchedule",
+        "PATCH /v2/schedules/{schedule_id}": "patchSchedule",
         "DELETE /v2/schedules/{schedule_id}": "deleteSchedule",
         "GET /v2/users": "listUsers",
         "POST /v2/users": "createUser",
         "GET /v2/users/{resource_id}": "retrieveUser",
         "PUT /v2/users/{resource_id}": "updateUser",
+        "PATCH /v2/users/{resource_id}": "patchUser",
         "DELETE /v2/users/{resource_id}": "deleteUser",
         "POST /v2/users/resetpassword": "requestUserPassword",
         "GET /v2/users/timezone/{email}": "retrieveUserTimezone",
@@ -248,6 +251,7 @@ def test_names_of_the_operations_of_some_paths():
         "POST /v2/webhooks": "createWebhook",
         "GET /v2/webhooks/{webhook_id}": "retrieveWebhook",
         "PUT /v2/webhooks/{webhook_id}": "updateWebhook",
+        "PATCH /v2/webhooks/{webhook_id}": "patchWebhook",
         "DELETE /v2/webhooks/{webhook_id}": "deleteWebhook",
         "GET /v2/webhooks/{webhook_id}/deliveries": "listWebhookDeliveries",
         "POST /v2/webhooks/{webhook_id}/rotate": "rotateWebhookSecret",
@@ -294,13 +298,13 @@ def test_whole_webhook_call():
     assert set(call["responses"]) == {"2XX", "410", "default"}
 
 
-def test_event_notification_call_is_not_signed():
+def test_event_notification_call_is_signed():
     call = description().document["webhooks"]["booking.reminder"]["post"]
 
     assert {each["name"]: each["required"] for each in call["parameters"]} == {
         "webhook-id": True,
         "webhook-timestamp": True,
-        "webhook-signature": False,
+        "webhook-signature": True,
         "Service-Event": True,
     }
 
@@ -378,7 +382,7 @@ def test_operation_has_summary_and_parameter_descriptions(operation):
 def test_operation_lists_every_status(operation):
     public = operation.content["security"] == []
     expected = set(PUBLIC if public else ALWAYS)
-    if operation.method in ("POST", "PUT") and not public:
+    if operation.method in ("POST", "PUT", "PATCH") and not public:
         expected |= WITH_BODY
 
     answers = operation.content["responses"]
@@ -387,7 +391,7 @@ def test_operation_lists_every_status(operation):
     others = {"202"} if str(operation) in WITH_FURTHER_SUCCESS else set()
     good = "3" if str(operation) in REDIRECTS else "2"
     assert len({status for status in answers if status.startswith(good)} - others) == 1
-    assert public or operation.content["security"] == [{"basic": []}]
+    assert public or operation.content["security"] == [{"basic": []}, {"bearer": []}]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)

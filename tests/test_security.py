@@ -112,7 +112,7 @@ def test_every_operation_but_the_public_ones_needs_a_key(db: None) -> None:
     public = {  # of links the signature is the key
         "GET /v2/calendars/{calendar_id}/feed.ics",
         *("GET /v2/calendars/callback", *PUSH),
-        *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"),
+        *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json", "GET /v2"),
         *(f"{method} {path}" for method in ("GET", "POST") for path in (link, *LINK_PAGES)),
         *("POST /v2/auth", "GET /v2/projects/hosted/{project_slug}"),  # give one
     }
@@ -359,7 +359,7 @@ def test_cors_is_allowed_only_for_the_api(db: None, path: str) -> None:
 EXPOSED = (
     "Service-TestMode, Timekit-TestMode, Service-Request-Id, RateLimit, RateLimit-Policy,"
     " X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After,"
-    " Idempotent-Replayed, Service-Complete-Until, Service-Ignored"
+    " Idempotent-Replayed, Service-Complete-Until, Service-Ignored, ETag"
 )
 
 
@@ -378,7 +378,7 @@ def test_a_preflight_needs_no_key(db: None) -> None:
         "access-control-allow-origin": "*",
         "access-control-expose-headers": EXPOSED,
         "access-control-allow-headers": "authorization, *",
-        "access-control-allow-methods": "GET, POST, PUT, DELETE, OPTIONS",
+        "access-control-allow-methods": "GET, POST, PUT, PATCH, DELETE, OPTIONS",
         "access-control-max-age": "86400",
     }
 

@@ -91,6 +91,7 @@ WITHOUT_ID = {
         "POST /v2/webhooks",
         "POST /v2/calendars/connect",
         "PUT /v2/calendars/clients/{provider}",
+        "PATCH /v2/calendars/clients/{provider}",
         "DELETE /v2/calendars/clients/{provider}",
     },
     "names it in the body": {"PUT /v2/bookings/reserve/extend"},
@@ -126,11 +127,12 @@ WITHOUT_ID = {
         "POST /v2/users/resetpassword",
         "GET /v2/templates/{template_slug}",
         "PUT /v2/templates/{template_slug}",
+        "PATCH /v2/templates/{template_slug}",
         "GET /v2/challenge",
         "POST /v2/templates/{template_slug}/preview",
     },
     "is public": {
-        *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json"),
+        *("GET /healthz", "GET /readyz", "GET /metrics", "GET /v2/openapi.json", "GET /v2"),
         *("POST /v2/auth", "GET /v2/projects/hosted/{project_slug}"),
         *("GET /v2/calendars/callback", *PUSH),
     },
@@ -152,6 +154,7 @@ WITHOUT_ID_IN_QUERY = {
     *(
         "by",
         "completed",
+        "cursor",
         "end",
         "from",
         "full",
@@ -164,7 +167,7 @@ WITHOUT_ID_IN_QUERY = {
     ),
     *("code", "error", "validationToken"),
     *("redirect", "search", "signature", "sortedBy", "start", "state", "to", "token"),
-    *("type", "updated_since"),
+    *("type", "types", "updated_since"),
 }
 # The apps of an account, whatever the header says: an account in two apps works in both.
 APPS_OF_ACCOUNT = "/v2/apps"
@@ -373,7 +376,7 @@ def test_includes_are_found() -> None:
 
     assert found["GET /v2/projects"] == "?include=resources,availability_constraints,payment_key"
     assert found["GET /v2/bookings"].endswith(",seats,bulked_bookings,series,provider_event")
-    assert len(found) == 28
+    assert len(found) == 33
 
 
 # --- Paths ----------------------------------------------------------------------------------------

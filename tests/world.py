@@ -59,7 +59,8 @@ class Answer:
         self.status = response.status_code
         self.headers = response.headers
         self.content = b"".join(response) if response.streaming else response.content
-        is_json = response.headers.get("Content-Type", "").startswith("application/json")
+        json_types = ("application/json", "application/problem+json")
+        is_json = response.headers.get("Content-Type", "").startswith(json_types)
         self.json: Any = json.loads(self.content) if is_json and self.content else None
 
     @property

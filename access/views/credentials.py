@@ -57,7 +57,7 @@ class CredentialViewSet(TenantViewSet):
     lookup_url_kwarg = "credential_id"
     tag = "credentials"
     refuses_unknown_keys = True
-    secret_actions = frozenset({"create"})
+    secret_actions = {"create": ("key",)}
     search_fields = CREDENTIAL_SEARCH
     search_example = f"resource.id:{RESOURCE_EXAMPLE['id']}"
     ordering_fields = {name: name for name in ("created_at", "updated_at")}
@@ -77,9 +77,8 @@ class CredentialViewSet(TenantViewSet):
 
     @extend_schema(
         summary="Create a key",
-        description="Only this response contains the full key (`key`); therefore the endpoint"
-        " takes no Idempotency-Key. `projects` and `origins` are the scope of a widget key. POST"
-        " /v2/auth creates access tokens.",
+        description="Only this response contains the full key (`key`). `projects` and `origins`"
+        " are the scope of a widget key. POST /v2/auth creates access tokens.",
         examples=named_examples(
             request={
                 "for a web site": {

@@ -46,7 +46,7 @@ class ResourceSerializer(ObjectSerializer):
         "meta": {"room": "2"},
         "api_token": "1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     }
-    on_request = ("calendars", "availability_constraints", "api_token")
+    on_request = ("calendars", "availability_constraints", "api_token", "secret_shown")
 
     id = IdField(read_only=True)
     name = OneLineField(200)
@@ -83,7 +83,13 @@ class ResourceSerializer(ObjectSerializer):
     availability_constraints = ConstraintsField(**OPTIONAL)
     api_token = serializers.CharField(
         read_only=True,
+        allow_null=True,
         help_text="The resource's own key: only in the response of POST /v2/resources.",
+    )
+    secret_shown = serializers.BooleanField(
+        read_only=True,
+        help_text="Only in the response to a repeated request with an Idempotency-Key: the secret"
+        " was in the first one.",
     )
 
 

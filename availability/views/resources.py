@@ -34,7 +34,7 @@ class ResourceViewSet(ResourceScopedViewSet):
     serializer_class = ResourceSerializer
     lookup_url_kwarg = "resource_id"
     tag = "resources"
-    secret_actions = frozenset({"create"})
+    secret_actions = {"create": ("api_token",)}
     search_fields = RESOURCE_SEARCH
     search_example = "name:Dr*"
     ordering_fields = BY_NAME
@@ -56,8 +56,7 @@ class ResourceViewSet(ResourceScopedViewSet):
     @extend_schema(
         summary="Create a resource",
         description="The resource gets a first calendar, `Bookings`. The response contains the"
-        " calendars. Only this response contains the resource's key; therefore the"
-        " endpoint takes no Idempotency-Key.",
+        " calendars. Only this response contains the resource's key.",
         parameters=parameters(query=RESOURCE_INCLUDE),
         examples=named_examples(
             request={

@@ -33,7 +33,6 @@ class ApiRouter(SimpleRouter):
             "get": "retrieve",
             "post": "create",
             "put": "update",
-            "patch": "update",
             "delete": "destroy",
         },
         name="{basename}-detail",

@@ -113,7 +113,8 @@ IDEMPOTENCY_KEY = parameter(
     "header",
     "Idempotency-Key",
     "For 24 hours, a repeated request with the same key, path and body gets the first response. A"
-    " different body is 422 `idempotency_mismatch`. Errors are not stored.",
+    " different body is 422 `idempotency_mismatch`. Errors are not stored, nor are secrets: a"
+    " repeated request gets null for them, and `secret_shown: true`.",
     type="string",
     minLength=1,
     maxLength=255,

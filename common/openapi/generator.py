@@ -298,8 +298,8 @@ class Schema(AutoSchema):
 
     @property
     def honours_idempotency_key(self) -> bool:
-        secret = getattr(self.view, "answers_secret", False)
-        return self.has_side_effects and self.method != "DELETE" and not secret
+        unrepeatable = getattr(self.view, "is_unrepeatable", False)
+        return self.has_side_effects and self.method != "DELETE" and not unrepeatable
 
     def shared_parameters(self) -> list[Json]:
         if self.is_public_view:

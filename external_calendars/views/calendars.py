@@ -58,7 +58,7 @@ def refuse_idempotency_key(request: Request) -> None:
 class ConnectableCalendarViewSet(CalendarViewSet):
     serializer_class = CalendarSerializer
     query_actions = frozenset({"test"})
-    secret_actions = frozenset({"connect"})
+    unrepeatable_actions = frozenset({"connect"})  # it calls a server
 
     @extend_schema(
         summary="Create or connect a calendar",

@@ -28,7 +28,7 @@ class ProviderClientViewSet(TenantViewSet):
     lookup_value_converter = "str"
     tag = "calendars"
     refuses_unknown_keys = True
-    secret_actions = frozenset({"update"})
+    unrepeatable_actions = frozenset({"update"})  # the body contains a secret
     pagination_class = None
 
     def get_queryset(self) -> QuerySet[ProviderClient]:

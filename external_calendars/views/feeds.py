@@ -36,7 +36,7 @@ class FeedViewSet(ResourceScopedViewSet):
     is_singleton = True
     optional_bodies = frozenset({"create"})
     lookup_url_kwarg = "calendar_id"
-    secret_actions = frozenset({"create"})
+    secret_actions = {"create": ("url", "token")}
 
     def get_queryset(self) -> QuerySet[Calendar]:
         return self.readable_calendars()
@@ -45,8 +45,7 @@ class FeedViewSet(ResourceScopedViewSet):
         operation_id="createCalendarFeed",
         summary="Create the feed of a calendar",
         description="A URL for calendar programs, without a key: events and bookings from a month"
-        " ago to 400 days ahead. Only this response contains the URL. A new feed ends the old one."
-        " The endpoint takes no Idempotency-Key.",
+        " ago to 400 days ahead. Only this response contains the URL. A new feed ends the old one.",
         examples=named_examples(request={"with customers": {"details": True}}),
     )
     def create(self, request: Request, calendar_id: uuid.UUID) -> Response:

@@ -51,7 +51,7 @@ class WebhookSerializer(ObjectSerializer):
         "description": "Our calendar display",
         "secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=",
     }
-    on_request = ("secret",)
+    on_request = ("secret", "secret_shown")
 
     id = IdField(read_only=True)
     url = OutboundUrlField()
@@ -94,8 +94,15 @@ class WebhookSerializer(ObjectSerializer):
     updated_at = StampField()
     secret = serializers.CharField(
         read_only=True,
+        allow_null=True,
         help_text="The key that signs calls as in Standard Webhooks. Shown only when the webhook is"
         " created and when its secret is rotated.",
+    )
+
+    secret_shown = serializers.BooleanField(
+        read_only=True,
+        help_text="Only in the response to a repeated request with an Idempotency-Key: the secret"
+        " was in the first one.",
     )
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:

@@ -35,7 +35,7 @@ class WebhookViewSet(TenantViewSet):
     serializer_class = WebhookSerializer
     lookup_url_kwarg = "webhook_id"
     refuses_unknown_keys = True
-    secret_actions = frozenset({"create", "rotate"})
+    secret_actions = {"create": ("secret",), "rotate": ("secret",)}
     pagination_class = None
     ordering_fields = {name: name for name in ("created_at", "updated_at", "url")}
 

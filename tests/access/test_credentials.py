@@ -133,15 +133,6 @@ def test_resource_of_another_app_is_refused(tenant: Tenant, make_tenant: MakeTen
     )
 
 
-def test_idempotency_key_is_refused_for_secrets(tenant: Tenant) -> None:
-    answer = tenant.post("/credentials", {"kind": "server"}, **{"Idempotency-Key": "k"})
-
-    assert (answer.status, answer.json["errors"]) == (
-        422,
-        {"Idempotency-Key": ["Not supported here: the response contains a secret."]},
-    )
-
-
 def test_a_key_expires(tenant: Tenant, clock: Any) -> None:
     body = {"kind": "server", "expires_at": "2026-11-20T10:30:00Z"}
     caller = Caller(tenant.post("/credentials", body).data["key"])

@@ -82,14 +82,6 @@ def test_delete_ends_the_address(tenant: Tenant) -> None:
     assert fetch(path).status == 404
 
 
-def test_idempotency_key_is_refused(tenant: Tenant) -> None:
-    calendar = tenant.make_resource()["calendars"][0]["id"]
-
-    answer = tenant.post(f"/calendars/{calendar}/feed", **{"Idempotency-Key": "once"})
-
-    assert (answer.status, list(answer.json["errors"])) == (422, ["Idempotency-Key"])
-
-
 def test_wrong_addresses_get_equal_responses(
     tenant: Tenant, make_tenant: Callable[..., Tenant], clock: Any
 ) -> None:
