@@ -33,8 +33,9 @@ class ConditionalWrites(ApiViewSet):
         with transaction.atomic():
             self.lock_object()
             retrieve: Any = self.retrieve  # type: ignore[attr-defined]
-            shown = retrieve(request, *args, **kwargs).data
-            if not matches(expected, etag_of(request.accepted_renderer.render(shown))):
+            shown: Any = retrieve(request, *args, **kwargs).data
+            content: Any = request.accepted_renderer.render(shown)
+            if not matches(expected, etag_of(content)):
                 raise PreconditionFailed
             return super().run(handler, request, *args, **kwargs)
 

@@ -343,7 +343,9 @@ class MailsAndCalls:
         if not row.body:
             row.body = self._rendered_body(row, event)
             self.rendered.append(row)
-        body = formatted(row.body, webhook and webhook.format, kind=event, at=row.created_at)
+        body = formatted(
+            row.body, webhook.format if webhook else None, kind=event, at=row.created_at
+        )
         return partial(send_call, row.id, event, url, method, body, code, secrets)
 
     def _rendered_body(self, row: Delivery, event: str) -> str:

@@ -180,6 +180,36 @@ class BookingClients(ClientThreads):
         return sorted(row["id"] for path in pages for row in self.caller.get(path).data)
 
 
+class ChangeReader(ClientThreads):
+    """A client that follows the changes of the app's bookings within the block.
+
+    created: ids of the bookings whose first change it has read, in the order of the feed.
+    """
+
+    def __init__(self, url: str, key: str) -> None:
+        super().__init__()
+        self.caller = LiveCaller(url, key)
+        self.cursor = self.caller.get("/v2/changes").json["next_cursor"]
+        self.created: list[str] = []
+        self.threads = [threading.Thread(target=self.follow)]
+
+    def follow(self) -> None:
+        while not self.ended.is_set():
+            self.read()
+            self.ended.wait(0.01)
+
+    def read(self) -> bool:
+        """Read what follows the cursor; return whether there was anything. Repeats refusals."""
+        answer = self.caller.get(f"/v2/changes?cursor={self.cursor}&types=booking")
+        if answer.status != 200:
+            assert answer.status == 503, answer.json
+            return True
+        rows = answer.json["data"]
+        self.created += [row["object_id"] for row in rows if row["action"] == "confirm"]
+        self.cursor = answer.json["next_cursor"]
+        return bool(rows) or answer.json["has_more"]
+
+
 def count_duplicates(counts: Counter[str]) -> int:
     """How many arrived more than once, by the number of copies too many."""
     return sum(counts.values()) - len(counts)

@@ -8,7 +8,7 @@ from signal import SIGQUIT
 import psycopg
 import pytest
 
-from tests.chaos.conftest import BookingClients, Deployment, slug
+from tests.chaos.conftest import BookingClients, ChangeReader, Deployment, slug
 from tests.services import Replica
 
 
@@ -65,7 +65,11 @@ def test_primary_is_killed_and_its_standby_promoted(
         deployment.service.start_web()
         deployment.start_worker()
         deployment.service.start_beat()
-        with BookingClients(deployment.service.url, made["key"], made["resources"]) as clients:
+        reader = ChangeReader(deployment.service.url, made["key"])
+        with (
+            reader,
+            BookingClients(deployment.service.url, made["key"], made["resources"]) as clients,
+        ):
             time.sleep(8)
             primary.kill()
             time.sleep(2)
@@ -74,10 +78,13 @@ def test_primary_is_killed_and_its_standby_promoted(
                 connection.execute("SELECT pg_promote()")
             time.sleep(12)
         seconds = deployment.wait_until_done(120)
+        while reader.read():
+            pass
 
         print(f"{dict(Counter(clients.codes))}, queue empty after {seconds:.0f} s")
         assert set(clients.codes) == {"201", "503 unavailable"}
         assert len(clients.acknowledged) > before > 0
+        assert sorted(reader.created) == clients.stored()
         assert clients.stored() == sorted(set(clients.acknowledged))
         assert len({mail.id for mail in deployment.mails.mails}) == len(clients.acknowledged)
         assert all(process.poll() is None for process in deployment.service.processes.values())
