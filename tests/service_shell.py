@@ -55,6 +55,7 @@ class Shell:
             self.questions.close()  # it ends with its input
             self.process.wait(30)
             self.answers.close()
+            self.process = None
 
 
 def main() -> None:

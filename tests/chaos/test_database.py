@@ -8,6 +8,7 @@ from signal import SIGQUIT
 import psycopg
 import pytest
 
+from notifications.outbox.leases import LEASES
 from tests.chaos.conftest import BookingClients, ChangeReader, Deployment, slug
 from tests.services import Replica
 
@@ -77,7 +78,8 @@ def test_primary_is_killed_and_its_standby_promoted(
             with psycopg.connect(standby.url, autocommit=True) as connection:
                 connection.execute("SELECT pg_promote()")
             time.sleep(12)
-        seconds = deployment.wait_until_done(120)
+        # E-mails whose result was lost with the primary are sent again after their lease.
+        seconds = deployment.wait_until_done(LEASES["email"].total_seconds() + 120)
         while reader.read():
             pass
 
@@ -88,6 +90,7 @@ def test_primary_is_killed_and_its_standby_promoted(
         assert clients.stored() == sorted(set(clients.acknowledged))
         assert len({mail.id for mail in deployment.mails.mails}) == len(clients.acknowledged)
         assert all(process.poll() is None for process in deployment.service.processes.values())
+        deployment.service.shell.stop()  # it began with the address of the primary alone
         deployment.verify()
     finally:
         standby.stop()
