@@ -23,7 +23,8 @@ PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
 ROLES = (Membership.VIEWER, Membership.EDITOR, Membership.OWNER)
 # Differ from run to run, or say nothing of the answer.
 IGNORED_HEADERS = {"Service-Request-Id", "Content-Length", "Vary", "X-RateLimit-Remaining"}
-IGNORED_HEADERS |= {"Service-Complete-Until"}  # by the clock of the database
+# By the clock of the database, and by ids.
+IGNORED_HEADERS |= {"Service-Complete-Until", "ETag"}
 CHANGING = [
     (re.compile(pattern), name)
     for pattern, name in (
@@ -34,6 +35,7 @@ CHANGING = [
         (r"(signature=)[A-Za-z0-9._%-]+", r"\1<signature>"),
         (r"(token=)[A-Za-z0-9._-]+", r"\1<token>"),
         (r'("(?:token|api_token|salt|signature|challenge|payment_key)":")[^"]+', r"\1<secret>"),
+        (r'("version":")[^"]+(?=","limits")', r"\1<version>"),
         (r"app-[0-9a-f]{12}", "<slug>"),
         (r"[0-9a-f]{32}(?=@example\.com)", "<mailbox>"),
         (r'("slug":")[0-9a-f]{32}', r"\1<project_slug>"),
