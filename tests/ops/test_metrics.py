@@ -124,7 +124,6 @@ def scraped() -> Figures:
     assert response.status_code == 200
     found = parsed(response.content.decode())
     # Changes of the test's own transaction have no number yet.
-    assert found["changes_lag_seconds",] < 60
     return found | {("changes_lag_seconds",): 0}
 
 
