@@ -68,8 +68,8 @@ class WebhookSerializer(ObjectSerializer):
         serializers.ChoiceField(WEBHOOK_KINDS),
         len(WEBHOOK_KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
-        " `booking.reassigned`, `booking.updated`, `booking.response`, `calendar.problem`, and those"
-        " of resources, projects and deliveries. A change of resources alone is"
+        " `booking.reassigned`, `booking.updated`, `booking.response`, `calendar.problem`, and"
+        " those of resources, projects and deliveries. A change of resources alone is"
         " `booking.rescheduled` for a webhook that does not name `booking.reassigned`.",
         **OPTIONAL,
     )
