@@ -23,12 +23,14 @@ from availability.reserve.policies import (
 from availability.search.engine import (
     AvailabilityQuery,
     ExternalBusy,
+    for_party,
     load_project_resources,
     load_resources,
 )
 from availability.search.fair_turns import resources_by_turn, with_fair_turns
 from availability.search.parameters import FAIR, MODE_ALIASES, MODES
-from availability.search.queries import fetch_project_resource_zones
+from availability.search.queries import fetch_parties, fetch_project_resource_zones
+from availability.search.requirements import order_by_party, resource_ids_of_requirements
 from bookings.public_booking_checks import PublicRequest
 from common.db.sql import to_uuid
 
@@ -54,14 +56,18 @@ class BookingTarget:
         is_group: bool = False,
         fixed: FixedChoice = NOTHING_FIXED,
         named: Calendar | None = None,
+        quantity: int = 1,
+        party_size: int | None = None,
     ) -> None:
         """Store the target.
 
         others: the further resources of an existing mutual booking. holds: the holds that reserve
         the time for the booking, one row per resource. is_public: a public caller or a customer
         books or moves. is_group: the booking has seats; length, notice and booking window of the
-        project are those of its customers. fixed: the resources that are named of those that the
-        project requires; named: the calendar that is named among theirs.
+        project are those of its customers. quantity: the units that it takes of its resource.
+        party_size: the people who come.
+        fixed: the resources that are named of those that the project requires; named: the calendar
+        that is named among theirs.
         """
         self.app = app
         self.project = project
@@ -73,6 +79,8 @@ class BookingTarget:
         self.is_group = is_group
         self.fixed = fixed
         self.named = named
+        self.quantity = quantity
+        self.party_size = party_size
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         # Whose limits count what is made; None: the caller has no limits.
         self.public_request: PublicRequest | None = None
@@ -98,13 +106,19 @@ class BookingTarget:
             is_public=self.is_public,
             is_group=self.is_group,
             fixed=fixed,
+            quantity=self.quantity,
+            party_size=self.party_size,
         )
 
     @cached_property
     def policies(self) -> AvailabilityQuery:
         """The rules of the project, or the defaults, without resources."""
         query_of = public_policy_query if self.is_public else policy_query
-        query = query_of(self.project, (), now=self.now)
+        query = replace(
+            query_of(self.project, (), now=self.now),
+            quantity=self.quantity,
+            party_size=self.party_size,
+        )
         return without_booking_terms(query) if self.is_group else query
 
     @cached_property
@@ -113,7 +127,8 @@ class BookingTarget:
         if self.calendar or not self.project:
             return self.rules_of([self.named_calendar.resource_id, *self.others])
         resources = load_project_resources(self.app, self.project, now=self.now)
-        return with_fair_turns(replace(self.policies, resources=resources), self.project)
+        query = with_fair_turns(replace(self.policies, resources=resources), self.project)
+        return for_party(query)
 
     def rules_of(self, resource_ids: Sequence[uuid.UUID]) -> AvailabilityQuery:
         """The rules for these resources of the app, in this order. One query."""
@@ -139,11 +154,20 @@ class BookingTarget:
         """What a new booking requires; () for the calendars of an existing one."""
         if self.calendar or not (self.project and self.project.requires):
             return ()
-        return self.policies.requirements
+        requirements = self.policies.requirements
+        if not self.party_size:
+            return requirements
+        parties = fetch_parties(self.app.id, resource_ids_of_requirements(requirements))
+        return order_by_party(requirements, parties)
 
     def choose(self, free_ids: Collection[uuid.UUID]) -> list[uuid.UUID] | None:
         """A different free resource for each requirement; None if there is no such choice."""
         return choose(self.requirements, free_ids, self.fixed)
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether the project limits how many bookings start within a time."""
+        return self.project is not None and self.policies.terms.pace is not None
 
     @property
     def is_by_turn(self) -> bool:
@@ -286,6 +310,7 @@ class BookingTarget:
             rules=rules and self.with_buffers(rules, buffers),
             buffers=buffers,
             external_busy=self.external_busy,
+            quantity=self.quantity,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")
             ),

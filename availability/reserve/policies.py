@@ -100,6 +100,7 @@ def without_rules(query: AvailabilityQuery) -> AvailabilityQuery:
             ignores_buffers=True,
         ),
         own=None,
+        party_size=None,
     )
 
 
@@ -126,8 +127,9 @@ def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
     return replace(
         query,
         resources=[resource.without_rules() for resource in query.resources],
-        terms=replace(query.terms, length=None, include_past=True, constraints=()),
+        terms=replace(query.terms, length=None, include_past=True, constraints=(), windows=None),
         own=None,
+        party_size=None,
     )
 
 

@@ -13,6 +13,7 @@ from availability.models import Project
 from availability.public_access import (
     MAX_LENGTH,
     check_project_is_named,
+    check_quantity,
     check_resources_are_in_no_project,
     visible_projects,
 )
@@ -20,6 +21,7 @@ from availability.reserve.policies import PUBLIC_WINDOW, project_parameters
 from availability.search.engine import (
     AvailabilityQuery,
     SearchResource,
+    for_party,
     load_project_resources,
     load_resources,
 )
@@ -73,18 +75,23 @@ def parse_availability_query(
         own=own,
         requirements=requirements,
         fixed=FixedChoice(anywhere=caller.resource_id),
+        quantity=given.get("quantity", 1),
+        party_size=given.get("party_size"),
     )
+    check_quantity(caller, project, query.quantity)
+    if query.quantity > 1 and query.takes_several_resources:
+        raise Invalid.at("quantity", "A booking of several resources takes one unit of each.")
     if requirements and parameters.length is None:
         raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
-        return with_fair_turns(query, project, drops_others=not for_explain)
+        return for_party(with_fair_turns(query, project, drops_others=not for_explain))
     if own is None:
         query = replace(query, terms=_limit_without_project(parameters), bounds=PUBLIC_WINDOW)
-        return with_fair_turns(query, None)
+        return for_party(with_fair_turns(query, None))
     # A widget key may narrow what the project offers, never extend it.
     terms = restrict_to(own, parameters, given=frozenset(given))
     terms = replace(terms, earliest=parameters.earliest, latest=parameters.latest)
-    return with_fair_turns(replace(query, terms=terms, bounds=own), project)
+    return for_party(with_fair_turns(replace(query, terms=terms, bounds=own), project))
 
 
 def _find_requirements(

@@ -33,7 +33,14 @@ class SlotResourceSerializer(ObjectSerializer):
 
 
 class SlotSerializer(SpanSerializer):
+    on_request = ("remaining",)
+
     resources = SlotResourceSerializer(many=True)
+    remaining = serializers.IntegerField(
+        min_value=1,
+        help_text="With include=remaining: the largest `quantity` that one of the resources can"
+        " take. 1 where a booking takes several resources.",
+    )
 
 
 class DateSerializer(ObjectSerializer):

@@ -12,6 +12,7 @@ from django.db.models import Q
 
 from apps_config.models import App
 from availability.core.matching import Requirement
+from availability.core.parties import party_rank
 from availability.models import Project, ProjectResource, Resource
 from common.api.query import SearchTerm
 from common.api.search_conditions import RESOURCE_SEARCH
@@ -85,6 +86,16 @@ def project_requirements(project: Project | None) -> tuple[Requirement, ...]:
 def resource_ids_of_requirements(requirements: Sequence[Requirement]) -> list[uuid.UUID]:
     """Return the resources of all requirements, in their order, each once."""
     return list(dict.fromkeys(each for requirement in requirements for each in requirement.ids))
+
+
+def order_by_party(
+    requirements: Sequence[Requirement], parties: Mapping[uuid.UUID, tuple[int, int]]
+) -> tuple[Requirement, ...]:
+    """Return the requirements with the resources for small parties first."""
+    return tuple(
+        each._replace(ids=tuple(sorted(each.ids, key=lambda id_: party_rank(parties.get(id_)))))
+        for each in requirements
+    )
 
 
 def derive_resources(project: Project, requirements: Sequence[Requirement]) -> None:

@@ -28,6 +28,7 @@ from common.time.durations import DurationError, resolve_time
 from common.time.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
+MAX_QUANTITY = 1000
 MAX_RESOURCES = 500
 
 
