@@ -44,12 +44,11 @@ CREATE TRIGGER group_full_on_update
 CREATE FUNCTION bookings_check_fewer_seats() RETURNS trigger
 LANGUAGE plpgsql SET search_path FROM CURRENT AS $$
 BEGIN
-    IF EXISTS (
-        SELECT 1 FROM bookings_booking
+    IF (
+        SELECT SUM(COALESCE(quantity, 1)) FROM bookings_booking
         WHERE owner_booking_id = NEW.id AND deleted_at IS NULL
             AND state IN ('tentative', 'confirmed', 'paid', 'completed')
-        HAVING SUM(COALESCE(quantity, 1)) > NEW.max_seats
-    ) OR EXISTS (
+    ) > NEW.max_seats OR EXISTS (
         SELECT 1 FROM bookings_booking
         WHERE owner_booking_id = NEW.id AND deleted_at IS NULL
             AND state IN ('tentative', 'confirmed', 'paid', 'completed')

@@ -47,12 +47,11 @@ BEGIN
 END;
 CREATE TRIGGER group_full_on_fewer_seats BEFORE UPDATE OF max_seats, places ON bookings_booking
 WHEN (NEW.max_seats < OLD.max_seats OR NEW.places IS NOT OLD.places) AND (
-    EXISTS (
-        SELECT 1 FROM bookings_booking
+    (
+        SELECT TOTAL(COALESCE(quantity, 1)) FROM bookings_booking
         WHERE owner_booking_id = NEW.id AND deleted_at IS NULL
             AND state IN ('tentative', 'confirmed', 'paid', 'completed')
-        HAVING SUM(COALESCE(quantity, 1)) > NEW.max_seats
-    ) OR EXISTS (
+    ) > NEW.max_seats OR EXISTS (
         SELECT 1 FROM bookings_booking AS seat, json_each(NEW.places) AS own
         WHERE seat.owner_booking_id = NEW.id AND seat.deleted_at IS NULL
             AND seat.state IN ('tentative', 'confirmed', 'paid', 'completed')
