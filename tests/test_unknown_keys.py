@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps_config.models import Credential
-from availability.models import Hold, Project
+from availability.models import Project
 from common.api import unknown_keys
 from notifications.models import Webhook
 from tests.bookings.booking_drafts import MARTY, NINE, span
@@ -206,14 +206,6 @@ def test_webhook_update_is_strict_but_accepts_the_response_of_get(tenant: Tenant
 
 
 # --- Known elsewhere ------------------------------------------------------------------------------
-@pytest.mark.parametrize("key", ["related", "quantity"])
-def test_hold_refuses_keys_of_bookings(tenant: Tenant, ada: Any, key: str) -> None:
-    answer = tenant.post("/bookings/reserve", {"resource_id": ada["id"], **NINE, key: 2})
-
-    assert (answer.status, answer.json["errors"]) == (422, {key: ["Not supported here."]})
-    assert Hold.objects.count() == 0
-
-
 def test_reschedule_refuses_resources(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE).data["id"]
 
