@@ -81,7 +81,7 @@ def test_unknown_keys_of_a_booking_are_named_in_both_forms(tenant: Tenant, ada: 
     customer = {**MARTY, "own_key": "goes to meta", "meta": {"any": 1}}
     given = {"customer": customer, "what": "Check-up", "resource_id": ada["id"]}
 
-    flat = tenant.post("/bookings", {**given, **NINE, "quantity": 2, "lenght": "1 hour"})
+    flat = tenant.post("/bookings", {**given, **NINE, "amount": 2, "lenght": "1 hour"})
     nested = tenant.post(
         "/bookings", {**given, "event": {**span("11:00", "12:00"), "color": "red"}}
     )
@@ -89,7 +89,7 @@ def test_unknown_keys_of_a_booking_are_named_in_both_forms(tenant: Tenant, ada: 
         "/bookings/bulk", {"bookings": [{**given, **span("13:00", "14:00"), "x": 1}], "y": 2}
     )
 
-    assert ignored(flat) == (201, "quantity, lenght")
+    assert ignored(flat) == (201, "amount, lenght")
     assert ignored(nested) == (201, "event.color")
     assert ignored(many) == (200, "bookings.0.x, y")
 
