@@ -112,14 +112,16 @@ def count_booking_attempt(app: App, *, network: str, now: datetime) -> None:
     count_subjects(app, [(PER_ADDRESS, network)], now)
 
 
-def count_public_success(app: App, *, now: datetime) -> None:
-    """Count a booking, a move or a hold that a public caller has made, after its commit."""
+def count_public_success(app: App, *, quantity: int = 1, now: datetime) -> None:
+    """Count what a public caller has made, after its commit: bookings, holds or a move."""
     with suppress(LimitReached), ignore_database_outage():
-        count_subjects(app, [(PER_APP, "")], now)
+        count_subjects(app, [(PER_APP, "")], now, times=quantity)
 
 
-def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
-    """Count one request for each (limit, subject), in one statement. Raises LimitReached.
+def count_subjects(
+    app: App, subjects: Sequence[tuple[str, str]], now: datetime, *, times: int = 1
+) -> None:
+    """Count `times` requests for each (limit, subject), in one statement. Raises LimitReached.
 
     In a transaction: the counted rows are locked until it ends, so no more than the limit commit.
     """
@@ -129,7 +131,7 @@ def count_subjects(app: App, subjects: Sequence[tuple[str, str]], now: datetime)
         {"app": app.id, "kind": key.kind, "subject": key.subject, "expires_at": key.ends}
         for key in keys
     ]
-    counts = count_up(RequestCount, rows, by="subject") if rows else {}
+    counts = count_up(RequestCount, rows, by="subject", times=times) if rows else {}
     for key in keys:
         if counts[key.subject] > key.limit:
             raise _refusal(key, now)

@@ -82,6 +82,9 @@ class Resource(HasConstraints, Owned):
     capacity = models.SmallIntegerField(
         default=1, db_default=1, help_text="so many bookings may overlap"
     )
+    # How many people it suits; both NULL: any number.
+    party_min = models.SmallIntegerField(null=True, blank=True)
+    party_max = models.SmallIntegerField(null=True, blank=True)
     # In seconds; no booking or hold was made with a longer one. It never becomes smaller.
     longest_buffer = models.IntegerField(default=0, db_default=0, editable=False)
     tags = models.JSONField(default=list, blank=True)
@@ -121,6 +124,13 @@ class Resource(HasConstraints, Owned):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def party(self) -> dict[str, int] | None:
+        """How many people it suits, as in the API."""
+        if self.party_min is None or self.party_max is None:
+            return None
+        return {"min": self.party_min, "max": self.party_max}
 
 
 class ResourcePicture(models.Model):
@@ -276,11 +286,11 @@ def overlap(start: datetime | None, end: datetime | None, path: str = "") -> mod
 
 class EventQuerySet(models.QuerySet["Event"]):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
-        """The app's events, except those whose calendar, resource or booking is soft-deleted, and
-        copies that only ended seats have.
+        """The app's events, except those whose calendar, resource or booking is soft-deleted,
+        copies that only ended seats have, and further units.
         """
         rows = self.filter(resource__app=app, resource__deleted_at=None, calendar__deleted_at=None)
-        rows = rows.filter(of_ended_seats=False)
+        rows = rows.filter(of_ended_seats=False, is_further_unit=None)
         # An event of a group has the owner's booking and those of its seats: join the owner's only,
         # so that each event is at most one row.
         own = models.FilteredRelation(
@@ -335,6 +345,9 @@ class Event(Owned):
     main = models.ForeignKey(
         "self", models.CASCADE, null=True, blank=True, related_name="companions"
     )
+    # True: a companion in the calendar of its main event, for one more unit of the resource. Only
+    # searches for busy time see it. NULL for the others, as below.
+    is_further_unit = models.BooleanField(null=True, editable=False)
     # The project of the booking, for the limit of bookings per day.
     project = models.ForeignKey(
         "Project", models.SET_NULL, null=True, blank=True, related_name="events"
@@ -518,7 +531,7 @@ class Hold(models.Model):
     """Half-open time that is kept for a booking in progress, until `expires_at`.
 
     Expiry needs no job: every query for busy time checks `expires_at`. A hold on several resources
-    (mode mutual) has one row per resource; the others refer to the first as `main`.
+    (mode mutual) or units has one row for each; the others refer to the first as `main`.
     """
 
     id = TenantIdField(primary_key=True)
@@ -570,6 +583,14 @@ class Hold(models.Model):
 
     def __str__(self) -> str:
         return f"{self.resource} until {self.expires_at}"
+
+    place = None  # as holds of seats
+
+    @property
+    def quantity(self) -> int:
+        """The units of its resource that it keeps."""
+        rows = [self, *self.companions.all()]
+        return sum(row.resource_id == self.resource_id for row in rows)
 
     @property
     def is_public(self) -> bool:

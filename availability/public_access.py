@@ -11,7 +11,10 @@ from django.db.models import QuerySet
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.models import Project, ProjectResource
+from availability.serializers.fields import MAX_QUANTITY
+from availability.serializers.projects import PROJECT_DEFAULTS
 from common.errors import Forbidden, Invalid
+from common.messages import Message
 
 MAX_LENGTH = timedelta(hours=24)
 NEEDS_PROJECT = (
@@ -48,6 +51,17 @@ def check_resources_are_in_no_project(caller: Caller, resource_ids: Collection[u
     rows = ProjectResource.objects.filter(resource__in=resource_ids, project__deleted_at=None)
     if rows.exists():
         raise Forbidden(IN_PROJECT)
+
+
+def check_quantity(
+    caller: Caller, project: Project | None, quantity: int, *, most: int = MAX_QUANTITY
+) -> None:
+    """Raise Invalid for more than `most`, or than a public caller may take at once."""
+    if caller.is_widget:
+        own = project.settings.get("max_quantity") if project else None
+        most = min(most, own or PROJECT_DEFAULTS["max_quantity"])
+    if quantity > most:
+        raise Invalid.at("quantity", Message("Must be at most %(limit)s.", limit=most))
 
 
 def check_max_length_without_project(

@@ -89,6 +89,7 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
     password = hash_password(given.get("password"))
     resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
     set_fields(resource, given, RESOURCE_FIELDS)
+    _set_party(resource, given)
     set_constraints(resource, given)
     with transaction.atomic():
         _set_schedule(resource, given)
@@ -98,6 +99,12 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
             derive_resources_by_tag(app)
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
     return resource, text
+
+
+def _set_party(resource: Resource, given: Mapping[str, Any]) -> None:
+    if "party" in given:
+        party = given["party"] or {}
+        resource.party_min, resource.party_max = party.get("min"), party.get("max")
 
 
 def hash_password(text: str | None) -> str:
@@ -118,6 +125,7 @@ def change_resource(resource: Resource, given: Mapping[str, Any]) -> Resource:
         old_zone, old_capacity = resource.timezone, resource.capacity
         old_tags = resource.tags
         set_fields(resource, given, RESOURCE_FIELDS)
+        _set_party(resource, given)
         set_constraints(resource, given)
         if resource.capacity < old_capacity:
             _check_lower_capacity(resource, now=transaction_start())
@@ -414,6 +422,16 @@ def _refuse_booked_event(event: Event) -> None:
 
 
 # --- Projects -------------------------------------------------------------------------------------
+def _with_stored_windows(availability: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parameters of a project as they are stored: rules as written in the API."""
+    return {
+        key: [render_constraint(rule) for rule in value]
+        if key in ("start_window", "end_window") and value is not None
+        else value
+        for key, value in availability.items()
+    }
+
+
 PROJECT_OBJECTS = ("booking", "settings")
 PROJECT_FREE_OBJECTS = ("customer_fields", "ui", "meta")
 
@@ -459,7 +477,9 @@ def _free_slug(name: str) -> str:
 def _set_project(project: Project, given: Mapping[str, Any]) -> None:
     mode = project.availability.get("mode")
     set_constraints(project, given)
-    project.availability = merge_parameters(project.availability, given.get("availability", {}))
+    project.availability = merge_parameters(
+        project.availability, _with_stored_windows(given.get("availability", {}))
+    )
     for name in PROJECT_OBJECTS:
         setattr(project, name, merge_keys(getattr(project, name), given.get(name, {})))
     for name in PROJECT_FREE_OBJECTS:

@@ -15,12 +15,15 @@ MAX_SESSIONS = 1000
 
 
 class GroupSession(NamedTuple):
-    """Start and end in epoch seconds, the id of the group's booking, and its free seats."""
+    """Start and end in epoch seconds, the id of the group's booking, its free seats and the names
+    of their places; None without places.
+    """
 
     start: int
     end: int
     id: str
     seats: int
+    places: list[str] | None = None
 
 
 def find_group_sessions(project: Project, *, now: datetime) -> OfferedSlots:
@@ -41,4 +44,5 @@ def group_session_of(group: Booking) -> GroupSession:
     seats = group.max_seats - group.current_seats - group.held_seats  # type: ignore[attr-defined,operator]  # annotated
     event = group.event
     start, end = int(event.start.timestamp()), int(event.end.timestamp())
-    return GroupSession(start, end, str(group.id), seats)
+    places = None if group.places is None else list(group.places)
+    return GroupSession(start, end, str(group.id), seats, places)

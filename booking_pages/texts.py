@@ -68,6 +68,8 @@ SCRIPT: Mapping[str, str | Promise] = {
     "pay_by": _("Please pay by {time} ({zone}). After that the time is released."),
     "pay": _("Pay now"),
     "onward": _("Continue"),
+    # Translators: how many can still be booked, such as "2 left".
+    "left": _("{count} left"),
     "own_bookings": _("Your bookings"),
 }
 
@@ -103,6 +105,9 @@ PAGE: Mapping[str, str | Promise] = {
     "own_bookings": _("Your bookings"),
     "person": _("With"),
     "length": _("Length"),
+    "quantity": pgettext_lazy("how many are booked", "Number"),
+    "party_size": pgettext_lazy("how many come", "People"),
+    "place": pgettext_lazy("of seats", "Place"),
     "seats": pgettext_lazy("how many", "Seats"),
     "services": _("Choose a service"),
     "more": _("Show more"),

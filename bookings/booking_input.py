@@ -15,18 +15,20 @@ from availability.public_access import (
     IN_PROJECT,
     check_max_length_without_project,
     check_project_is_named,
+    check_quantity,
     check_resources_are_in_no_project,
     needs_project,
     visible_projects,
 )
 from availability.reserve.events import EVENT_WORDS, EventDetails
 from availability.reserve.holds import find_hold, held_span, with_companions
+from availability.search.engine import MAX_UNITS
 from availability.search.requirements import check_fixed, resource_ids_of_requirements
 from availability.search.visits import fixed_in_visit, requirements_of
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
 from bookings.graphs import GRAPHS, INITIALIZED, Graph
-from bookings.models import Booking
+from bookings.models import Booking, SeatHold
 from bookings.serializers.bodies import (
     WIDGET_KEYS,
     BookingTargetSerializer,
@@ -36,7 +38,8 @@ from bookings.serializers.bodies import (
     NewSeatSerializer,
 )
 from bookings.services import ON_CONFLICT, NewBooking, NewSeat, NewSeries
-from bookings.services.create_seat import OWNER_PATH
+from bookings.services.create_seat import OWNER_PATH, check_place
+from bookings.services.seat_holds import find_seat_hold
 from common.api.fields import array_as_object
 from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
@@ -58,7 +61,7 @@ def parse_new_booking(
     check_may_send_requirements(body, caller)
     flat = FlatBody(body, only=WIDGET_KEYS if caller.is_widget else None)
     target = flat.read(BookingTargetSerializer)
-    project = _find_project(flat, app, caller, target)
+    project = find_project(flat, app, caller, target)
     graph = _read_graph(target, project, caller)
     if graph.is_seat:
         return _read_seat(flat, target, project, graph, app=app, caller=caller, now=now)
@@ -66,6 +69,9 @@ def parse_new_booking(
         raise Invalid.at(OWNER_PATH, "Only seats have a group: use the graph group_customer.")
     calendar = _find_bookable_calendar(flat, app, caller, project, target)
     holds = _find_holds(flat, app, caller, target)
+    quantity = read_quantity(target, project, caller, holds)
+    if graph.is_group and quantity > 1:
+        raise Invalid.at("quantity", "A group takes one unit.")
     booking_target = BookingTarget(
         app=app,
         project=project,
@@ -73,6 +79,8 @@ def parse_new_booking(
         holds=holds,
         is_public=caller.is_widget,
         is_group=graph.is_group,
+        quantity=quantity,
+        party_size=target.get("party_size"),
         **target_resources(project, calendar, target),
     )
     check_named_resources(booking_target)
@@ -96,6 +104,27 @@ def check_may_send_requirements(body: Any, caller: Caller) -> None:
     for name in ("requires", "steps"):
         if caller.is_widget and isinstance(body, Mapping) and body.get(name):
             raise Forbidden(Message("A widget key can't send `%(field)s`.", field=name))
+
+
+def read_quantity(
+    target: Mapping[str, Any], project: Project | None, caller: Caller, holds: Sequence[Hold] = ()
+) -> int:
+    """Return the units of a booking or hold: as sent, else those of its hold, else one.
+
+    Raises Invalid for a place, which only seats have, and for several units where a booking takes
+    several resources.
+    """
+    if target.get("place") is not None:
+        raise Invalid.at("place", "Only seats have a place.")
+    of_one_resource = len({row.resource_id for row in holds}) == 1 and not holds[0].step
+    quantity = target.get("quantity") or (len(holds) if of_one_resource else 1)
+    check_quantity(caller, project, quantity, most=MAX_UNITS)
+    takes_several = target.get("requires") or target.get("steps")
+    if project:
+        takes_several = takes_several or project.derives_resources or project.is_mutual
+    if quantity > 1 and takes_several:
+        raise Invalid.at("quantity", "A booking of several resources takes one unit of each.")
+    return quantity
 
 
 def check_may_write_note(caller: Caller, given: Mapping[str, Any]) -> None:
@@ -153,7 +182,7 @@ def find_booking_target(
     flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
 ) -> tuple[Project | None, Calendar | None]:
     """Return the named project and calendar, at least one of them. Raises Invalid."""
-    project = _find_project(flat, app, caller, target)
+    project = find_project(flat, app, caller, target)
     return project, _find_bookable_calendar(flat, app, caller, project, target)
 
 
@@ -170,7 +199,7 @@ def _find_bookable_calendar(
     return calendar
 
 
-def _find_project(
+def find_project(
     flat: FlatBody, app: App, caller: Caller, target: Mapping[str, Any]
 ) -> Project | None:
     project_id = target.get("project_id")
@@ -395,6 +424,7 @@ def _booking_draft(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
             if (given.get(f"notify_{recipient}_by_email") or {}).get("enabled") is False
         ],
         "max_seats": settings.get("max_seats"),
+        "places": settings.get("places") or None,
         "policies": {name: settings[name] for name in GROUP_POLICIES if settings.get(name)},
     }
 
@@ -439,16 +469,9 @@ def _read_seat(
     owner_id = (target.get("related") or {}).get("owner_booking_id")
     if owner_id is None:
         raise Invalid.at(OWNER_PATH, "This field is required.")
-    if target.get("reservation_id"):
-        raise Invalid.at("reservation_id", "A seat can't use a hold.")
-    owner = _find_group(app, caller, owner_id)
+    owner = find_group(app, caller, owner_id, project, path=flat.path("project_id"))
     calendar = owner.event.calendar
-    if project is None:
-        _check_group_is_in_no_project(caller, owner)
-    elif owner.project_id not in (None, project.id):
-        raise Invalid.at(flat.path("project_id"), "Must equal the group's value.")
-    if project and caller.is_widget and owner.project_id is None:
-        check_is_of_project(project.id, calendar)
+    hold = _find_seat_hold(flat, app, owner, target)
     if target.get("calendar_id") not in (None, calendar.id):
         raise Invalid.at(flat.path("calendar_id"), "Must equal the group's value.")
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
@@ -457,8 +480,15 @@ def _read_seat(
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
     _check_customer_count(given, project, caller)
     _check_required_answers(flat, given, owner.project or project, caller)
+    quantity = target.get("quantity") or (hold.quantity if hold else 1)
+    check_quantity(caller, owner.project or project, quantity)
+    place = target.get("place") or (hold.place if hold else None)
+    check_place(owner, place)
     seat = NewSeat(
         owner_id=owner_id,
+        quantity=quantity,
+        place=place,
+        hold=hold,
         start=given.get("start"),
         end=given.get("end"),
         resource_id=target.get("resource_id"),
@@ -468,7 +498,11 @@ def _read_seat(
         **_booking_draft(given, graph),
     )
     booking_target = BookingTarget(
-        app=app, project=owner.project or project, calendar=calendar, now=now
+        app=app,
+        project=owner.project or project,
+        calendar=calendar,
+        now=now,
+        quantity=quantity,
     )
     return seat, booking_target
 
@@ -491,7 +525,38 @@ def _check_group_is_in_no_project(caller: Caller, group: Booking) -> None:
     check_resources_are_in_no_project(caller, [group.resource_id])
 
 
-def _find_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:
+def _find_seat_hold(
+    flat: FlatBody, app: App, group: Booking, target: Mapping[str, Any]
+) -> SeatHold | None:
+    """Return the named hold of seats of the group. Raises Invalid."""
+    if not target.get("reservation_id"):
+        return None
+    hold = find_seat_hold(app, target["reservation_id"])
+    if hold is None:
+        raise Invalid.at(flat.path("reservation_id"), "There is no such hold.")
+    if hold.group_id != group.id:
+        raise Invalid.at(flat.path("reservation_id"), "The hold is for another group.")
+    return hold
+
+
+def find_group(
+    app: App, caller: Caller, owner_id: uuid.UUID, project: Project | None, *, path: str
+) -> Booking:
+    """Return the owner's booking for new seats through `project`. Raises Invalid or Forbidden.
+
+    path: of the project in the client's body.
+    """
+    owner = _visible_group(app, caller, owner_id)
+    if project is None:
+        _check_group_is_in_no_project(caller, owner)
+    elif owner.project_id not in (None, project.id):
+        raise Invalid.at(path, "Must equal the group's value.")
+    if project and caller.is_widget and owner.project_id is None:
+        check_is_of_project(project.id, owner.event.calendar)
+    return owner
+
+
+def _visible_group(app: App, caller: Caller, owner_id: uuid.UUID) -> Booking:
     """Return the owner's booking if the caller may see it. Raises Invalid."""
     groups = Booking.objects.for_app(app).filter(id=owner_id, max_seats__isnull=False)
     if caller.resource_id:

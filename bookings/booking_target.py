@@ -32,6 +32,7 @@ from availability.reserve.policies import (
 from availability.search.engine import (
     AvailabilityQuery,
     ExternalBusy,
+    for_party,
     load_project_resources,
     load_resources,
 )
@@ -42,9 +43,10 @@ from availability.search.fair_turns import (
     with_fair_turns,
 )
 from availability.search.parameters import FAIR, MODE_ALIASES, MODES
-from availability.search.queries import fetch_project_resource_zones
+from availability.search.queries import fetch_parties, fetch_project_resource_zones
 from availability.search.requirements import (
     load_requirements,
+    order_by_party,
     resource_ids_of_requirements,
     stretches_of,
 )
@@ -76,6 +78,8 @@ class BookingTarget:
         named: Calendar | None = None,
         requires: Any = None,
         steps: Mapping[str, Any] | None = None,
+        quantity: int = 1,
+        party_size: int | None = None,
     ) -> None:
         """Store the target.
 
@@ -85,7 +89,8 @@ class BookingTarget:
         project are those of its customers. fixed: the resources that are named of those that the
         project requires; named: the calendar that is named among theirs. requires: the booking's
         own requirements, as stored, instead of the project's. steps: the same of a visit: its
-        `steps` and `order`.
+        `steps` and `order`. quantity: the units that it takes of its resource. party_size: the
+        people who come.
         """
         self.app = app
         self.project = project
@@ -99,6 +104,8 @@ class BookingTarget:
         self.named = named
         self.requires = requires
         self.steps = steps
+        self.quantity = quantity
+        self.party_size = party_size
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         # Whose limits count what is made; None: the caller has no limits.
         self.public_request: PublicRequest | None = None
@@ -126,6 +133,8 @@ class BookingTarget:
             fixed=fixed,
             requires=self.requires,
             steps=self.steps,
+            quantity=self.quantity,
+            party_size=self.party_size,
         )
 
     @property
@@ -146,7 +155,11 @@ class BookingTarget:
     def policies(self) -> AvailabilityQuery:
         """The rules of the project, or the defaults, without resources."""
         query_of = public_policy_query if self.is_public else policy_query
-        query = query_of(self.project, (), now=self.now)
+        query = replace(
+            query_of(self.project, (), now=self.now),
+            quantity=self.quantity,
+            party_size=self.party_size,
+        )
         if self.requires:
             own = load_requirements(self.app.id, self.requires)
             query = replace(query, alternatives=own, visit=None)
@@ -168,7 +181,8 @@ class BookingTarget:
             ids = dict.fromkeys([self.named_calendar.resource_id, *self.others])
             return self.rules_of(list(ids))
         resources = load_project_resources(self.app, self.project, now=self.now)
-        return with_fair_turns(replace(self.policies, resources=resources), self.project)
+        query = with_fair_turns(replace(self.policies, resources=resources), self.project)
+        return for_party(query)
 
     def rules_of(self, resource_ids: Sequence[uuid.UUID]) -> AvailabilityQuery:
         """The rules for these resources of the app, in this order. One query."""
@@ -196,7 +210,11 @@ class BookingTarget:
         """What a new booking requires; () for the calendars of an existing one."""
         if self.calendar or not self.has_requirements:
             return ()
-        return self.policies.alternatives
+        alternatives = self.policies.alternatives
+        if not self.party_size:
+            return alternatives
+        parties = fetch_parties(self.app.id, resource_ids_of_requirements(alternatives))
+        return order_by_party(alternatives, parties)
 
     @cached_property
     def visit(self) -> Visit | None:
@@ -231,6 +249,11 @@ class BookingTarget:
         free = dict.fromkeys(stretches_of(self.alternatives), held)
         chosen = choose(self.alternatives, free, FixedChoice({**named, **self.fixed.named}))
         return chosen if chosen and {each.id for each in chosen} == held else None
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether the project limits how many bookings start within a time."""
+        return self.project is not None and self.policies.terms.pace is not None
 
     @property
     def is_by_turn(self) -> bool:
@@ -376,6 +399,7 @@ class BookingTarget:
             rules=rules and self.with_buffers(rules, buffers),
             buffers=buffers,
             external_busy=self.external_busy,
+            quantity=self.quantity,
             ignore_all_day=bool(
                 self.project and self.project.availability.get("ignore_all_day_events")
             ),

@@ -3,31 +3,51 @@
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from apps_config.authentication import Caller
 from apps_config.models import App
 from availability.models import Project
-from availability.public_access import check_max_length_without_project
+from availability.public_access import check_max_length_without_project, check_quantity
 from availability.reserve.holds import MAX_SECONDS, hold_seconds
 from availability.serializers.fields import check_span
 from bookings.booking_input import (
     check_may_send_requirements,
     check_named_resources,
     find_booking_target,
+    find_group,
+    find_project,
     parse_settings,
+    read_quantity,
     target_resources,
     wall_time_zone,
 )
 from bookings.booking_target import BookingTarget
-from bookings.serializers.bodies import BookingSettingsSerializer, FlatBody, TargetSerializer
-from bookings.services import NewHold
-from common.api.fields import CLEARABLE, BoundedIntegerField, IdField, InstantField, array_as_object
+from bookings.serializers.bodies import (
+    BookingSettingsSerializer,
+    FlatBody,
+    RelatedSerializer,
+    TargetSerializer,
+)
+from bookings.services import NewHold, NewSeatHold
+from bookings.services.create_seat import check_place
+from common.api.fields import (
+    CLEARABLE,
+    OPTIONAL,
+    BoundedIntegerField,
+    IdField,
+    InstantField,
+    array_as_object,
+)
 from common.api.serializers import ObjectSerializer
 from common.errors import Invalid
 from common.messages import Message
 
 WIDGET_KEYS = frozenset(
-    {"start", "end", "project_id", "resource_id", "resources", "reservation_time"}
+    {
+        *("start", "end", "project_id", "resource_id", "resources", "reservation_time"),
+        *("quantity", "party_size", "place", "related"),
+    }
 )
 KEYS = WIDGET_KEYS | {"calendar_id", "settings", "challenge", "requires", "steps", "order"}
 
@@ -52,10 +72,20 @@ class NewHoldSerializer(HoldTimeSerializer):
         return given
 
 
-class HoldBodySerializer(TargetSerializer, NewHoldSerializer):
+class HoldTargetSerializer(TargetSerializer):
+    """What is held: a time, or seats of a group."""
+
+    related = RelatedSerializer(
+        help_text="The group whose seats are held; without `start` and `end`.", **CLEARABLE
+    )
+
+
+class HoldBodySerializer(HoldTargetSerializer, NewHoldSerializer):
     """The whole body, for the API's description."""
 
     reservation_id = None  # type: ignore[assignment]  # leaves the field out, says DRF
+    start = InstantField(help_text="Required without `related`.", **OPTIONAL)
+    end = InstantField(help_text="Required without `related`.", **OPTIONAL)
 
 
 class ExtensionSerializer(HoldTimeSerializer):
@@ -64,21 +94,27 @@ class ExtensionSerializer(HoldTimeSerializer):
 
 def parse_new_hold(
     body: Any, *, app: App, caller: Caller, client_address: str, zone: str, now: datetime
-) -> tuple[NewHold, BookingTarget]:
+) -> tuple[NewHold | NewSeatHold, BookingTarget]:
     """Parse the body: check shapes, resolve ids within the app, apply defaults, as for a booking.
 
     `zone` is the zone of wall times if no single resource is named. Raises Invalid.
     """
-    _refuse_keys_of_bookings(body)
     check_may_send_requirements(body, caller)
     flat = FlatBody(_known_fields(body, caller))
-    target_fields = flat.read(TargetSerializer)
+    target_fields = flat.read(HoldTargetSerializer)
+    group_id = (target_fields.get("related") or {}).get("owner_booking_id")
+    if group_id:
+        return _parse_seat_hold(
+            flat, target_fields, group_id, app, caller, client_address=client_address, now=now
+        )
     project, calendar = find_booking_target(flat, app, caller, target_fields)
     target = BookingTarget(
         app=app,
         project=project,
         now=now,
         is_public=caller.is_widget,
+        quantity=read_quantity(target_fields, project, caller),
+        party_size=target_fields.get("party_size"),
         **target_resources(project, calendar, target_fields),
     )
     check_named_resources(target)
@@ -93,15 +129,39 @@ def parse_new_hold(
     ), target
 
 
-def _refuse_keys_of_bookings(body: Any) -> None:
-    """Raise Invalid for keys that ask for something else than a hold of one whole time.
-
-    Ignored, they would hold the time of another resource, or one place instead of several.
-    """
-    body = array_as_object(body)
-    names = [name for name in ("related", "quantity") if isinstance(body, Mapping) and name in body]
-    if names:
-        raise Invalid({name: ["Not supported here."] for name in names})
+def _parse_seat_hold(
+    flat: FlatBody,
+    target: Mapping[str, Any],
+    group_id: UUID,
+    app: App,
+    caller: Caller,
+    *,
+    client_address: str,
+    now: datetime,
+) -> tuple[NewSeatHold, BookingTarget]:
+    """Parse a hold of seats. Raises Invalid for keys that would hold a time."""
+    names = ("start", "end", "resource_id", "resources", "calendar_id", "settings")
+    if given := [name for name in names if flat.values.get(name) is not None]:
+        raise Invalid({name: ["Not with `related`."] for name in given})
+    project = find_project(flat, app, caller, target)
+    group = find_group(app, caller, group_id, project, path="project_id")
+    project = group.project or project
+    quantity = target.get("quantity") or 1
+    check_quantity(caller, project, quantity)
+    place = target.get("place")
+    check_place(group, place)
+    new = NewSeatHold(
+        group_id=group_id,
+        quantity=quantity,
+        place=place,
+        seconds=parse_hold_seconds(flat.read(HoldTimeSerializer), project, caller),
+        client_address=client_address if caller.is_widget else "",
+        not_begun=caller.is_widget,
+    )
+    target_of_group = BookingTarget(
+        app=app, project=project, calendar=group.event.calendar, now=now, quantity=quantity
+    )
+    return new, target_of_group
 
 
 def _known_fields(body: Any, caller: Caller) -> Any:

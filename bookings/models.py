@@ -57,13 +57,20 @@ class Bulk(models.Model):
 
 
 MAX_NOTE = 8000
+MAX_PLACE = 100
 # Whether the customer came; set once a booking has begun, independent of the graph's states.
 OUTCOMES = ("attended", "no_show")
 
 
+def counted_title(what: str, quantity: int | None, place: str | None = None) -> str:
+    """Return a title with the number of units or seats if there are several, and their place."""
+    title = f"{quantity} × {what}" if (quantity or 1) > 1 else what
+    return f"{title} ({place})" if place else title
+
+
 def further_events() -> models.Prefetch:
     """The further events of bookings that need several resources, with these resources."""
-    rows = Event.objects.select_related("resource")
+    rows = Event.objects.filter(is_further_unit=None).select_related("resource")
     return models.Prefetch("event__companions", rows)
 
 
@@ -93,6 +100,13 @@ class Booking(Owned):
         "self", models.PROTECT, null=True, blank=True, related_name="seats", db_index=False
     )
     max_seats = models.PositiveSmallIntegerField(null=True, blank=True)
+    quantity = models.SmallIntegerField(
+        null=True, blank=True, help_text="units of the resource, or seats; empty: one"
+    )
+    party_size = models.SmallIntegerField(null=True, blank=True, help_text="people who come")
+    # Of a group: place -> its seats, `max_seats` together. Of a seat: the name of its place.
+    places = models.JSONField(null=True, blank=True)
+    place = models.CharField(max_length=MAX_PLACE, null=True, blank=True)  # noqa: DJ001 (as in the API)
     # For a group's owner: min_cancel_time, min_booking_time, max_booking_time, as sent.
     policies = models.JSONField(default=dict, db_default=Value({}, models.JSONField()), blank=True)
     bulk = models.ForeignKey(
@@ -249,6 +263,15 @@ class Booking(Owned):
         """Whether a public caller made it."""
         return self.untrusted_texts is not None
 
+    @property
+    def units(self) -> int:
+        """The units of its resource that it takes; of a seat's booking, the seats."""
+        return self.quantity or 1
+
+    def counted(self, what: str) -> str:
+        """Return its title with the number and place: `3 × Bike`, `2 × Concert (stalls)`."""
+        return counted_title(what, self.quantity, self.place)
+
     def all_resources(self) -> list[Resource]:
         """Return its resource, then the further ones in the order of the project's requirements, of
         a visit in that of the steps; each once.
@@ -257,7 +280,8 @@ class Booking(Owned):
         """
         if self.event._state.adding:  # the example of a template
             return [self.resource]
-        further = sorted(self.event.companions.all(), key=lambda event: event.id)
+        rows = (event for event in self.event.companions.all() if not event.is_further_unit)
+        further = sorted(rows, key=lambda event: event.id)
         return list(dict.fromkeys([self.resource, *(event.resource for event in further)]))
 
     def steps(self) -> list[BookedStep]:
@@ -422,6 +446,54 @@ class CustomerNote(models.Model):
         return self.address
 
 
+class SeatHold(models.Model):
+    """Seats of a group that are kept for a booking in progress, until `expires_at`.
+
+    Not a hold of time, which the group's own booking takes.
+    """
+
+    id = TenantIdField(primary_key=True)
+    # No constraint in the database: to add two would lock two tables that every booking writes.
+    app = models.ForeignKey(
+        App, models.CASCADE, related_name="+", db_index=False, db_constraint=False
+    )
+    group = models.ForeignKey(Booking, models.CASCADE, related_name="seat_holds")
+    quantity = models.SmallIntegerField()
+    place = models.CharField(max_length=MAX_PLACE, null=True, blank=True)  # noqa: DJ001
+    expires_at = models.DateTimeField(db_index=True)
+    used_at = models.DateTimeField(null=True, blank=True)
+    extensions = models.PositiveSmallIntegerField(default=0)
+    client_address = models.CharField(
+        max_length=64, blank=True, help_text="of a widget key's caller, who gets only a few"
+    )
+    created_at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["-created_at", "-id"]
+        indexes = [
+            models.Index(
+                fields=["client_address", "expires_at"],
+                condition=~models.Q(client_address=""),
+                name="seat_hold_by_address",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.quantity} until {self.expires_at}"
+
+    @property
+    def start(self) -> datetime:
+        return self.group.event.start
+
+    @property
+    def end(self) -> datetime:
+        return self.group.event.end
+
+    @property
+    def resource(self) -> Resource:
+        return self.group.resource
+
+
 class UnverifiedBooking(models.Model):
     """What a public page has asked to book for an e-mail address that is not verified yet.
 
@@ -434,6 +506,10 @@ class UnverifiedBooking(models.Model):
     app = models.ForeignKey(App, models.CASCADE, related_name="+", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     group = models.ForeignKey(Booking, models.CASCADE, null=True, blank=True, related_name="+")
+    quantity = models.SmallIntegerField(
+        null=True, blank=True, help_text="units or seats; empty: one"
+    )
+    place = models.CharField(max_length=MAX_PLACE, null=True, blank=True)  # noqa: DJ001
     email = models.EmailField(blank=True)
     limit_key = LimitKeyField(blank=True)
     body = models.JSONField(default=dict, help_text="of POST /bookings")

@@ -4,16 +4,12 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
-from django.db.models import Count
-
 from apps_config.models import App
 from apps_config.public_limits import (
     BLOCKED_CUSTOMERS,
     CHALLENGE,
-    CODES,
     HOLDS,
     HOUR,
-    LIMITS,
     NEEDS_CHALLENGE,
     OPEN_PER_EMAIL,
     PER_APP,
@@ -36,8 +32,6 @@ from common.keyed_digests import keyed_digest
 from common.limits.altcha import make_challenge, read_solution
 
 MAX_EMAILS = 5  # more customers are refused anyway
-# Bookings of one address that wait for a code, at the turn of an hour.
-MAX_HELD = 2 * LIMITS[CODES].default
 CHALLENGE_LASTS = timedelta(minutes=10)
 ALTCHA = "altcha"
 
@@ -70,8 +64,11 @@ def check_public_request(
         check_subjects(app, [*subjects, (HOLDS, "")] if holds else subjects, now)
 
 
-def count_public_booking(app: App, request: PublicRequest, *, now: datetime) -> None:
-    """Count a booking, or one that waits for its code, that was written in this transaction.
+def count_public_booking(
+    app: App, request: PublicRequest, *, quantity: int = 1, now: datetime
+) -> None:
+    """Count a booking of `quantity` units, or one that waits for its code, that was written in this
+    transaction.
 
     Call it last, since it locks the addresses: a transaction that then waited for a row could meet
     one that holds the row and waits for an address. Raises LimitReached.
@@ -80,7 +77,7 @@ def count_public_booking(app: App, request: PublicRequest, *, now: datetime) -> 
     for key in keys:
         wait_for_turn(f"bookings {app.id} {key}")
     if not request.has_solved_challenge:
-        count_subjects(app, [(PER_EMAIL, key) for key in keys], now)
+        count_subjects(app, [(PER_EMAIL, key) for key in keys], now, times=quantity)
     check_open_bookings(app, keys, now=now)
 
 
@@ -88,10 +85,12 @@ def _limit_keys(request: PublicRequest) -> list[str]:
     return sorted(set(map(limit_key, request.emails)))
 
 
-def count_public_hold(app: App, request: PublicRequest, *, now: datetime) -> None:
-    """Count a hold that was written in this transaction. Raises LimitReached."""
+def count_public_hold(
+    app: App, request: PublicRequest, *, quantity: int = 1, now: datetime
+) -> None:
+    """Count `quantity` holds that were written in this transaction. Raises LimitReached."""
     if not request.has_solved_challenge:
-        count_subjects(app, [(HOLDS, "")], now)
+        count_subjects(app, [(HOLDS, "")], now, times=quantity)
 
 
 def read_emails(body: Any) -> set[str]:
@@ -114,10 +113,12 @@ def check_open_bookings(app: App, limit_keys: Collection[str], *, now: datetime)
         # By the index on the limit key; the app of a customer has no index.
         rows = Customer.objects.filter(app=app, limit_key=key, booking__deleted_at=None)
         rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
-        number = rows.aggregate(bookings=Count("booking", distinct=True))["bookings"]
-        if number + MAX_HELD > limit:
-            held = UnverifiedBooking.objects.filter(app=app, limit_key=key, ended_at=None)
-            number += held.filter(expires_at__gt=now).count()
+        columns = ("booking", "booking__quantity")
+        open_bookings = rows.order_by().values_list(*columns).distinct()
+        number = sum(quantity or 1 for _, quantity in open_bookings)
+        held = UnverifiedBooking.objects.filter(app=app, limit_key=key, ended_at=None)
+        held = held.filter(expires_at__gt=now)
+        number += sum(quantity or 1 for quantity in held.values_list("quantity", flat=True))
         if number > limit:
             raise LimitReached(OPEN_PER_EMAIL, HOUR)
 

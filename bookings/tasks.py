@@ -1,5 +1,6 @@
 from contextlib import suppress
 from functools import partial
+from itertools import chain
 
 from celery import Task, shared_task
 from kombu.exceptions import OperationalError
@@ -7,6 +8,7 @@ from kombu.exceptions import OperationalError
 from bookings import services
 from bookings.reports.counting import count_reports
 from bookings.services.postponed import purge_postponed
+from bookings.services.seat_holds import purge_seat_holds
 from bookings.services.verification import purge_unverified
 from common.db.batching import finish_within
 from common.db.sql import database_now
@@ -17,10 +19,13 @@ COUNT_SECONDS = 20.0
 
 @shared_task
 def purge_unverified_bookings() -> None:
-    """Delete what was typed for bookings that were never verified, with their holds; a follow-up
-    task continues if time runs out.
+    """Delete what was typed for bookings that were never verified, and lapsed holds of seats; a
+    follow-up task continues if time runs out.
     """
-    if not finish_within(PURGE_SECONDS, purge_unverified(now=database_now())):
+    now = database_now()
+    if not finish_within(
+        PURGE_SECONDS, chain(purge_unverified(now=now), purge_seat_holds(now=now))
+    ):
         purge_unverified_bookings.apply_async(expires=3600, retry=False)
 
 

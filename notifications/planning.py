@@ -87,7 +87,7 @@ MAILS: Mapping[str, tuple[str, ...]] = {
     UPDATED: (CUSTOMER, OWNER),
 }
 # Changed fields that are mailed. So is a new address: it ends the links of all earlier e-mails.
-MAILED_CHANGES = frozenset({"what", "where"})
+MAILED_CHANGES = frozenset({"what", "where", "quantity"})
 PUBLIC_SOURCE = "widget"
 CUSTOMERS_LINK = ("link", CUSTOMER)  # source and actor
 TENTATIVE_GRAPHS = frozenset({"confirm_decline"})

@@ -11,12 +11,18 @@ from typing import cast
 from rest_framework import serializers
 
 from apps_config.serializers import AppSettingsSerializer, ColorField
-from availability.serializers.fields import InstantTextField, MomentField, WeightsField
+from availability.serializers.fields import (
+    ConstraintsField,
+    InstantTextField,
+    MomentField,
+    WeightsField,
+)
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
     ChooseResourceField,
     ConferenceSettingsSerializer,
     GraphField,
+    MaxStartsSerializer,
     PayUrlField,
     ProjectSettingsSerializer,
     TermsSerializer,
@@ -46,6 +52,8 @@ VALUES: Mapping[type[serializers.Field], str] = {
     api.ZoneField: "an IANA time zone",
     ColorField: "a colour (`#1f4f99`)",
     ConferenceSettingsSerializer: "an object, see [video calls](bookings.md#video-calls)",
+    ConstraintsField: "a list of rules",
+    MaxStartsSerializer: "`{quantity, per}`: 1 to 1,000, and 1 minute to 24 hours",
     GraphField: "a [graph](bookings.md#graphs)",
     InstantTextField: "an instant",
     MomentField: "an instant, a date, a relative time",

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from apps_config.models import Credential
-from availability.models import Hold, Project
+from availability.models import Project
 from common.api import unknown_keys
 from notifications.models import Webhook
 from tests.bookings.booking_drafts import MARTY, NINE, span
@@ -81,7 +81,7 @@ def test_unknown_keys_of_a_booking_are_named_in_both_forms(tenant: Tenant, ada: 
     customer = {**MARTY, "own_key": "goes to meta", "meta": {"any": 1}}
     given = {"customer": customer, "what": "Check-up", "resource_id": ada["id"]}
 
-    flat = tenant.post("/bookings", {**given, **NINE, "quantity": 2, "lenght": "1 hour"})
+    flat = tenant.post("/bookings", {**given, **NINE, "amount": 2, "lenght": "1 hour"})
     nested = tenant.post(
         "/bookings", {**given, "event": {**span("11:00", "12:00"), "color": "red"}}
     )
@@ -89,7 +89,7 @@ def test_unknown_keys_of_a_booking_are_named_in_both_forms(tenant: Tenant, ada: 
         "/bookings/bulk", {"bookings": [{**given, **span("13:00", "14:00"), "x": 1}], "y": 2}
     )
 
-    assert ignored(flat) == (201, "quantity, lenght")
+    assert ignored(flat) == (201, "amount, lenght")
     assert ignored(nested) == (201, "event.color")
     assert ignored(many) == (200, "bookings.0.x, y")
 
@@ -206,14 +206,6 @@ def test_webhook_update_is_strict_but_accepts_the_response_of_get(tenant: Tenant
 
 
 # --- Known elsewhere ------------------------------------------------------------------------------
-@pytest.mark.parametrize("key", ["related", "quantity"])
-def test_hold_refuses_keys_of_bookings(tenant: Tenant, ada: Any, key: str) -> None:
-    answer = tenant.post("/bookings/reserve", {"resource_id": ada["id"], **NINE, key: 2})
-
-    assert (answer.status, answer.json["errors"]) == (422, {key: ["Not supported here."]})
-    assert Hold.objects.count() == 0
-
-
 def test_reschedule_refuses_resources_that_the_booking_has_not(tenant: Tenant, ada: Any) -> None:
     booking = tenant.book(resource_id=ada["id"], **NINE).data["id"]
 

@@ -79,38 +79,47 @@ def capacity_of(items: Iterable[BusyItem]) -> int:
     return min((item.capacity for item in items if item.capacity > 1), default=1)
 
 
-def full_times(items: Iterable[BusyItem]) -> Intervals:
-    """Return the times at which the items that take one unit each take all units."""
+def too_many(items: Sequence[BusyItem], quantity: int) -> int:
+    """Return how many taken units of the items' resource leave fewer than `quantity` units."""
+    return max(1, capacity_of(items) - quantity + 1)
+
+
+def full_times(items: Iterable[BusyItem], quantity: int = 1) -> Intervals:
+    """Return the times at which the items that take one unit each leave fewer than `quantity`."""
     units = [item for item in items if item.capacity > 1]
-    return find_overlaps([item.span for item in units], capacity_of(units)) if units else []
+    return find_overlaps([item.span for item in units], too_many(units, quantity)) if units else []
 
 
-def blocked_times(items: Sequence[BusyItem], buffers: Buffers) -> Intervals:
-    """Return the times that allow no booking with these buffers.
+def blocked_times(items: Sequence[BusyItem], buffers: Buffers, quantity: int = 1) -> Intervals:
+    """Return the times that allow no booking of `quantity` units with these buffers.
 
-    These are the times of items that block the resource alone, and the times at which all units are
-    taken, with the buffers of both sides.
+    These are the times of items that block the resource alone, and the times at which fewer units
+    are free, with the buffers of both sides. `quantity` is at most the capacity.
     """
     exclusive_spans = [item.blocked_span(buffers) for item in items if item.capacity == 1]
-    return normalise([*exclusive_spans, *full_times_with_buffers(items, buffers)])
+    return normalise([*exclusive_spans, *full_times_with_buffers(items, buffers, quantity)])
 
 
-def full_times_with_buffers(items: Iterable[BusyItem], buffers: Buffers) -> Intervals:
-    """Return the times that allow no booking with these buffers because it would need another unit.
+def full_times_with_buffers(
+    items: Iterable[BusyItem], buffers: Buffers, quantity: int = 1
+) -> Intervals:
+    """Return the times that allow no booking of `quantity` units with these buffers because it
+    would need another unit.
 
     Bookings of one unit keep their distance from each other.
     """
     units = [item for item in items if item.capacity > 1]
     if not units:
         return []
+    most = too_many(units, quantity)
     if have_equal_buffers(units, buffers):
         # A booking from s to e keeps its unit until e + distance, so it must end `distance` before
         # a time at which all units are taken.
         distance = buffers.longest
         spans = [(item.start, item.end + distance) for item in units]
-        full = find_overlaps(spans, capacity_of(units))
+        full = find_overlaps(spans, most)
         return normalise((start - distance, end) for start, end in full)
-    return _full_times_with_own_buffers(units, capacity_of(units), buffers)
+    return _full_times_with_own_buffers(units, most, buffers)
 
 
 def have_equal_buffers(items: Iterable[BusyItem], buffers: Buffers) -> bool:
@@ -123,9 +132,9 @@ MAX_COMPARED = 2_000_000
 
 
 def _full_times_with_own_buffers(
-    units: Sequence[BusyItem], capacity: int, buffers: Buffers
+    units: Sequence[BusyItem], number: int, buffers: Buffers
 ) -> Intervals:
-    """Return the times at which the items that are too close need all units.
+    """Return the times at which the items that are too close need `number` units.
 
     Single instants are enough: items that are too close to a booking and can't share units with
     each other block intervals that overlap two by two, and such intervals have an instant in
@@ -134,16 +143,16 @@ def _full_times_with_own_buffers(
     pairs = [(item, item.resolved_buffers(buffers)) for item in units]
     blocked = [item.blocked_span(buffers) for item in units]
     full = unite(
-        find_overlaps([(item.start, item.end + own.after) for item, own in pairs], capacity),
-        find_overlaps([(item.start - own.before, item.end) for item, own in pairs], capacity),
+        find_overlaps([(item.start, item.end + own.after) for item, own in pairs], number),
+        find_overlaps([(item.start - own.before, item.end) for item, own in pairs], number),
     )
     changes: dict[int, list[int]] = {}
-    for number, span in enumerate(blocked):
+    for place, span in enumerate(blocked):
         for edge in span:
-            changes.setdefault(edge, []).append(number)
-    doubtful = subtract(find_overlaps(blocked, capacity), full)
+            changes.setdefault(edge, []).append(place)
+    doubtful = subtract(find_overlaps(blocked, number), full)
     begins, ends = {lo for lo, _ in doubtful}, {hi for _, hi in doubtful}
-    full_times: list[Span] = []
+    needed: list[Span] = []
     near: set[int] = set()
     is_doubtful, compared = False, 0
     edges = changes.keys() | {edge for span in doubtful for edge in span}
@@ -152,10 +161,10 @@ def _full_times_with_own_buffers(
         is_doubtful = since in begins or (is_doubtful and since not in ends)
         if is_doubtful:
             compared += len(near)
-            nearby = [pairs[number] for number in near]
-            if compared > MAX_COMPARED or _needs_units(nearby, capacity):
-                full_times.append((since, until))
-    return unite(full, full_times)
+            nearby = [pairs[each] for each in near]
+            if compared > MAX_COMPARED or _needs_units(nearby, number):
+                needed.append((since, until))
+    return unite(full, needed)
 
 
 def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool:
@@ -181,9 +190,9 @@ def _needs_units(items: Sequence[tuple[BusyItem, Buffers]], number: int) -> bool
     return False
 
 
-def fully_booked_items(items: Sequence[BusyItem]) -> list[BusyItem]:
+def fully_booked_items(items: Sequence[BusyItem], quantity: int = 1) -> list[BusyItem]:
     """Return the items that block the resource alone, and an item of type "capacity" for each time
-    at which all units are taken.
+    at which fewer than `quantity` units are free.
     """
-    full = [BusyItem(start, end, "capacity", None) for start, end in full_times(items)]
+    full = [BusyItem(start, end, "capacity", None) for start, end in full_times(items, quantity)]
     return [*(item for item in items if item.capacity == 1), *full]

@@ -107,6 +107,16 @@ def split_schedule(rules: ConstraintRules) -> tuple[ConstraintRules | None, Cons
     return None, rules
 
 
+class Windows(NamedTuple):
+    """Where bookings may start and end, by the rules of a project; None: anywhere.
+
+    The time between need not be open: `without_allowing_rules`.
+    """
+
+    start: ConstraintRules | None = None
+    end: ConstraintRules | None = None
+
+
 WEEKLY_KINDS = ("day", "hours", "day_and_time")
 # Kinds that open time which the weekly rules close.
 OPENING_KINDS = ("open_period", "open_recurring")
@@ -655,6 +665,22 @@ def is_closed_but_for_openings(rules: ConstraintRules) -> bool:
     return not kinds.isdisjoint(OPENING_KINDS) and kinds.isdisjoint(
         (*WEEKLY_KINDS, "period", SCHEDULE)
     )
+
+
+_ALWAYS = ConstraintRule(True, "hours", (), 0, 24 * 60, "allow_hours")
+
+
+@lru_cache(maxsize=4096)
+def without_allowing_rules(rules: ConstraintRules) -> ConstraintRules:
+    """Return the blocking rules of one list, with the rules that open what they block.
+
+    All other time is open.
+    """
+    schedule, own = split_schedule(rules)
+    kept = tuple(rule for rule in own if not rule.allow or rule.kind in OPENING_KINDS)
+    if schedule is not None:
+        return combine_with_schedule(kept, without_allowing_rules(schedule))
+    return (_ALWAYS, *kept) if any(rule.allow for rule in kept) else kept
 
 
 def open_week(rules: ConstraintRules) -> Intervals:

@@ -115,19 +115,23 @@ def explain(
     start: int,
     end: int,
     buffers: Buffers = NO_BUFFERS,
+    quantity: int = 1,
     past_before: int | None = None,
     notice_before: int | None = None,
     horizon_after: int | None = None,
     throughout: Sequence[Reason] = (),
+    others: Sequence[Cause] = (),
     limit: int = MAX_REASONS,
 ) -> list[Segment]:
     """Return segments that cover [start, end) (epoch seconds); neighbours differ in their reasons.
 
-    rules: the lists of resource, project and request. buffers: of the project that asks. closed: by
-    unit (day, week, month), the periods that a limit closes. past_before, notice_before,
+    rules: the lists of resource, project and request. buffers: of the project that asks. quantity:
+    the units that a booking needs. closed: by unit (day, week, month), the periods that a limit
+    closes. past_before, notice_before,
     horizon_after: instants before or after which nothing is free. throughout: reasons for the whole
-    range. limit: of reasons. The available segments equal the result of free_intervals for the same
-    input. Raises TooManySegments.
+    range. others: further reasons, with sorted spans that do not touch. limit: of reasons. Without
+    `others`, the available segments equal the result of free_intervals for the same input. Raises
+    TooManySegments.
 
     free_intervals loses the reasons. Here each rule and busy item stays a separate cause with its
     spans, and one sweep over all their ends finds which apply together. That is slower: call
@@ -135,7 +139,7 @@ def explain(
     """
     causes = [
         *_constraint_causes(rules, zone, start, end),
-        *_busy_causes(busy, buffers),
+        *_busy_causes(busy, buffers, quantity),
         (
             Reason("notice", None, (), None, Message("Starts within the minimum notice.")),
             _before(notice_before, start),
@@ -150,6 +154,7 @@ def explain(
             _span_from(horizon_after, end),
         ),
         *((reason, [(start, end)]) for reason in throughout),
+        *others,
     ]
     return _cut_into_segments(causes, start, end, limit)
 
@@ -200,8 +205,8 @@ def _append(segments: list[Segment], segment: Segment) -> None:
     segments.append(segment)
 
 
-def _busy_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
-    yield from _capacity_causes(busy, buffers)
+def _busy_causes(busy: Sequence[BusyItem], buffers: Buffers, quantity: int) -> Iterator[Cause]:
+    yield from _capacity_causes(busy, buffers, quantity)
     for item in busy:
         if item.capacity > 1:
             continue
@@ -219,18 +224,25 @@ def _busy_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
                 yield _busy_reason(item, "buffer", text), spans
 
 
-def _capacity_causes(busy: Sequence[BusyItem], buffers: Buffers) -> Iterator[Cause]:
-    capacity, full = capacity_of(busy), full_times(busy)
+def _capacity_causes(busy: Sequence[BusyItem], buffers: Buffers, quantity: int) -> Iterator[Cause]:
+    capacity = capacity_of(busy)
     if capacity == 1:
         return
-    yield (
-        Reason(
-            "capacity", None, (), None, Message("All %(count)s places are taken.", count=capacity)
-        ),
-        full,
-    )
-    beside = subtract(full_times_with_buffers(busy, buffers), full)
-    if beside:
+    all_taken = full_times(busy)
+    text = Message("All %(count)s places are taken.", count=capacity)
+    yield Reason("capacity", None, (), None, text), all_taken
+    full = full_times(busy, quantity)
+    if quantity > 1:
+        text = Message("Fewer than %(count)s places are free.", count=quantity)
+        yield Reason("capacity", None, (), None, text), subtract(full, all_taken)
+    beside = subtract(full_times_with_buffers(busy, buffers, quantity), full)
+    if beside and quantity > 1:
+        text = Message(
+            "Within the buffers of bookings that leave fewer than %(count)s places.",
+            count=quantity,
+        )
+        yield Reason("buffer", None, (), None, text), beside
+    elif beside:
         units = [item for item in busy if item.capacity > 1]
         is_equal = have_equal_buffers(units, buffers)
         text = (

@@ -6,8 +6,21 @@ from functools import lru_cache, reduce
 from itertools import chain, filterfalse
 from typing import Any, NamedTuple
 
-from availability.core.constraints import ConstraintRules, is_small_enough_to_cache, open_windows
-from availability.core.intervals import Intervals, Span, clip, intersect, subtract
+from availability.core.constraints import (
+    ConstraintRules,
+    Windows,
+    is_small_enough_to_cache,
+    open_windows,
+)
+from availability.core.intervals import (
+    Intervals,
+    Span,
+    clip,
+    complement,
+    intersect,
+    normalise,
+    subtract,
+)
 from availability.core.zones import DAY, offset_segments
 
 
@@ -15,7 +28,8 @@ class ResourceTimeline(NamedTuple):
     """One resource: its zone, its rules (lists of resource, project and request) and its busy time.
 
     busy: non-empty spans in epoch seconds, sorted by start; they may overlap and exceed the range.
-    closed: the same for spans closed by a limit, which get no buffer.
+    closed: the same for spans closed by a limit, which get no buffer. windows: where slots may
+    start and end.
     """
 
     key: Any  # hashable; returned in slots
@@ -23,13 +37,15 @@ class ResourceTimeline(NamedTuple):
     rules: tuple[ConstraintRules, ...]
     busy: Sequence[Span]
     closed: Sequence[Span] = ()
+    windows: Windows | None = None
 
 
 class SlotRequest(NamedTuple):
     """What to find in [start, end] (epoch seconds). Durations are seconds.
 
     length: None for whole free intervals. increment: the distance of starts; None packs slots one
-    after another. not_before: slots that start before this instant are left out.
+    after another. not_before: slots that start before this instant are left out. closed_starts:
+    intervals in which no slot starts.
     """
 
     start: int
@@ -38,6 +54,7 @@ class SlotRequest(NamedTuple):
     buffer: int = 0
     increment: int | None = None
     not_before: int | None = None
+    closed_starts: tuple[Span, ...] = ()
 
 
 ZoneRules = tuple[tuple[ConstraintRules, ...], str]  # lists of rules, and their time zone
@@ -275,7 +292,8 @@ def _candidates(
     """Return the candidates in the common gaps of the timelines. Raises TooManySlots."""
     runs: CandidateRuns
     if slot_request.length is None:
-        runs = [_clip_past(gaps, slot_request)]
+        gaps = _clip_past(gaps, slot_request)
+        runs = [_with_permitted_ends(timelines, gaps, slot_request)]
     else:
         runs = _start_ranges_of_gaps(timelines, gaps, slot_request, slot_request.length)
     if sum(map(len, runs)) > limit:
@@ -288,9 +306,13 @@ def _start_ranges_of_gaps(
 ) -> list[range]:
     """Return the starts of slots, in order, as ranges."""
     not_before = slot_request.start if slot_request.not_before is None else slot_request.not_before
+    permitted = _permitted_starts(timelines, slot_request, length)
     if slot_request.increment is None:
-        return _adjacent_starts(gaps, length, not_before)
-    rules = _rules_of(timelines)
+        if any(timeline.windows for timeline in timelines):
+            gaps = _start_gaps(gaps, permitted or (), length)
+        runs = _adjacent_starts(gaps, length, not_before)
+        return runs if permitted is None else _within(runs, permitted)
+    rules = _rules_of_starts(timelines)
     lo, hi = _widen_to_whole_days(slot_request)
     grid = (
         _grid_cached
@@ -298,7 +320,98 @@ def _start_ranges_of_gaps(
         else _start_ranges
     )
     pieces = grid(rules, timelines[0].zone, slot_request.increment, lo, hi)
-    return _on_grid(pieces, gaps, slot_request.increment, length, not_before)
+    runs = _on_grid(pieces, gaps, slot_request.increment, length, not_before)
+    return runs if permitted is None else _within(runs, permitted)
+
+
+def _permitted_starts(
+    timelines: Sequence[ResourceTimeline], slot_request: SlotRequest, length: int
+) -> Intervals | None:
+    """Return where slots of this length may start, by windows and `closed_starts`; None:
+    anywhere.
+    """
+    lo, hi = slot_request.start, slot_request.end + 1
+    permitted: Intervals | None = None
+    for timeline in timelines:
+        if timeline.windows:
+            starts = permitted_starts(timeline.windows, timeline.zone, lo, hi, length)
+            permitted = starts if permitted is None else intersect(permitted, starts)
+    if slot_request.closed_starts:
+        left = complement(slot_request.closed_starts, lo, hi)
+        permitted = left if permitted is None else intersect(permitted, left)
+    return permitted
+
+
+def permitted_starts(windows: Windows, zone: str, lo: int, hi: int, length: int) -> Intervals:
+    """Return the instants in [lo, hi) at which a booking of `length` may start.
+
+    It may end at the end of a window, and at its beginning.
+    """
+    starts: Intervals = [(lo, hi)]
+    if windows.start is not None:
+        starts = intersect(starts, permitted_instants(windows.start, zone, lo, hi))
+    if windows.end is not None:
+        ends = permitted_ends(windows.end, zone, lo + length, hi + length)
+        starts = intersect(starts, [(first - length, last - length) for first, last in ends])
+    return starts
+
+
+def permitted_instants(rules: ConstraintRules, zone: str, lo: int, hi: int) -> Intervals:
+    """Return the instants in [lo, hi) that the rules of a window open."""
+    since, until = (lo // DAY - 2) * DAY, (hi // DAY + 3) * DAY
+    return clip(open_windows((rules,), zone, since, until), lo, hi)
+
+
+def permitted_ends(rules: ConstraintRules, zone: str, lo: int, hi: int) -> Intervals:
+    """Return the instants in [lo, hi) at which a booking may end: in a window or at its end."""
+    opened = permitted_instants(rules, zone, lo - DAY, hi)
+    return clip(normalise((first, last + 1) for first, last in opened), lo, hi)
+
+
+def _with_permitted_ends(
+    timelines: Sequence[ResourceTimeline], gaps: Intervals, slot_request: SlotRequest
+) -> Intervals:
+    """Return the longest part of each gap that may be booked as a whole, by windows and
+    `closed_starts`.
+    """
+    lo, hi = slot_request.start, slot_request.end + 1
+    starts: Intervals = complement(slot_request.closed_starts, lo, hi)
+    ends: Intervals = [(lo, hi)]
+    for timeline in timelines:
+        own = timeline.windows or Windows()
+        if own.start is not None:
+            starts = intersect(starts, permitted_instants(own.start, timeline.zone, lo, hi))
+        if own.end is not None:
+            ends = intersect(ends, permitted_ends(own.end, timeline.zone, lo, hi))
+    longest = []
+    for start, end in gaps:
+        first, last = clip(starts, start, end), clip(ends, start, end + 1)
+        if first and last and first[0][0] < last[-1][1] - 1:
+            longest.append((first[0][0], last[-1][1] - 1))
+    return longest
+
+
+def _start_gaps(gaps: Intervals, permitted: Sequence[Span], length: int) -> Intervals:
+    """Return the gaps from which slots are packed: each begins where a slot may start.
+
+    The last slot of a stretch of permitted starts may end after it.
+    """
+    return [
+        (first, last - 1 + length)
+        for start, end in gaps
+        for first, last in clip(permitted, start, end - length + 1)
+    ]
+
+
+def _within(runs: Sequence[range], permitted: Sequence[Span]) -> list[range]:
+    """Return the starts that are permitted. The runs are in order."""
+    kept = []
+    for run in runs:
+        for lo, hi in clip(permitted, run.start, run[-1] + 1) if run else ():
+            first = _first_from(lo, run.start, run.step)
+            if first < min(hi, run.stop):
+                kept.append(range(first, min(hi, run.stop), run.step))
+    return kept
 
 
 def _adjacent_starts(gaps: Intervals, length: int, not_before: int) -> list[range]:
@@ -315,6 +428,20 @@ def _first_from(lo: int, start: int, step: int) -> int:
 
 def _rules_of(timelines: Sequence[ResourceTimeline]) -> tuple[ZoneRules, ...]:
     return tuple((timeline.rules, timeline.zone) for timeline in timelines)
+
+
+def _rules_of_starts(timelines: Sequence[ResourceTimeline]) -> tuple[ZoneRules, ...]:
+    """Return the rules from whose openings the grid of starts counts."""
+    return tuple(
+        (starts_rules(timeline.rules, timeline.windows), timeline.zone) for timeline in timelines
+    )
+
+
+def starts_rules(
+    rules: tuple[ConstraintRules, ...], windows: Windows | None
+) -> tuple[ConstraintRules, ...]:
+    """Return the lists of rules from whose openings the grid of starts counts."""
+    return rules if windows is None else (windows.start or (),)
 
 
 def _on_grid(

@@ -11,8 +11,9 @@ from itertools import chain
 
 from availability.core.busy_items import BusyItem, blocked_times, fully_booked_items
 from availability.core.explain import Reason
-from availability.core.intervals import normalise
+from availability.core.intervals import Span, clip, normalise
 from availability.core.matching import WHOLE, FixedChoice, FreeIds, Requirement, Stretch, choose
+from availability.core.pacing import closed_starts
 from availability.core.periods import Period, local_periods
 from availability.models import Event
 from availability.reserve.events import (
@@ -39,6 +40,8 @@ from availability.search.engine import (
     is_leading,
     place_visit_at,
     query_of_stretch,
+    starts_near,
+    too_small,
 )
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
 from availability.search.requirements import stretches_of
@@ -66,6 +69,13 @@ def check_request(time_request: TimeRequest, resource_ids: Collection[uuid.UUID]
                 raise refusal
     elif time_request.is_guarded and (conflicts := find_conflicts(time_request, resource_ids)):
         raise SlotTaken(conflicts)
+
+
+def check_capacity(time_request: TimeRequest, capacities: Iterable[int]) -> None:
+    """Raise NotAvailable if a resource never has so many units; rules need not be enforced."""
+    for capacity in capacities:
+        if time_request.is_guarded and time_request.quantity > capacity:
+            raise NotAvailable([too_small(capacity)])
 
 
 def find_free_resources(
@@ -203,7 +213,8 @@ class _RuleChecks:
 
     def permit(self, resource: SearchResource) -> bool:
         leads = is_leading(self._query.alternatives, resource.id)
-        kind = resource.rules, resource.zone, resource.is_closed, leads
+        unfitness = self._query.unfitness_of(resource)
+        kind = resource.rules, resource.zone, resource.is_closed, leads, unfitness
         if kind not in self._permitted:
             is_permitted = is_available(self._query, resource, self._span, Obstacles({}, {}))
             self._permitted[kind] = is_permitted
@@ -253,12 +264,15 @@ def find_first_refusal(
             for checker in checkers[_request_kind(time_request, query)]:
                 if refusal := checker.refusal_of(time_request):
                     return number, refusal
-        for time_request, query in requests:
-            if time_request.blocks:
-                resource_ids = {resource.id for resource in query.resources}
-                for checker in all_checkers:
-                    if checker.resource.id in resource_ids:
-                        checker.record_accepted(time_request, query.project_id)
+        for position, (time_request, query) in enumerate(requests):
+            if not time_request.blocks:
+                continue
+            resource_ids = {resource.id for resource in query.resources}
+            for checker in all_checkers:
+                if position == 0:
+                    checker.record_start(time_request, query.project_id, query.quantity)
+                if checker.resource.id in resource_ids:
+                    checker.record_accepted(time_request, query.project_id, query.quantity)
     return None
 
 
@@ -309,14 +323,19 @@ def _resource_checkers(
     of_others = replace(query, external_busy=time_requests[0].external_busy, without=without)
     busy = fetch_busy_items(of_others, whole) if time_requests[0].exclusive else {}
     counts = count_bookings_per_period(of_others, query.resources, whole)
+    starts = starts_near(of_others, whole)
     return [
-        _ResourceChecker(query, resource, busy.get(resource.id, []), counts.get(resource.id, {}))
+        _ResourceChecker(
+            query, resource, busy.get(resource.id, []), counts.get(resource.id, {}), list(starts)
+        )
         for resource in query.resources
     ]
 
 
 class _ResourceChecker:
-    """A resource with its busy items and the number of its bookings per period."""
+    """A resource with its busy items, the number of its bookings per period, and the starts of the
+    project's bookings.
+    """
 
     def __init__(
         self,
@@ -324,11 +343,13 @@ class _ResourceChecker:
         resource: SearchResource,
         busy: list[BusyItem],
         counts: dict[Period, int],
+        starts: list[int],
     ) -> None:
         self.query = query
         self.resource = resource
         self.busy = busy
         self.counts = counts
+        self.starts = starts
 
     def refusals_of(self, time_requests: Sequence[TimeRequest]) -> list[RequestRefusal]:
         refusals = []
@@ -336,36 +357,43 @@ class _ResourceChecker:
             refusal = self.refusal_of(time_request)
             refusals.append(refusal)
             if refusal is None and time_request.blocks and time_request is not time_requests[-1]:
-                self.record_accepted(time_request, self.query.project_id)
+                self.record_accepted(time_request, self.query.project_id, self.query.quantity)
+                self.record_start(time_request, self.query.project_id, self.query.quantity)
         return refusals
 
     def is_taken(self, time_request: TimeRequest) -> bool:
         """Whether a busy item or its buffer, or a limit, blocks the time request."""
-        return self._is_busy(time_request) or any(
-            self._periods_closed_by_limits(time_request).values()
+        return (
+            self._is_busy(time_request)
+            or any(self._periods_closed_by_limits(time_request).values())
+            or bool(self._closed_starts(time_request))
         )
 
     def _is_busy(self, time_request: TimeRequest) -> bool:
         near = self._near(time_request)
         if any(item.capacity == 1 for item in near):
             return True
+        if time_request.exclusive and self.query.unfitness_of(self.resource):
+            return True
         start, end = time_request.span
-        blocked = blocked_times(near, self.query.terms.buffers)
+        blocked = blocked_times(near, self.query.terms.buffers, self.query.quantity)
         return any(since < end and until > start for since, until in blocked)
 
     def overlaps(self, time_request: TimeRequest) -> bool:
-        return bool(_overlaps(fully_booked_items(self._near(time_request)), time_request.span))
+        near = fully_booked_items(self._near(time_request), self.query.quantity)
+        return bool(_overlaps(near, time_request.span))
 
     def refusal_of(self, time_request: TimeRequest) -> RequestRefusal:
         span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
             {self.resource.id: near},
             {self.resource.id: self._periods_closed_by_limits(time_request)},
+            self._closed_starts(time_request),
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:
             return None
-        overlaps = _overlaps(fully_booked_items(near), span)
+        overlaps = _overlaps(fully_booked_items(near, self.query.quantity), span)
         # An overlap without any other reason breaks no rule.
         if overlaps and all(reason.type in _TAKEN_REASONS for reason in reasons):
             # Conflicts with an id come before those of external calendars, which have none.
@@ -391,21 +419,39 @@ class _ResourceChecker:
             for unit in self.query.terms.limited_period_units
             for period in local_periods(*time_request.span, zone, unit)
         }
-        return closed_by_limits(touched, zone, limits)
+        return closed_by_limits(touched, zone, limits, self.query.quantity)
 
-    def record_accepted(self, time_request: TimeRequest, project_id: uuid.UUID | None) -> None:
-        """Record an accepted time request of `project_id`: it blocks later ones, and counts towards
-        the limits if that is the query's project."""
+    def _closed_starts(self, time_request: TimeRequest) -> list[Span]:
+        """The start of the time request, if the pace closes it."""
+        pace, start = self.query.terms.pace, time_request.span.start
+        if pace is None:
+            return []
+        closed = closed_starts(self.starts, pace, self.query.quantity, start, start + 1)
+        return clip(closed, start, start + 1)
+
+    def record_start(
+        self, time_request: TimeRequest, project_id: uuid.UUID | None, quantity: int
+    ) -> None:
+        """Record the start of an accepted time request, on whatever resource."""
+        if project_id == self.query.project_id:
+            self.starts += [time_request.span.start] * quantity
+
+    def record_accepted(
+        self, time_request: TimeRequest, project_id: uuid.UUID | None, quantity: int
+    ) -> None:
+        """Record an accepted time request of `project_id` for so many units: it blocks later ones,
+        and counts towards the limits if that is the query's project."""
         start, end = time_request.span
         item = BusyItem(start, end, "event", None, self.resource.capacity)
         if time_request.buffers and not self.query.terms.ignores_buffers:
             before, after = time_request.buffers
             item = item._replace(before=before, after=after)
-        self.busy.append(item)
+        self.busy += [item] * quantity
         if project_id != self.query.project_id:
             return
         units = self.query.terms.limited_period_units
-        add_to_periods(self.counts, start, end, self.resource.zone, units)
+        for _ in range(quantity):
+            add_to_periods(self.counts, start, end, self.resource.zone, units)
 
 
 _TAKEN_REASONS = {"event", "hold", "capacity", "buffer"}

@@ -83,7 +83,7 @@ class TimeRequest:
     expired. buffers: those that the booking is or was made with; None: of whoever asks. holds:
     holds that keep the time for this request. is_in_time: minimum notice, past and booking window
     were checked when its hold was made. external_busy: busy time from a live free/busy check, which
-    has no rows in the database yet.
+    has no rows in the database yet. quantity: the units that it takes of its resource.
     """
 
     start: datetime
@@ -97,6 +97,7 @@ class TimeRequest:
     holds: Collection[uuid.UUID] = ()
     is_in_time: bool = False
     external_busy: ExternalBusy = field(default_factory=dict)
+    quantity: int = 1
 
     @cached_property
     def span(self) -> TimeSpan:
@@ -222,7 +223,7 @@ def find_conflicts(
 ) -> list[tuple[datetime, datetime]]:
     """The first events and holds that block the resources and overlap the time request.
 
-    Of a resource with a capacity above 1, the first times at which all its units are taken. If
+    Of a resource with a capacity above 1, the first times at which it has too few free units. If
     there are none, `external_busy`, clipped to the time request. Rules are ignored.
     """
     items = fetch_busy_events(
@@ -232,7 +233,11 @@ def find_conflicts(
         ignore_all_day=time_request.ignore_all_day,
         without=time_request.holds,
     )
-    conflicts = sorted(item.span for found in items.values() for item in fully_booked_items(found))
+    conflicts = sorted(
+        item.span
+        for found in items.values()
+        for item in fully_booked_items(found, time_request.quantity)
+    )
     named = [(to_datetime(start), to_datetime(end)) for start, end in conflicts[:CONFLICTS_NAMED]]
     return named or _external_conflicts(time_request, resource_ids)
 
@@ -269,7 +274,8 @@ def write_events(
     details: EventDetails,
     project: Project | None,
 ) -> list[Event]:
-    """Write an event for each time request: in the first place, with companions in the others.
+    """Write an event for each time request: in the first place, with companions in the others and
+    for further units.
 
     The caller holds the locks on the resources and has checked the time requests under them.
     """
@@ -284,6 +290,7 @@ def write_events(
             other.main = main
         events.append(main)
         companions += others
+        companions += [further_unit_of(main) for _ in range(time_request.quantity - 1)]
     calendars = [place.calendar for place in places]
     raise_longest_buffer([calendar.resource_id for calendar in calendars], time_requests)
     assign_units(
@@ -312,6 +319,19 @@ def _new_event(
     )
 
 
+# What the event of a further unit has in common with its main event.
+_UNIT_FIELDS = (
+    *("app_id", "calendar_id", "resource_id", "project_id", "start", "end", "busy", "exclusive"),
+    *("buffer_before", "buffer_after", "what", "where", "description", "invite"),
+)
+
+
+def further_unit_of(event: Event) -> Event:
+    """Return an unsaved event that takes one more unit of the event's resource."""
+    values = {name: getattr(event, name) for name in _UNIT_FIELDS}
+    return Event(main=event, is_further_unit=True, **values)
+
+
 def raise_longest_buffer(
     resource_ids: Collection[uuid.UUID], time_requests: Collection[TimeRequest]
 ) -> None:
@@ -333,7 +353,7 @@ def write_times(
     """Move events and their companions to the times of their checked time requests.
 
     The caller holds the locks on the old and the new resources. capacities: of the new resources.
-    Several events take two statements: the first clears `exclusive` and `unit`, since the
+    Several events or units take two statements: the first clears `exclusive` and `unit`, since the
     database's guard would otherwise compare new times with old ones.
     """
     rows = []
@@ -346,7 +366,7 @@ def write_times(
             row.exclusive = blocks and time_request.is_guarded
             row.unit = 0
             rows.append(row)
-    if len(time_requests) > 1:
+    if len(time_requests) > 1 or any(row.is_further_unit for row in rows):
         Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False, unit=0)
     raise_longest_buffer(
         {row.resource_id for row in rows}, [time_request for _, time_request in time_requests]
@@ -418,6 +438,11 @@ def event_with_companions(event: Event) -> list[Event]:
     return [event, *event.companions.all()]
 
 
+def further_resource_events(event: Event) -> list[Event]:
+    """The companions of the event in calendars of other resources."""
+    return [row for row in event.companions.all() if not row.is_further_unit]
+
+
 def find_alternatives(
     time_request: TimeRequest,
     resources: Sequence[SearchResource],
@@ -461,6 +486,8 @@ def find_alternatives(
         external_busy=time_request.external_busy,
         alternatives=alternatives,
         visit=visit,
+        quantity=time_request.quantity,
+        party_size=time_request.rules.party_size if time_request.rules else None,
         fixed=fixed,
     )
     # Only the times count, not which resources are free.

@@ -6,11 +6,11 @@ and holds by the lock on the resource.
 """
 
 import uuid
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce
 
 from apps_config.models import App
@@ -76,12 +76,13 @@ def find_hold(
     """
     holds = Hold.objects.filter(app=app, id=reservation_id, main=None)
     if resource_id:
-        holds = holds.filter(resource_id=resource_id, companions=None)
+        others = Hold.objects.filter(main=OuterRef("id")).exclude(resource_id=resource_id)
+        holds = holds.filter(~Exists(others), resource_id=resource_id)
     return holds.select_related("resource", "project").prefetch_related("companions").first()
 
 
 def with_companions(hold: Hold) -> list[Hold]:
-    """The rows of the hold, one per resource, the main one first."""
+    """The rows of the hold, one per resource or unit, the main one first."""
     return [hold, *hold.companions.all()]
 
 
@@ -118,7 +119,8 @@ def write_hold(
     seconds: int,
     client_address: str = "",
 ) -> Hold:
-    """Write a hold of the request's time in each place for `seconds`; returns the main row.
+    """Write a hold of the request's time in each place, or of several units in one, for `seconds`;
+    returns the main row.
 
     The caller holds the locks on the resources and has checked the time request under them.
     """
@@ -139,6 +141,7 @@ def write_hold(
         for place in places
         if place.step != VISIT
         for span in [time_request.of_stretch(place.stretch)]
+        for _ in range(time_request.quantity)
     ]
     for other in others:
         other.main = main
@@ -147,18 +150,29 @@ def write_hold(
     return main
 
 
-def check_open_holds(app: App, client_address: str, *, now: datetime) -> None:
+def check_open_holds(
+    app: App,
+    client_address: str,
+    *,
+    others: Callable[[], Iterable[datetime]],
+    now: datetime,
+) -> None:
     """Raise RateLimited, until the first hold expires, if an address has too many open holds.
 
+    Each unit counts. others: returns the expiries of its holds of seats, each of which counts, too.
     Call it in the transaction that places the next hold: a lock serialises requests of one address.
     """
     wait_for_turn(f"holds {app.id} {client_address}")
     open_holds = Hold.objects.filter(
-        app=app, client_address=client_address, main=None, used_at=None, expires_at__gt=now
+        Q(main=None) | Q(main__resource=F("resource")),
+        app=app,
+        client_address=client_address,
+        used_at=None,
+        expires_at__gt=now,
     )
-    ends = list(open_holds.order_by("expires_at").values_list("expires_at", flat=True))
+    ends = [*open_holds.order_by().values_list("expires_at", flat=True), *others()]
     if len(ends) >= OPEN_PER_ADDRESS:
-        wait = (ends[0] - now).total_seconds()
+        wait = (min(ends) - now).total_seconds()
         raise RateLimited(wait, "Too many open holds from this address.")
 
 
@@ -189,11 +203,12 @@ def _blocking_spans_since(
     """Spans that block the hold's time and were written since the hold was placed.
 
     Older ones do not conflict: the hold was allowed to overlap them. Of a resource with a capacity
-    above 1, the times at which all its units are taken, one of them since.
+    above 1, the times at which it has too few free units, one of them taken since.
     """
     own = [row.id for row in with_companions(hold)]
     rows = with_companions(hold)
     start, end = min(row.start for row in rows), max(row.end for row in rows)
+    quantity = 1 if hold.step else len(own) // len(set(resource_ids))
     events = Event.objects.filter(
         busy=True, resource_id__in=resource_ids, updated_at__gte=hold.created_at
     ).overlapping(start, end)
@@ -220,17 +235,19 @@ def _blocking_spans_since(
     spans = sorted(
         span
         for row in rows
-        for span in _blocked_since(found.get(row.resource_id, []), since)
+        for span in _blocked_since(found.get(row.resource_id, []), since, quantity)
         if to_datetime(span[0]) < row.end and to_datetime(span[1]) > row.start
     )
     return [(to_datetime(start), to_datetime(end)) for start, end in spans[:CONFLICTS_NAMED]]
 
 
-def _blocked_since(items: Sequence[BusyItem], since: Collection[uuid.UUID | None]) -> list[Span]:
+def _blocked_since(
+    items: Sequence[BusyItem], since: Collection[uuid.UUID | None], quantity: int
+) -> list[Span]:
     new = [item for item in items if item.id in since]
     return [
         busy_item.span
-        for busy_item in fully_booked_items(items)
+        for busy_item in fully_booked_items(items, quantity)
         if busy_item in new
         or (
             busy_item.type == "capacity"

@@ -102,6 +102,7 @@ def without_rules(query: AvailabilityQuery) -> AvailabilityQuery:
             ignores_buffers=True,
         ),
         own=None,
+        party_size=None,
     )
 
 
@@ -128,8 +129,9 @@ def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
     return replace(
         query,
         resources=[resource.without_rules() for resource in query.resources],
-        terms=replace(query.terms, length=None, include_past=True, constraints=()),
+        terms=replace(query.terms, length=None, include_past=True, constraints=(), windows=None),
         own=None,
+        party_size=None,
     )
 
 

@@ -3,26 +3,30 @@
 import json
 import random
 import uuid
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from functools import cached_property, lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 from apps_config.models import App
 from availability.core.busy_items import BusyItem, blocked_times
 from availability.core.constraints import (
     ConstraintRule,
+    ConstraintRules,
+    Windows,
     combine_with_schedule,
     open_windows,
     parse_constraints,
+    without_allowing_rules,
 )
-from availability.core.explain import MAX_REASONS, Reason, Segment, explain, never_open
+from availability.core.explain import MAX_REASONS, Cause, Reason, Segment, explain, never_open
 from availability.core.fairness import Turn
-from availability.core.intervals import Intervals, complement, find_overlaps
+from availability.core.intervals import Intervals, Span, clip, complement, find_overlaps
 from availability.core.matching import (
     NOTHING_FIXED,
     WHOLE,
@@ -32,6 +36,9 @@ from availability.core.matching import (
     find_matched_slots,
     range_with_stretches,
 )
+from availability.core.pacing import Pace, closed_starts
+from availability.core.parties import party_rank
+from availability.core.periods import local_periods
 from availability.core.slots import (
     MAX_SLOTS,
     FirstFreeSlots,
@@ -40,10 +47,14 @@ from availability.core.slots import (
     SlotRequest,
     TooManySlots,
     TooManyStarts,
+    ZoneRules,
     find_slots,
     find_starts,
     free_intervals,
+    permitted_ends,
+    permitted_instants,
     starts_on_grid,
+    starts_rules,
 )
 from availability.core.visits import Placement, Visit, find_visits, place_visit, possible_starts
 from availability.core.zones import DAY, local_day_pieces
@@ -63,13 +74,17 @@ from availability.search.queries import (
     fetch_busy_events,
     fetch_project_resources,
     fetch_resources,
+    fetch_starts,
     has_more_busy_events,
     widen_span,
 )
+from availability.search.requirements import order_by_party
 from common.errors import Invalid
 from common.messages import Message, find_message
 from common.time.durations import DurationError
 from common.time.instants import InstantError, format_instant, to_datetime
+
+MAX_UNITS = 100  # of a resource in one booking: each is a row
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,7 +93,7 @@ class SearchResource:
 
     stale_calendars: its stale connected calendars. is_closed: these leave the resource no free time
     (`App.stale_calendars` is BLOCK). capacity: so many bookings may overlap. longest_buffer: no
-    booking of it was made with a longer one.
+    booking of it was made with a longer one. party: how many people it suits, at least and at most.
     """
 
     id: uuid.UUID
@@ -89,6 +104,7 @@ class SearchResource:
     is_closed: bool = False
     capacity: int = 1
     longest_buffer: int = 0
+    party: tuple[int, int] | None = None
 
     def without_rules(self) -> "SearchResource":
         """Return a copy without rules: only busy time blocks it."""
@@ -133,6 +149,7 @@ def _bookable(row: ResourceRow, app: App) -> SearchResource:
         bool(row.stale_calendars) and app.stale_calendars == App.BLOCK,
         row.capacity,
         row.longest_buffer,
+        None if row.party_min is None or row.party_max is None else (row.party_min, row.party_max),
     )
 
 
@@ -157,6 +174,8 @@ class AvailabilityQuery:
     those of a booking being moved. external_busy: busy time that has no rows in the database.
     turns: of the mode roundrobin_fair. alternatives: a slot needs a choice of the resources of one
     of them; `fixed` are among them. visit: a slot has its steps, whose lengths replace `length`.
+    quantity: the units of a resource that a booking takes. party_size: the people who come, whom
+    its resources have to suit.
     """
 
     resources: Sequence[SearchResource]
@@ -172,6 +191,8 @@ class AvailabilityQuery:
     alternatives: Alternatives = ()
     visit: Visit | None = None
     fixed: FixedChoice = NOTHING_FIXED
+    quantity: int = 1
+    party_size: int | None = None
 
     @cached_property
     def spans(self) -> Mapping[str, TimeSpan]:
@@ -237,7 +258,7 @@ class AvailabilityQuery:
     @cached_property
     def is_common_start(self) -> Callable[[int], bool]:
         """Whether the grid of all resources together has the start: one answer for all of them."""
-        rules = [(self.grid_rules(each), each.zone) for each in self.resources]
+        rules = [self.start_rules(each) for each in self.resources]
         increment = self.terms.increment or 1
         return lru_cache(maxsize=None)(lambda start: starts_on_grid(rules, start, increment))
 
@@ -251,12 +272,58 @@ class AvailabilityQuery:
         except (DurationError, InstantError) as error:
             raise Invalid({"from": [find_message(error)]}) from error
 
+    @property
+    def takes_several_resources(self) -> bool:
+        """Whether a booking takes several resources at once, one unit of each."""
+        return bool(self.alternatives or self.visit) or self.terms.mode == "mutual"
+
+    def unfitness_of(self, resource: SearchResource) -> Reason | None:
+        """Why the resource can take no such booking at any time; None if it can."""
+        if self.quantity > resource.capacity:
+            return too_small(resource.capacity)
+        if self.party_size and resource.party:
+            least, most = resource.party
+            if not least <= self.party_size <= most:
+                text = Message("Is for %(least)s to %(most)s people.", least=least, most=most)
+                return Reason("limit", "resource", (), None, text)
+        return None
+
     def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
         return (*self.grid_rules(resource), *self.terms.extra)
 
     def grid_rules(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
-        """The rules that a booking is checked by, without those of the request."""
+        """The rules that a booking is checked by, without those of the request.
+
+        With windows for start and end, the time between need not be open.
+        """
+        if self.terms.windows:
+            lists = (resource.rules, self.terms.constraints)
+            return tuple(without_allowing_rules(rules) for rules in lists)
         return (resource.rules, self.terms.constraints)
+
+    def start_rules(self, resource: SearchResource) -> ZoneRules:
+        """The rules from whose openings the grid of starts counts."""
+        return starts_rules(self.grid_rules(resource), self.terms.windows), resource.zone
+
+
+def too_small(capacity: int) -> Reason:
+    """The reason why a resource never takes a booking of more units."""
+    text = (
+        Message("Has only one place.")
+        if capacity == 1
+        else Message("Has only %(count)s places.", count=capacity)
+    )
+    return Reason("capacity", "resource", (), None, text)
+
+
+def for_party(query: AvailabilityQuery) -> AvailabilityQuery:
+    """Return the query with the resources for small parties first, if it is for a party."""
+    if not query.party_size:
+        return query
+    parties = {each.id: each.party for each in query.resources if each.party}
+    resources = sorted(query.resources, key=lambda each: party_rank(each.party))
+    alternatives = order_by_party(query.alternatives, parties)
+    return replace(query, resources=resources, alternatives=alternatives)
 
 
 class PreparedSearch(NamedTuple):
@@ -314,6 +381,7 @@ def _timeline_without_busy(
         *query.closed_by_request.get(resource.zone, ()),
         *_uncovered_parts(whole, query.spans[resource.zone]),
         *resource.closed_in(whole),
+        *([whole] if query.unfitness_of(resource) else ()),
     ]
     return ResourceTimeline(
         key=resource,
@@ -321,6 +389,7 @@ def _timeline_without_busy(
         rules=query.grid_rules(resource) if query.bounds else query.rule_lists(resource),
         busy=(),
         closed=sorted(closed),
+        windows=query.terms.windows,
     )
 
 
@@ -384,7 +453,9 @@ def _fetch_busy(
         )
     if shared:
         items = fetch_busy_items(replace(query, resources=shared, external_busy={}), whole)
-        blocked |= {key: blocked_times(found, terms.buffers) for key, found in items.items()}
+        blocked |= {
+            key: blocked_times(found, terms.buffers, query.quantity) for key, found in items.items()
+        }
     return busy, blocked
 
 
@@ -410,7 +481,25 @@ def _slot_request(query: AvailabilityQuery, whole: TimeSpan) -> SlotRequest:
         buffer=terms.buffers.longest,
         increment=terms.increment,
         not_before=None if terms.include_past else int(query.now.timestamp()),
+        closed_starts=tuple(closed_starts_of(query, whole)),
     )
+
+
+def closed_starts_of(query: AvailabilityQuery, span: TimeSpan) -> Intervals:
+    """Return where no booking of the project may start because of its pace; [] without one."""
+    pace = query.terms.pace
+    if pace is None:
+        return []
+    return closed_starts(starts_near(query, span), pace, query.quantity, span.start, span.end + 1)
+
+
+def starts_near(query: AvailabilityQuery, span: TimeSpan) -> list[int]:
+    """Return the starts of the project's bookings that count for the pace in the span."""
+    if query.terms.pace is None or query.project_id is None:
+        return []
+    around = widen_span(span, query.terms.pace.seconds)
+    around = around._replace(end=around.end + 1)
+    return fetch_starts(query.project_id, around, now=query.now, without=query.without)
 
 
 def _with_external_busy(busy: Pairs, query: AvailabilityQuery, resource: SearchResource) -> Pairs:
@@ -438,11 +527,26 @@ def _closed_by_booking_limits(
     query: AvailabilityQuery, resources: Collection[SearchResource], span: TimeSpan
 ) -> dict[uuid.UUID, ClosedByUnit]:
     counts = count_bookings_per_period(query, resources, span)
-    return {
-        resource.id: closed_by_limits(counts[resource.id], resource.zone, query.terms.limits)
-        for resource in resources
-        if resource.id in counts
-    }
+    return _closed_by_counts(query, resources, span, counts)
+
+
+def _closed_by_counts(
+    query: AvailabilityQuery,
+    resources: Collection[SearchResource],
+    span: TimeSpan,
+    counts: PeriodCounts,
+) -> dict[uuid.UUID, ClosedByUnit]:
+    closed = {}
+    for resource in resources:
+        found = counts.get(resource.id, {})
+        for unit, most in query.terms.limits:
+            if query.quantity > most:  # even where nothing is booked
+                periods = local_periods(*span, resource.zone, unit)
+                found = {**dict.fromkeys(periods, 0), **found}
+        if found:
+            limits = query.terms.limits
+            closed[resource.id] = closed_by_limits(found, resource.zone, limits, query.quantity)
+    return closed
 
 
 def _uncovered_parts(whole: TimeSpan, covered: TimeSpan) -> list[tuple[int, int]]:
@@ -593,10 +697,62 @@ def _visit_is_on_grid(query: AvailabilityQuery, placement: Placement) -> bool:
         return True
     ids = next(step.requirements[0].ids for step in query.visit.steps if step.name == first.name)
     return any(
-        starts_on_grid([(query.grid_rules(each), each.zone)], first.start, increment)
+        starts_on_grid([query.start_rules(each)], first.start, increment)
         for each in query.resources
         if each.id in ids
     )
+
+
+def find_remaining(query: AvailabilityQuery, slots: Sequence[Slot]) -> list[int]:
+    """Return, for each slot, the largest quantity that a booking can take of one of its resources.
+
+    At most two queries.
+    """
+    if query.takes_several_resources or not slots:
+        return [1] * len(slots)
+    resources = list(dict.fromkeys(resource for _, _, each in slots for resource in each))
+    remaining = _RemainingUnits(replace(query, resources=resources))
+    return [
+        max(remaining.largest(resource, TimeSpan(start, end)) for resource in found)
+        for start, end, found in slots
+    ]
+
+
+class _RemainingUnits:
+    """How many units of resources are free; the free time for each quantity is computed once."""
+
+    def __init__(self, query: AvailabilityQuery) -> None:
+        self._query = query
+        self._busy = fetch_busy_items(query, query.whole_span)
+        self._counts = count_bookings_per_period(query, query.resources, query.whole_span)
+        self._starts = starts_near(query, query.whole_span)
+        self._free = lru_cache(maxsize=None)(self._free_time)
+
+    def largest(self, resource: SearchResource, span: TimeSpan) -> int:
+        """Return the largest quantity for which the resource is free throughout the span."""
+        quantities = range(1, min(resource.capacity, MAX_UNITS) + 1)
+        return bisect_left(quantities, True, key=lambda n: not self._is_free(resource, span, n))
+
+    def _is_free(self, resource: SearchResource, span: TimeSpan, quantity: int) -> bool:
+        free = self._free(resource, quantity)
+        place = bisect_right(free, span.start, key=itemgetter(0)) - 1
+        if place < 0 or free[place][1] < span.end:
+            return False
+        pace, instant = self._query.terms.pace, (span.start, span.start + 1)
+        return pace is None or not clip(
+            closed_starts(self._starts, pace, quantity, *instant), *instant
+        )
+
+    def _free_time(self, resource: SearchResource, quantity: int) -> Intervals:
+        query = replace(self._query, quantity=quantity)
+        whole = query.whole_span
+        counts = {resource.id: self._counts.get(resource.id, {})}
+        limits = _closed_by_counts(query, [resource], whole, counts).get(resource.id, {})
+        busy = blocked_times(self._busy.get(resource.id, []), query.terms.buffers, quantity)
+        timeline = _timeline_without_busy(query, resource, whole)
+        closed = sorted(chain(timeline.closed, *limits.values(), busy))
+        request = SlotRequest(*whole, length=None)
+        return free_intervals(timeline._replace(closed=closed), request)
 
 
 @contextmanager
@@ -685,6 +841,8 @@ def _search_first_free(query: AvailabilityQuery, *, shuffled: bool) -> list[Slot
     resources = list(query.resources)
     if shuffled:
         random.shuffle(resources)
+    if query.party_size:
+        resources.sort(key=lambda each: party_rank(each.party))
     whole = query.whole_span
     slots = FirstFreeSlots(_slot_request(query, whole))
     first, size = 0, FIRST_BATCH if slots.has_fixed_starts else len(resources)
@@ -781,13 +939,17 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
     if has_more_busy_events(_ids(query.resources), whole, than=MAX_REASONS):
         raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN)
     obstacles = Obstacles(
-        fetch_busy_items(query, whole), _closed_by_booking_limits(query, query.resources, whole)
+        fetch_busy_items(query, whole),
+        _closed_by_booking_limits(query, query.resources, whole),
+        closed_starts_of(query, whole),
     )
     left, found = MAX_REASONS, []
     for resource in query.resources:
         span = query.spans[resource.zone]
         try:
-            segments = explain_time(query, resource, span, obstacles, limit=left)
+            segments = explain_time(
+                query, resource, span, obstacles, limit=left, starts=_closed_to_starts
+            )
         except TooManySlots as error:
             raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN) from error
         left -= sum(len(segment.reasons) for segment in segments)
@@ -860,10 +1022,13 @@ def _free_times_of_parts(query: AvailabilityQuery) -> dict[tuple[Stretch, uuid.U
 
 
 class Obstacles(NamedTuple):
-    """By resource id: busy events and holds, and the periods closed by a limit."""
+    """By resource id: busy events and holds, and the periods closed by a limit; for all resources,
+    where the project's pace lets no booking start.
+    """
 
     busy: dict[uuid.UUID, list[BusyItem]]
     closed: dict[uuid.UUID, ClosedByUnit]
+    closed_starts: Sequence[Span] = ()
 
 
 def fetch_busy_items(query: AvailabilityQuery, span: TimeSpan) -> dict[uuid.UUID, list[BusyItem]]:
@@ -888,10 +1053,12 @@ def explain_time(
     obstacles: Obstacles,
     *,
     limit: int = MAX_REASONS,
+    starts: Callable[..., Sequence[Cause]] | None = None,
 ) -> list[Segment]:
     """Explain one resource's time; notice and booking window are not rounded, as in the check.
 
-    Raises TooManySlots above `limit` reasons.
+    starts: returns why no booking can start where it is free. Raises TooManySlots above `limit`
+    reasons.
     """
     notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
     return explain(
@@ -902,14 +1069,69 @@ def explain_time(
         start=span.start,
         end=span.end,
         buffers=query.terms.buffers,
+        quantity=query.quantity,
         past_before=None if query.terms.include_past else int(query.now.timestamp()),
         notice_before=notice,
         horizon_after=horizon,
-        throughout=[_calendar_reason(calendar, resource) for calendar in resource.stale_calendars]
-        if resource.is_closed
-        else [],
+        throughout=_reasons_of_whole_range(query, resource),
+        others=starts(query, resource, span, obstacles) if starts else (),
         limit=limit,
     )
+
+
+def _closed_to_starts(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> list[Cause]:
+    causes: list[Cause] = []
+    if query.terms.pace:
+        causes.append((_too_many_starts(query.terms.pace), obstacles.closed_starts))
+    windows = query.terms.windows
+    if windows and windows.start is not None:
+        opened = permitted_instants(windows.start, resource.zone, *span)
+        causes.append((_outside_window("start", windows.start), complement(opened, *span)))
+    return causes
+
+
+def _too_many_starts(pace: Pace) -> Reason:
+    text = Message(
+        "At most %(count)s bookings start within %(length)s.",
+        count=pace.quantity,
+        length=_length_text(pace.seconds),
+    )
+    return Reason("limit", "project", (), None, text)
+
+
+_WINDOW_TEXTS = {
+    "start": Message("Bookings can't start at this time."),
+    "end": Message("Bookings can't end at this time."),
+}
+
+
+def _outside_window(side: str, rules: ConstraintRules) -> Reason:
+    return Reason("constraint", "project", rules, None, _WINDOW_TEXTS[side])
+
+
+def _find_window_faults(
+    query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
+) -> list[Reason]:
+    """Return why no booking may start or end then, by the project's windows and pace."""
+    reasons = []
+    start, end = query.terms.windows or Windows()
+    zone = resource.zone
+    if start is not None and not permitted_instants(start, zone, span.start, span.start + 1):
+        reasons.append(_outside_window("start", start))
+    if end is not None and not permitted_ends(end, zone, span.end, span.end + 1):
+        reasons.append(_outside_window("end", end))
+    if query.terms.pace and clip(obstacles.closed_starts, span.start, span.start + 1):
+        reasons.append(_too_many_starts(query.terms.pace))
+    return reasons
+
+
+def _reasons_of_whole_range(query: AvailabilityQuery, resource: SearchResource) -> list[Reason]:
+    stale = resource.stale_calendars if resource.is_closed else ()
+    unfitness = query.unfitness_of(resource)
+    reasons = [_calendar_reason(calendar, resource) for calendar in stale]
+    return [*reasons, unfitness] if unfitness else reasons
 
 
 def _calendar_reason(calendar: StaleCalendar, resource: SearchResource) -> Reason:
@@ -949,7 +1171,9 @@ def find_unavailability(
         segments = explain_time(query, resource, span, obstacles)
     except TooManySlots:
         return [Reason("constraint", None, (), None, Message("Breaks too many rules to list."))]
-    return list(dict.fromkeys(reason for segment in segments for reason in segment.reasons))
+    reasons = _find_window_faults(query, resource, span, obstacles)
+    reasons += [reason for segment in segments for reason in segment.reasons]
+    return list(dict.fromkeys(reasons))
 
 
 def is_available(
@@ -966,6 +1190,8 @@ def is_free(
     terms, own = query.terms, query.bookable_spans.get(resource.zone)
     if resource.is_closed or not terms.permits_length(span.end - span.start):
         return False
+    if query.unfitness_of(resource) or _find_window_faults(query, resource, span, obstacles):
+        return False
     if not terms.include_past and span.start < int(query.now.timestamp()):
         return False
     if own and (span.start < own.start or span.end > own.end):
@@ -979,7 +1205,7 @@ def is_free(
         closed=sorted(
             chain(
                 *obstacles.closed.get(resource.id, {}).values(),
-                blocked_times(busy, terms.buffers),
+                blocked_times(busy, terms.buffers, query.quantity),
             )
         ),
     )
@@ -999,7 +1225,7 @@ def _is_on_grid(query: AvailabilityQuery, resource: SearchResource, start: int) 
         return True
     if query.terms.mode == "mutual" and not query.alternatives:
         return query.is_common_start(start)
-    return starts_on_grid([(query.grid_rules(resource), resource.zone)], start, increment)
+    return starts_on_grid([query.start_rules(resource)], start, increment)
 
 
 def is_leading(alternatives: Alternatives, resource_id: uuid.UUID) -> bool:

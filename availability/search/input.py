@@ -14,6 +14,7 @@ from availability.models import Project
 from availability.public_access import (
     MAX_LENGTH,
     check_project_is_named,
+    check_quantity,
     check_resources_are_in_no_project,
     visible_projects,
 )
@@ -21,6 +22,7 @@ from availability.reserve.policies import PUBLIC_WINDOW, project_parameters
 from availability.search.engine import (
     AvailabilityQuery,
     SearchResource,
+    for_party,
     load_project_resources,
     load_resources,
 )
@@ -80,20 +82,25 @@ def parse_availability_query(
         alternatives=alternatives,
         visit=visit,
         fixed=_read_fixed(given.get("resources"), alternatives or requirements_of(visit), caller),
+        quantity=given.get("quantity", 1),
+        party_size=given.get("party_size"),
     )
     if visit:
         query = replace(query, fixed=fixed_in_visit(visit, query.fixed))
+    check_quantity(caller, project, query.quantity)
+    if query.quantity > 1 and query.takes_several_resources:
+        raise Invalid.at("quantity", "A booking of several resources takes one unit of each.")
     if alternatives and parameters.length is None:
         raise Invalid.at("length", "Required with `requires`.")
     if not caller.is_widget:
-        return with_fair_turns(query, project, drops_others=not for_explain)
+        return for_party(with_fair_turns(query, project, drops_others=not for_explain))
     if own is None:
         query = replace(query, terms=_limit_without_project(parameters), bounds=PUBLIC_WINDOW)
-        return with_fair_turns(query, None)
+        return for_party(with_fair_turns(query, None))
     # A widget key may narrow what the project offers, never extend it.
     terms = restrict_to(own, parameters, given=frozenset(given))
     terms = replace(terms, earliest=parameters.earliest, latest=parameters.latest)
-    return with_fair_turns(replace(query, terms=terms, bounds=own), project)
+    return for_party(with_fair_turns(replace(query, terms=terms, bounds=own), project))
 
 
 def _find_requirements(

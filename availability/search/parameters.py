@@ -11,7 +11,13 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from availability.core.busy_items import NO_BUFFERS, Buffers
-from availability.core.constraints import ConstraintRule
+from availability.core.constraints import (
+    ConstraintRule,
+    ConstraintRules,
+    Windows,
+    parse_constraints,
+)
+from availability.core.pacing import Pace
 from availability.core.periods import PeriodLimit
 from availability.core.zones import offset_at
 from common.api.merge_patch import merge_keys
@@ -42,7 +48,8 @@ class SlotParameters:
     empty: `length` alone. earliest, latest: the texts of `from` and `to`. ignores_buffers: neither
     these buffers count nor those of other bookings. limits: of the project's bookings on a
     resource. weights, calibrate_from (epoch seconds; None: the project's making): of the mode
-    roundrobin_fair. constraints: the project's rules. extra: the request's lists of rules (more
+    roundrobin_fair. constraints: the project's rules. windows: where bookings may start and end.
+    pace: how many may start within a time. extra: the request's lists of rules (more
     than one only in the legacy API).
     """
 
@@ -61,6 +68,8 @@ class SlotParameters:
     weights: tuple[tuple[uuid.UUID, int], ...] = ()
     calibrate_from: int | None = None
     constraints: tuple[ConstraintRule, ...] = ()
+    windows: Windows | None = None
+    pace: Pace | None = None
     extra: tuple[tuple[ConstraintRule, ...], ...] = ((),)
 
     def permits_length(self, length: int) -> bool:
@@ -174,6 +183,14 @@ def _boolean(value: Any) -> bool:
     return value
 
 
+def _pace(value: Any) -> Pace | None:
+    if not value:
+        return None
+    if not isinstance(value, Mapping) or type(value.get("quantity")) is not int:
+        raise ValueError("Must be an object with a quantity.")
+    return Pace(value["quantity"], _seconds(value.get("per")))
+
+
 _FIELDS = {
     "mode": ("mode", _mode),
     "weights": ("weights", _weights),
@@ -186,6 +203,7 @@ _FIELDS = {
     "round_to_nearest_hour": ("round_to_nearest_hour", _boolean),
     "ignore_all_day_events": ("ignore_all_day_events", _boolean),
     "include_past": ("include_past", _boolean),
+    "max_starts": ("pace", _pace),
 }
 
 
@@ -201,7 +219,26 @@ def with_parameters(terms: SlotParameters, given: Mapping[str, Any]) -> SlotPara
         values["length"] = values["lengths"][0]
     if _BUFFER_KEYS & given.keys():
         values["buffers"] = read_buffers(given, terms.buffers)
+    if _WINDOW_KEYS & given.keys():
+        values["windows"] = _windows(given, terms.windows or Windows())
     return replace(terms, **values)
+
+
+_WINDOW_KEYS = {"start_window", "end_window"}
+
+
+def _windows(given: Mapping[str, Any], otherwise: Windows) -> Windows | None:
+    start, end = otherwise
+    if "start_window" in given:
+        start = _rules_or_none(given["start_window"])
+    if "end_window" in given:
+        end = _rules_or_none(given["end_window"])
+    return None if start is None and end is None else Windows(start, end)
+
+
+def _rules_or_none(value: Any) -> ConstraintRules | None:
+    """Read the rules of a window: as parsed by the serializer, or as stored."""
+    return value if value is None or isinstance(value, tuple) else parse_constraints(value)
 
 
 _BUFFER_KEYS = {"buffer", "buffer_before", "buffer_after"}

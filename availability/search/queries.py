@@ -12,11 +12,11 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F, Q
 
 from availability.core.busy_items import Buffers, BusyItem, blocked_span
 from availability.core.periods import MAX_DAYS, Period, PeriodLimit, local_periods, period_span
-from availability.models import Event, Hold
+from availability.models import Event, Hold, Resource
 from availability.search.staleness import STALE_AFTER, stale_before
 from common.db.sql import datetime_param, id_in_sql, id_param, to_uuid
 from common.time.instants import to_aware, to_datetime
@@ -29,6 +29,7 @@ YEAR_2000 = 946_684_800  # 2000-01-01T00:00:00Z, in epoch seconds
 # the index calendar_connected.
 _RESOURCES = """
 SELECT resource.id, resource.name, resource.timezone, resource.capacity, resource.longest_buffer,
+    resource.party_min, resource.party_max,
     CAST(resource.availability_constraints AS text),
     CAST(schedule.availability_constraints AS text), late.id, late.name, late.synced_at
 FROM availability_resource resource {joined}
@@ -123,6 +124,8 @@ class ResourceRow(NamedTuple):
     zone: str
     capacity: int
     longest_buffer: int
+    party_min: int | None
+    party_max: int | None
     constraints: str
     schedule: str | None
     stale_calendars: tuple[StaleCalendar, ...] = ()
@@ -150,6 +153,18 @@ def fetch_project_resources(
     """Return the project's resources in its order, as `fetch_resources`. One query."""
     stale = datetime_param(stale_before(now))
     return _resource_rows(_OF_PROJECT, [stale, id_param(app_id), id_param(project_id)])
+
+
+def fetch_parties(
+    app_id: uuid.UUID, ids: Collection[uuid.UUID]
+) -> dict[uuid.UUID, tuple[int, int]]:
+    """Return how many people each of the app's resources suits; those for any number are left out.
+
+    One query.
+    """
+    rows = Resource.objects.for_app(app_id).filter(id__in=ids, party_max__isnull=False)
+    found = rows.order_by().values_list("id", "party_min", "party_max")
+    return {resource_id: (least or 1, most or 1) for resource_id, least, most in found}
 
 
 def fetch_project_resource_zones(app_id: uuid.UUID, project_id: uuid.UUID) -> list[tuple[str, str]]:
@@ -374,6 +389,27 @@ def _fetch_named(
         return cursor.fetchall()
 
 
+def fetch_starts(
+    project_id: uuid.UUID,
+    span: TimeSpan,
+    *,
+    now: datetime,
+    without: Collection[uuid.UUID] = (),
+) -> list[int]:
+    """Return when bookings of the project that block, and lasting holds, start in the span: once
+    for each unit, not for further resources. One query.
+    """
+    # By the end too, for the index of the project's events.
+    at = {"start__gte": to_datetime(span.start), "start__lt": to_datetime(span.end)}
+    ours = Q(project_id=project_id, end__gt=at["start__gte"], **at) & ~Q(id__in=without)
+    events = Event.objects.filter(ours, Q(main=None) | Q(is_further_unit=True), busy=True)
+    holds = Hold.objects.filter(
+        ours, Q(main=None) | Q(main__resource=F("resource")), used_at=None, expires_at__gt=now
+    )
+    rows = (each.order_by().values_list("id", "start") for each in (events, holds))
+    return [int(start.timestamp()) for _, start in next(rows).union(*rows, all=True)]
+
+
 PeriodCounts = dict[uuid.UUID, dict[Period, int]]
 
 
@@ -431,14 +467,16 @@ ClosedByUnit = dict[str, Pairs]
 
 
 def closed_by_limits(
-    counts: Mapping[Period, int], zone: str, limits: Collection[PeriodLimit]
+    counts: Mapping[Period, int], zone: str, limits: Collection[PeriodLimit], quantity: int = 1
 ) -> ClosedByUnit:
-    """Return, by unit, the local periods that a limit closes, as pairs of epoch seconds."""
+    """Return, by unit, the local periods in which a limit allows no more `quantity` bookings, as
+    pairs of epoch seconds.
+    """
     return {
         unit: [
             period_span(period, zone)
             for period, count in sorted(counts.items())
-            if period.unit == unit and count >= most
+            if period.unit == unit and count + quantity > most
         ]
         for unit, most in limits
     }

@@ -46,9 +46,14 @@ class SlotStepSerializer(SpanSerializer):
 
 
 class SlotSerializer(SpanSerializer):
-    on_request = ("steps",)
+    on_request = ("remaining", "steps")
 
     resources = SlotResourceSerializer(many=True)
+    remaining = serializers.IntegerField(
+        min_value=1,
+        help_text="With include=remaining: the largest `quantity` that one of the resources can"
+        " take. 1 where a booking takes several resources.",
+    )
     steps = SlotStepSerializer(many=True, help_text="Of a visit, in the order of their times.")
 
 

@@ -14,6 +14,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from availability.core.matching import PRIORITIZED, Alternatives, FixedChoice, Requirement, Stretch
+from availability.core.parties import party_rank
 from availability.models import Project, ProjectResource, Resource
 from common.api.query import SearchTerm
 from common.api.search_conditions import RESOURCE_SEARCH
@@ -170,6 +171,19 @@ def check_fixed(alternatives: Alternatives, fixed: FixedChoice) -> None:
     }
     if errors:
         raise Invalid(errors)
+
+
+def order_by_party(
+    alternatives: Alternatives, parties: Mapping[uuid.UUID, tuple[int, int]]
+) -> Alternatives:
+    """Return the requirements with the resources for small parties first."""
+    return tuple(
+        tuple(
+            each._replace(ids=tuple(sorted(each.ids, key=lambda key: party_rank(parties.get(key)))))
+            for each in requirements
+        )
+        for requirements in alternatives
+    )
 
 
 def derive_resources(project: Project, alternatives: Alternatives) -> None:

@@ -132,6 +132,8 @@ class HoldSerializer(ObjectSerializer):
     examples = {
         "reservation_id": example_id(41),
         "end": END_EXAMPLE,
+        "quantity": 1,
+        "place": None,
         "expires_at": "2026-11-20T10:30:30+01:00",
     }
 
@@ -143,6 +145,8 @@ class HoldSerializer(ObjectSerializer):
         PublicResourceSerializer(),
         help_text="In mode mutual, the first held resource.",
     )
+    quantity = serializers.IntegerField(help_text="The held units of the resource, or seats.")
+    place = serializers.CharField(allow_null=True, help_text="The place of held seats.")
     expires_at = InstantField(help_text="The expiry, unless the hold is used or extended.")
 
     @staticmethod

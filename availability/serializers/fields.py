@@ -35,6 +35,7 @@ from common.time.instants import InstantError, parse_date, parse_instant
 
 MINUTE, DAY = 60, 86_400
 MAX_TAGS = 50  # of a requirement
+MAX_QUANTITY = 1000
 
 
 @extend_schema_field(CONSTRAINT_LIST)

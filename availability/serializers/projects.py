@@ -42,7 +42,7 @@ from availability.serializers.fields import (
     WeightsField,
     order_field,
 )
-from availability.serializers.resources import RESOURCE_EXAMPLE, ResourceSerializer
+from availability.serializers.resources import RESOURCE_EXAMPLE, ResourceSerializer, both_or_none
 from common.api.fields import (
     CLEARABLE,
     MAX_URL,
@@ -90,6 +90,17 @@ def check_lengths(terms: SlotParameters) -> None:
         raise serializers.ValidationError(
             {"lengths": [Message("Must contain `%(field)s`.", field="length")]}
         )
+
+
+class MaxStartsSerializer(ObjectSerializer):
+    examples = {"quantity": 4, "per": "15 minutes"}
+
+    quantity = BoundedIntegerField(1, 1000, **CLEARABLE)
+    per = DurationField(least=MINUTE, most=DAY, **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Without both, it is none."""
+        return both_or_none(given, "quantity", "per")
 
 
 class TermsSerializer(ObjectSerializer):
@@ -170,6 +181,23 @@ class TermsSerializer(ObjectSerializer):
         " Absent: slots follow each other from the start of each free interval.",
         **CLEARABLE,
     )
+    start_window = ConstraintsField(
+        help_text="Rules for when bookings may start. With `start_window` or `end_window`, the time"
+        " between need not be open, such as a rental over night: it must be free and outside of"
+        " blocking rules, and allowing rules do not count. Only of a project, and in the query of"
+        " server keys.",
+        **CLEARABLE,
+    )
+    end_window = ConstraintsField(
+        help_text="Rules for when bookings may end: in their windows, or at the end of one. See"
+        " `start_window`.",
+        **CLEARABLE,
+    )
+    max_starts = MaxStartsSerializer(
+        help_text="At most so many bookings of the project start within any time of this length,"
+        " whatever their resources. Bookings that block and holds count, each with its `quantity`.",
+        **CLEARABLE,
+    )
     round_to_nearest_hour = StrictBooleanField(
         initial=SLOT_DEFAULTS.round_to_nearest_hour,
         help_text="Rounds a relative `from` up to the full hour; true by default.",
@@ -193,6 +221,8 @@ class ProjectAvailabilitySerializer(SettingsSerializer, TermsSerializer):
         """Check what depends on several keys, after merging with the stored project
         (`context["project"]`) and the defaults.
         """
+        if given.get("max_starts") == {}:
+            given["max_starts"] = None
         if not {"from", "to", "length", "lengths", "weights"} & given.keys():
             return given
         project, now = self.context.get("project"), timezone.now()
@@ -441,6 +471,18 @@ class ProjectSettingsSerializer(SettingsSerializer):
         initial=1,
         help_text="The number of customers that a booking with a widget key can have; 1 by"
         " default.",
+        **CLEARABLE,
+    )
+    max_quantity = BoundedIntegerField(
+        1,
+        1000,
+        initial=1,
+        help_text="The units or seats that a widget key can book or hold at once; 1 by default.",
+        **CLEARABLE,
+    )
+    show_remaining = StrictBooleanField(
+        initial=False,
+        help_text="Widget keys may ask with `include=remaining` how many units are free.",
         **CLEARABLE,
     )
     public_reschedule = serializers.ChoiceField(

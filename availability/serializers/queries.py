@@ -6,10 +6,12 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from availability.core.parties import MAX_PARTY
 from availability.search.parameters import SlotParameters, with_parameters
 from availability.serializers.fields import (
     CONSTRAINT_LIST,
     DAY,
+    MAX_QUANTITY,
     MAX_RESOURCES,
     MINUTE,
     RESOURCE_CHOICE,
@@ -31,6 +33,7 @@ from availability.serializers.projects import (
 from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
+    BoundedIntegerField,
     DurationField,
     IdField,
     ListOf,
@@ -88,6 +91,20 @@ class QuerySerializer(TermsSerializer):
     )
     order = order_field(**CLEARABLE)
     constraints = ConstraintsField(**CLEARABLE)
+    quantity = BoundedIntegerField(
+        1,
+        MAX_QUANTITY,
+        help_text="The units of a resource's capacity that a booking takes: slots with so many free"
+        " ones. 1 by default; with a widget key, at most the project's `max_quantity`.",
+        **CLEARABLE,
+    )
+    party_size = BoundedIntegerField(
+        1,
+        MAX_PARTY,
+        help_text="The people who come: only resources whose `party` contains it, the smallest"
+        " first, whatever the mode.",
+        **CLEARABLE,
+    )
     include_past = StrictBooleanField(
         help_text="Include slots that have begun. Not for widget keys.", **CLEARABLE
     )

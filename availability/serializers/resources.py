@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Prefetch, QuerySet
 from rest_framework import serializers
 
+from availability.core.parties import MAX_PARTY
 from availability.models import Resource
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
 from availability.serializers.fields import ConstraintsField
@@ -25,8 +26,31 @@ from common.api.fields import (
 )
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
+from common.messages import Message
 
 MAX_CAPACITY = 1000
+
+
+def both_or_none(given: dict[str, Any], *names: str) -> dict[str, Any]:
+    """Return an object with all names, or {}. Raises ValidationError for some of them."""
+    missing = [name for name in names if given.get(name) is None]
+    if 0 < len(missing) < len(names):
+        raise serializers.ValidationError({name: ["This field is required."] for name in missing})
+    return {} if missing else given
+
+
+class PartySerializer(ObjectSerializer):
+    examples = {"min": 1, "max": 4}
+
+    min = BoundedIntegerField(1, MAX_PARTY, **CLEARABLE)
+    max = BoundedIntegerField(1, MAX_PARTY, **CLEARABLE)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        given = both_or_none(given, "min", "max")
+        if given and given["min"] > given["max"]:
+            fault = Message("Must not be less than `%(field)s`.", field="min")
+            raise serializers.ValidationError({"max": [fault]})
+        return given
 
 
 def new_password_field(**kwargs: Any) -> StringField:
@@ -43,6 +67,7 @@ class ResourceSerializer(ObjectSerializer):
         "timezone": "Europe/Berlin",
         "tags": ["dentist"],
         "capacity": 1,
+        "party": None,
         "meta": {"room": "2"},
         "api_token": "1c2d3e4f_Vb0GfXk1hJ3v8qz5WcYt7uR2nE6sLdA9oPiMxKjHgQw",
     }
@@ -64,6 +89,12 @@ class ResourceSerializer(ObjectSerializer):
         MAX_CAPACITY,
         help_text="So many bookings may overlap: 12 for a pool of twelve. A number below what is"
         " booked ahead: 409 `in_use`.",
+        **OPTIONAL,
+    )
+    party = PartySerializer(
+        allow_null=True,
+        help_text="How many people it suits, such as a table: bookings and queries with"
+        " `party_size` take a resource whose range contains it. Null: any number.",
         **OPTIONAL,
     )
     meta = MetaField(**OPTIONAL)

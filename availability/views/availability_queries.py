@@ -1,6 +1,7 @@
 """Availability endpoints: /availability and its variants, /findtime."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -12,11 +13,12 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
 from availability.core.slots import Slot
-from availability.models import Calendar
+from availability.models import Calendar, Project
 from availability.search.cost import check_cost, check_number_of_rules
 from availability.search.engine import (
     AvailabilityQuery,
     explain_query,
+    find_remaining,
     free_times_of_requirements,
     possible_starts_of_steps,
     search_dates,
@@ -57,10 +59,12 @@ from availability.serializers.queries import FindtimeSerializer, QuerySerializer
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import array_as_object
 from common.api.serializers import ObjectSerializer, read_body_as, read_values_as
-from common.errors import Invalid
+from common.errors import Forbidden, Invalid
 from common.messages import Message, find_message
+from common.openapi.component_registry import Json
 from common.openapi.components import SpanSerializer, list_of, text_response
 from common.openapi.generator import data_list, data_lists, named_examples, parameters
+from common.openapi.parameters import include_of
 from common.time.durations import DurationError, resolve_time
 from common.time.instants import InstantError, format_instant
 
@@ -74,6 +78,8 @@ QUERY_EXAMPLES = {
     }
 }
 
+
+SLOT_INCLUDES = ("remaining",)
 
 # Members of responses that may be absent.
 WARNINGS = {
@@ -98,12 +104,14 @@ def describe_query(
     *,
     operation_id: str | None = None,
     explains: bool = False,
+    query: Mapping[str, Json] | None = None,
 ) -> Any:
     return extend_schema(
         operation_id=operation_id,
         summary=summary,
         description=description,
         request=QuerySerializer,
+        parameters=parameters(query=query),
         responses={200: data_list(answer, WARNINGS | (REQUIREMENTS if explains else {}))},
         examples=named_examples(request=QUERY_EXAMPLES),
     )
@@ -161,15 +169,32 @@ class AvailabilityViewSet(QueryViewSet):
         " than 17,500 days of all resources together.",
         SlotSerializer,
         operation_id="searchAvailability",
+        query={"include": include_of(SLOT_INCLUDES)},
     )
     @action(detail=False, methods=["post"], url_path="availability")
     def search(self, request: Request) -> Response:
         query, zone = self.read_query(request)
         if query.visit:
             records = visit_records(search_visits(query), zone)
+            slots: list[Slot] = []
         else:
-            records = slot_records(search_slots(query), zone)
+            slots = search_slots(query)
+            records = slot_records(slots, zone)
+        if "remaining" in self.query.include(SLOT_INCLUDES):
+            self._check_may_see_remaining(query)
+            found = [1] * len(records) if query.visit else find_remaining(query, slots)
+            for record, remaining in zip(records, found, strict=True):
+                record["remaining"] = remaining
         return Response(list_with_warnings(records, self.warnings_of(query, zone)))
+
+    def _check_may_see_remaining(self, query: AvailabilityQuery) -> None:
+        """Raise Forbidden for a public caller, unless the project shows how many are left."""
+        if not self.caller.is_widget:
+            return
+        projects = Project.objects.filter(id__in=filter(None, [query.project_id]))
+        project = projects.only("settings").first()
+        if project is None or not project.settings.get("show_remaining"):
+            raise Forbidden("The project's setting `show_remaining` is off.")
 
     @describe_query(
         "List dates with slots and their resources",

@@ -49,7 +49,7 @@ def calendar_entry_of(booking: Booking) -> Invitation:
                 booking.calendar_uid, booking.reschedules, start, end, conference_url(booking)
             )
         ],
-        what=to_one_line(customer_text(booking, "what")),
+        what=to_one_line(booking.counted(customer_text(booking, "what"))),
         where=to_one_line(customer_text(booking, "where")),
         description=clean_lines(customer_text(booking, "description")),
         organizer=Guest(sender.name, sender.address),

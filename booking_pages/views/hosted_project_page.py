@@ -27,7 +27,13 @@ from availability.payment_links import lacks_payment_link
 from availability.project_texts import ProjectTexts, original_texts, project_texts
 from availability.reserve.policies import policy_query
 from availability.search.cost import public_days
-from availability.search.engine import AvailabilityQuery, SearchResource, load_project_resources
+from availability.search.engine import (
+    AvailabilityQuery,
+    SearchResource,
+    find_remaining,
+    for_party,
+    load_project_resources,
+)
 from availability.search.fair_turns import with_fair_turns
 from availability.search.parameters import SlotParameters, with_parameters
 from availability.search.requirements import project_requirements, stored_alternatives
@@ -86,13 +92,20 @@ from common.api.fields import CANONICAL_ID, is_web_address
 from common.errors import Invalid, NotFound
 from common.shipped_languages import SOURCE_LANGUAGE
 from common.time.durations import DurationError, duration_in_words, elapsed_seconds
-from common.time.instants import local_date, local_midnight, to_datetime
+from common.time.instants import format_instant, local_date, local_midnight, to_datetime
 from common.time.zone_names import current_browser_zones
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds
 MAX_SEATS_AT_ONCE = 10
-CHOICES = ("resource", "length", "timezone")  # of the address: links to other days keep them
+MAX_NUMBERS = 20  # to choose from
+CHOICES = (
+    "resource",
+    "length",
+    "quantity",
+    "party_size",
+    "timezone",
+)  # of the address: links to other days keep them
 MAX_LISTED = 500  # projects on the page of an app
 MAX_SHARED = 200  # letters of the text that others show of a link
 SOLVER = "booking_pages/solve.js"
@@ -156,6 +169,17 @@ class BookPageView(RateLimitedPageView):
             rules = replace(rules, fixed=FixedChoice({requirement: (person.id,)}))
         lengths = lengths_to_choose(rules.terms, graph)
         rules = with_length(rules, read_length_parameter(request.GET, lengths))
+        quantities, party_sizes = numbers_to_choose(project, rules, graph)
+        rules = for_party(
+            replace(
+                rules,
+                quantity=read_number_parameter(request.GET, "quantity", quantities) or 1,
+                party_size=read_number_parameter(request.GET, "party_size", party_sizes)
+                or next(iter(party_sizes), None),
+            )
+        )
+        has_count = not (graph.is_seat or rules.takes_several_resources)
+        shows_remaining = has_count and project.settings.get("show_remaining") is True
         zone_name = first_known_zone(page_zone(project, rules))
         verifies = needs_verification(project)
         is_mailed = mails_customers(project.app)
@@ -169,6 +193,8 @@ class BookPageView(RateLimitedPageView):
                 if graph.is_seat
                 else find_offer(rules, zone_name, wanted)
             )
+            if shows_remaining:
+                offer = with_remaining(offer, rules)
         weeks = week_values(
             offer, zone_name, wanted, request.GET, with_end=rules.terms.length is None
         )
@@ -182,6 +208,14 @@ class BookPageView(RateLimitedPageView):
             "verifies": verifies,
             "people": resource_links(people, person, request.GET),
             "lengths": length_links(lengths, rules.terms.length, request.GET),
+            "numbers": [
+                (PAGE[name], number_links(numbers, chosen, request.GET, name))
+                for name, numbers, chosen in (
+                    ("quantity", quantities, rules.quantity),
+                    ("party_size", party_sizes, rules.party_size),
+                )
+                if numbers
+            ],
             "is_group": graph.is_seat,
             "is_pending": graph.is_paid_later or needs_approval(graph),
             "zone": zone_name,
@@ -204,6 +238,9 @@ class BookPageView(RateLimitedPageView):
                 "length": duration_in_words(rules.terms.length)
                 if lengths and rules.terms.length
                 else None,
+                "quantity": rules.quantity if rules.quantity > 1 else None,
+                "party_size": rules.party_size,
+                "shows_remaining": shows_remaining,
                 "is_group": graph.is_seat,
                 "max_seats": max_seats_at_once(graph, verifies=verifies),
                 "redirect": redirect_url(project),
@@ -413,6 +450,72 @@ def length_links(
         }
         for length in lengths
     ]
+
+
+# --- How many ------------------------------------------------------------------------------------
+def numbers_to_choose(
+    project: Project, rules: AvailabilityQuery, graph: Graph
+) -> tuple[Sequence[int], Sequence[int]]:
+    """Return the quantities and the sizes of parties that customers can choose from; [] if they
+    have no choice.
+    """
+    if graph.is_seat:
+        return (), ()
+    most = 1
+    if not rules.takes_several_resources:
+        allowed = project.settings.get("max_quantity") or 1
+        most = min(allowed, max((each.capacity for each in rules.resources), default=1))
+    parties = [each.party for each in rules.resources if each.party]
+    least, largest = (
+        (min(party[0] for party in parties), max(party[1] for party in parties))
+        if parties
+        else (1, 0)
+    )
+    return (
+        range(1, min(most, MAX_NUMBERS) + 1) if most > 1 else (),
+        range(least, min(largest, least + MAX_NUMBERS - 1) + 1),
+    )
+
+
+def read_number_parameter(
+    parameters: Mapping[str, str], name: str, numbers: Sequence[int]
+) -> int | None:
+    """Return the number in the address (`quantity=2`) if it can be chosen."""
+    text = parameters.get(name, "")
+    return next((number for number in numbers if str(number) == text), None)
+
+
+def number_links(
+    numbers: Sequence[int], chosen: int | None, parameters: Mapping[str, str], name: str
+) -> list[dict[str, Any]]:
+    """Return the links to choose a number; they keep the rest of the address."""
+    return [
+        {
+            "words": str(number),
+            "link": link_with(parameters, **{name: number, "time": None}),
+            "is_chosen": number == chosen,
+        }
+        for number in numbers
+    ]
+
+
+def with_remaining(offer: OfferedSlots, rules: AvailabilityQuery) -> OfferedSlots:
+    """Return the offer with how many units are left of each slot, in the place of free seats."""
+    if not offer.slots:
+        return offer
+    starts, ends = [slot[0] for slot in offer.slots], [slot[1] for slot in offer.slots]
+    terms = replace(
+        rules.terms,
+        earliest=format_instant(to_datetime(min(starts))),
+        latest=format_instant(to_datetime(max(ends))),
+    )
+    query = replace(rules, terms=terms, bounds=rules.own)
+    resources = tuple(rules.resources)
+    slots = [(start, end, resources) for start, end in offer.slots]
+    remaining = find_remaining(query, slots)
+    return offer._replace(
+        slots=[(*slot, None, left) for slot, left in zip(offer.slots, remaining, strict=True)]
+    )
 
 
 # --- The person -----------------------------------------------------------------------------------

@@ -361,7 +361,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
     contact = to_one_line(str(booking.app.settings.get("contact_email") or ""))
     names = "\n".join(to_one_line(customer.name) for customer in customers)
     rows = [
-        (gettext("What"), to_one_line(what)),
+        (gettext("What"), to_one_line(booking.counted(what) if what else what)),
         (gettext("When"), event_time_words(event, zone_name)),
         (gettext("Where"), to_one_line(where)),
         (gettext("Video call"), web_link(conference_url(booking))),

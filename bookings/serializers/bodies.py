@@ -7,6 +7,7 @@ from drf_spectacular.utils import extend_schema_field, extend_schema_serializer
 from rest_framework import serializers
 
 from apps_config.serializers import notifications_field
+from availability.core.parties import MAX_PARTY
 from availability.serializers.fields import (
     RequiresField,
     ResourceChoiceField,
@@ -15,7 +16,7 @@ from availability.serializers.fields import (
     order_field,
 )
 from bookings.graphs import GRAPHS, INITIALIZED
-from bookings.models import MAX_NOTE, OUTCOMES, Booking
+from bookings.models import MAX_NOTE, MAX_PLACE, OUTCOMES, Booking
 from bookings.serializers.customers import CustomerChangeSerializer, CustomerSerializer
 from bookings.services import ON_CONFLICT, SCOPES
 from common.api.fields import (
@@ -30,6 +31,7 @@ from common.api.fields import (
     InstantField,
     ListOf,
     MetaField,
+    ObjectOf,
     OneLineField,
     StrictBooleanField,
     TextField,
@@ -44,6 +46,7 @@ from common.time.durations import elapsed_seconds
 
 MAX_CUSTOMERS = 50
 MAX_SEATS = 1000
+MAX_PLACES = 50
 EVENT_KEYS = (
     "start",
     "end",
@@ -59,6 +62,7 @@ WIDGET_KEYS = frozenset(
     {
         *("start", "end", "what", "where", "description", "customer", "customers"),
         *("project_id", "resource_id", "resources", "reservation_id", "graph", "related", "meta"),
+        *("quantity", "party_size", "place"),
     }
 )
 
@@ -90,7 +94,16 @@ class BookingSettingsSerializer(ObjectSerializer):
         1,
         MAX_SEATS,
         write_only=True,
-        help_text="Required for a group (graph `group_owner`).",
+        help_text="Required for a group (graph `group_owner`) without `places`.",
+        **CLEARABLE,
+    )
+    places = ObjectOf(
+        BoundedIntegerField(1, MAX_SEATS),
+        MAX_PLACES,
+        key=OneLineField(MAX_PLACE),
+        help_text="Of a group: the number of seats by the name of their place, such as"
+        ' `{"stalls": 100, "balcony": 50}`. `max_seats` is their sum.',
+        write_only=True,
         **CLEARABLE,
     )
     min_cancel_time = DurationField(
@@ -143,6 +156,10 @@ def challenge_field() -> TextField:
     )
 
 
+def quantity_field(**kwargs: Any) -> BoundedIntegerField:
+    return BoundedIntegerField(1, MAX_SEATS, **kwargs)
+
+
 class TargetSerializer(ObjectSerializer):
     """Who or what is to be booked: read first, because its zone reads the times."""
 
@@ -166,6 +183,24 @@ class TargetSerializer(ObjectSerializer):
     order = order_field(**CLEARABLE)
     reservation_id = IdField(
         help_text="A hold of POST /v2/bookings/reserve for this time. It can be used once.",
+        **CLEARABLE,
+    )
+    quantity = quantity_field(
+        help_text="How many units of the resource's capacity, at most 100, or seats of the group to"
+        " take together; 1 by default, with `reservation_id` as many as are held. With a widget"
+        " key, at most the project's `max_quantity`.",
+        **CLEARABLE,
+    )
+    party_size = BoundedIntegerField(
+        1,
+        MAX_PARTY,
+        help_text="The people who come: only resources whose `party` contains it, the smallest"
+        " first.",
+        **CLEARABLE,
+    )
+    place = OneLineField(
+        MAX_PLACE,
+        help_text="The place of the seats: required for a group with `places`.",
         **CLEARABLE,
     )
     challenge = challenge_field()
@@ -257,10 +292,27 @@ class NewGroupSerializer(NewBookingSerializer):
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
         given = super().validate(given)
         settings = given.get("settings") or {}
+        if settings.get("places"):
+            settings["max_seats"] = sum_of_places(settings)
         if not settings.get("max_seats"):
             raise serializers.ValidationError({"settings.max_seats": ["This field is required."]})
         check_seat_window(settings.get("max_booking_time"), settings.get("min_booking_time"))
         return given
+
+
+def sum_of_places(settings: dict[str, Any]) -> int:
+    """Return `max_seats`, the sum of `places`. Raises ValidationError."""
+    settings["places"] = {
+        name: seats for name, seats in settings["places"].items() if seats is not None
+    }
+    total = sum(settings["places"].values())
+    if settings.get("max_seats") not in (None, total):
+        fault = Message("Must be the sum of `places`: %(total)s.", total=total)
+        raise serializers.ValidationError({"settings.max_seats": [fault]})
+    if total > MAX_SEATS:
+        fault = Message("Must have at most %(count)s seats together.", count=MAX_SEATS)
+        raise serializers.ValidationError({"settings.places": [fault]})
+    return total
 
 
 def check_seat_window(opens: str | None, closes: str | None) -> None:
@@ -454,7 +506,24 @@ class VerificationSerializer(ObjectSerializer):
 
 
 class GroupChangeSerializer(ObjectSerializer):
-    max_seats = BoundedIntegerField(1, MAX_SEATS, help_text="At least the seats that are taken.")
+    max_seats = BoundedIntegerField(
+        1, MAX_SEATS, help_text="At least the seats that are taken.", **OPTIONAL
+    )
+    places = ObjectOf(
+        BoundedIntegerField(1, MAX_SEATS),
+        MAX_PLACES,
+        key=OneLineField(MAX_PLACE),
+        help_text="All places of the group, each with at least the seats that are taken there."
+        " `max_seats` becomes their sum.",
+        **OPTIONAL,
+    )
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        if "places" in given:
+            if not given["places"]:
+                raise serializers.ValidationError({"places": ["Must not be empty."]})
+            given["max_seats"] = sum_of_places(given)
+        return given
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         others = data.keys() - self.fields if isinstance(data, Mapping) else ()
@@ -482,6 +551,11 @@ class BookingChangeSerializer(ObjectSerializer):
         OUTCOMES,
         help_text="Whether the customer came. From one hour before the start. Null clears it.",
         **CLEARABLE,
+    )
+    quantity = quantity_field(
+        help_text="How many units or seats the booking takes from now on: 409 if they are not"
+        " free.",
+        **OPTIONAL,
     )
     settings = GroupChangeSerializer(help_text="Of a group.", **OPTIONAL)
 

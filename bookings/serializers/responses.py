@@ -11,12 +11,13 @@ from uuid import UUID
 
 from django.db.models import (
     Case,
-    Count,
     IntegerField,
     OuterRef,
     Prefetch,
     QuerySet,
     Subquery,
+    Sum,
+    Value,
     When,
     prefetch_related_objects,
 )
@@ -87,9 +88,20 @@ class EventInfoSerializer(SpanSerializer):
 
 class GroupSeatsSerializer(ObjectSerializer):
     examples = {"max_seats": 8}
+    on_request = ("places",)
 
     max_seats = serializers.IntegerField(min_value=1)
     current_seats = serializers.IntegerField(min_value=0, help_text="The number of booked seats.")
+    places = serializers.DictField(
+        child=serializers.IntegerField(min_value=1),
+        help_text="The seats of each place. Absent without places.",
+    )
+
+    @classmethod
+    def render(
+        cls, row: Booking, zone: str = "UTC", include: Collection[str] | None = None
+    ) -> Json:
+        return super().render(row, zone, ["places"] if row.places else ())
 
 
 def _itself(booking: Booking) -> Booking:
@@ -318,6 +330,9 @@ class BookingSerializer(BookingEntrySerializer):
         "event": EventSerializer.example(
             what="Check-up", where="Harbour Dental", start=START_EXAMPLE, end=END_EXAMPLE
         ),
+        "quantity": 1,
+        "party_size": None,
+        "place": None,
         "available_actions": ["cancel", "cancel_by_customer", "complete"],
         "customer_action_links": {
             "cancel_by_customer": f"https://bookings.example.com/v2/bookings/{example_id(30)}"
@@ -358,6 +373,15 @@ class BookingSerializer(BookingEntrySerializer):
     )
     outcome = serializers.ChoiceField(
         OUTCOMES, allow_null=True, help_text="Whether the customer came; null if unknown."
+    )
+    quantity = serializers.IntegerField(
+        min_value=1, source="units", help_text="The units of the resource, or seats, that it takes."
+    )
+    party_size = serializers.IntegerField(
+        allow_null=True, help_text="The people who come; null if not given."
+    )
+    place = serializers.CharField(
+        allow_null=True, help_text="The place of its seats, in a group with places."
     )
     logs = LogEntrySerializer(many=True, help_text="Oldest first.")
     available_actions = serializers.ListField(child=serializers.CharField())
@@ -444,6 +468,7 @@ WRITTEN = ("resource_id", "project_id", "start", "end")
 # Includes of GET /bookings/:id by default.
 ALL_INCLUDES = (
     *("attributes", "event", "calendar", "resource", "customers", "project", "meta", "outcome"),
+    *("quantity", "party_size", "place"),
     *("conference", "available_actions", "customer_action_links", "event_notifications"),
 )
 WHOLE_BOOKING_EXAMPLE = BookingSerializer.example(*ALL_INCLUDES)
@@ -556,7 +581,7 @@ CURRENT_SEATS: Mapping[str, Any] = {
                     )
                     .order_by()
                     .values("owner_booking")
-                    .annotate(count=Count("id"))
+                    .annotate(count=Sum(Coalesce("quantity", Value(1))))
                     .values("count")
                 ),
                 0,
@@ -596,6 +621,9 @@ INCLUDES: dict[str, Include] = {
     # On request alone: what contains a whole booking, such as a webhook call, has no note.
     "note": Include("note"),
     "outcome": Include("outcome"),
+    "quantity": Include("quantity"),
+    "party_size": Include("party_size"),
+    "place": Include("place"),
     "logs": Include("logs", (), ["logs"]),
     "conference": Include("conference", ["event"]),
     "available_actions": Include("available_actions"),
@@ -643,6 +671,9 @@ PUBLIC_INCLUDES: dict[str, Include] = {
     ),
     "steps": INCLUDES["steps"],
     "available_actions": INCLUDES["available_actions"],
+    "quantity": INCLUDES["quantity"],
+    "party_size": INCLUDES["party_size"],
+    "place": INCLUDES["place"],
 }
 
 

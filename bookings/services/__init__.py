@@ -10,11 +10,12 @@ from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.conference_links import CONFERENCE, store_conference_link
 from bookings.services.create import NewBooking, create_booking
-from bookings.services.create_seat import NewSeat, create_seat, held_seats_column
+from bookings.services.create_seat import NewSeat, create_seat
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
 from bookings.services.edit_fields import change_booking, end_links
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.hold import NewHold, extend_public_hold, hold_time
+from bookings.services.hold_seats import NewSeatHold, hold_seats
 from bookings.services.locks import SCOPES, THIS
 from bookings.services.offer_new_times import offer_new_times, on_new_times_offered
 from bookings.services.reschedule import (
@@ -26,6 +27,7 @@ from bookings.services.reschedule import (
     reschedule_unless_done,
 )
 from bookings.services.responses import Answer, on_response, record_response
+from bookings.services.seat_counts import held_seats_column
 from bookings.services.send_message import on_message_sent, send_message
 from bookings.services.transition_log import (
     COMPLETES_AFTER,
@@ -68,6 +70,7 @@ __all__ = [
     "NewBooking",
     "NewHold",
     "NewSeat",
+    "NewSeatHold",
     "NewSeries",
     "PolicyViolated",
     "Reassignment",
@@ -91,6 +94,7 @@ __all__ = [
     "extend_public_hold",
     "find_verified",
     "held_seats_column",
+    "hold_seats",
     "hold_time",
     "hold_until_verified",
     "make_booking",

@@ -34,8 +34,8 @@ class BookingDraft:
     notifications: fields of EventNotification; None: the project's or the app's list.
     suppress_mail_to: recipients that get no mail about the creation. untrusted_texts: the texts of
     the event that a public caller wrote; None: no public caller makes the booking. max_seats,
-    policies: for a group's owner. bulk: shared by the related bookings of a bulk request. message:
-    for the log and the e-mails about the creation.
+    places, policies: for a group's owner. bulk: shared by the related bookings of a bulk request.
+    message: for the log and the e-mails about the creation.
     """
 
     graph: Graph
@@ -47,6 +47,7 @@ class BookingDraft:
     suppress_mail_to: Collection[str] = ()
     untrusted_texts: Sequence[str] | None = None
     max_seats: int | None = None
+    places: Mapping[str, int] | None = None
     policies: Mapping[str, str] = field(default_factory=dict)
     bulk: Bulk | None = None
     message: str = ""
@@ -125,6 +126,9 @@ def new_row(
         visit=target.steps,
         untrusted_texts=None if new.untrusted_texts is None else list(new.untrusted_texts),
         max_seats=new.max_seats,
+        places=None if new.places is None else dict(new.places),
+        quantity=None if target.quantity == 1 else target.quantity,
+        party_size=target.party_size,
         policies=dict(new.policies),
         bulk=new.bulk,
         created_at=now,
@@ -170,7 +174,7 @@ def write_bookings(
         emails = [customer["email"] for customer in new.customers]
         check_new_bookings(target.project, bookings, emails, now=now)
     if target.public_request:
-        count_public_booking(target.app, target.public_request, now=now)
+        count_public_booking(target.app, target.public_request, quantity=target.quantity, now=now)
 
 
 def _notifications_of(new: BookingDraft, target: BookingTarget) -> list[Mapping[str, Any]]:

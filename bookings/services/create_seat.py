@@ -1,43 +1,40 @@
-"""Book a seat in a group: counted under the lock of the owner's booking, so never oversold."""
+"""Book seats in a group: counted under the lock of the owner's booking, so never oversold."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from django.db import transaction
-from django.db.models import Count, OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db import IntegrityError, transaction
 
 from bookings.booking_target import BookingTarget
-from bookings.graphs import SEATED
-from bookings.models import Booking, UnverifiedBooking
+from bookings.models import Booking, SeatHold
 from bookings.services.create import BookingDraft, new_row, write_bookings
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.locks import lock_booking
+from bookings.services.seat_counts import GroupFull, check_seats_are_free
+from bookings.services.seat_holds import use_seat_hold
 from bookings.services.transition_log import Actor
-from common.errors import Invalid, NotFound, Refusal
-from common.messages import Message
+from common.errors import Invalid, NotFound
 from common.time.durations import elapsed_seconds
 
 OWNER_PATH = "related.owner_booking_id"
 
 
-class GroupFull(Refusal):
-    """All seats of the group are taken."""
-
-    code = "group_full"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewSeat(BookingDraft):
-    """A seat to book.
+    """Seats to book, with one booking.
 
-    start, end, resource_id: the owner's values according to the client, if given. paths: key ->
-    path in the client's body. not_begun: refuse a group that has begun (widget keys).
+    quantity: how many. place: of a group with places. hold: that keeps them. start, end,
+    resource_id: the owner's values according to the client, if given. paths: key -> path in the
+    client's body. not_begun: refuse a group that has begun (widget keys).
     """
 
     owner_id: uuid.UUID
+    quantity: int = 1
+    place: str | None = None
+    hold: SeatHold | None = None
     start: datetime | None = None
     end: datetime | None = None
     resource_id: uuid.UUID | None = None
@@ -46,12 +43,13 @@ class NewSeat(BookingDraft):
 
 
 def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datetime) -> Booking:
-    """Book a seat in one transaction.
+    """Book seats in one transaction.
 
-    Raises Invalid (no such group, another time than the group's), ActionNotAllowed (the group is
-    cancelled or over), PolicyViolated (outside its booking window), GroupFull.
+    Raises Invalid (no such group or place, another time than the group's), ActionNotAllowed (the
+    group is cancelled or over), PolicyViolated (outside its booking window), GroupFull,
+    HoldExpired.
     """
-    with transaction.atomic():
+    with seat_guard(), transaction.atomic():
         owner = lock_group_with_free_seat(new, target, now)
         owner.event.resource = owner.resource  # read with the booking
         seat = new_row(
@@ -61,6 +59,7 @@ def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datet
             now=now,
             end=owner.event.end,
             owner_booking=owner,
+            place=new.place,
             # The owner's time was checked; a seat has no time of its own.
             allow_double_bookings=False,
             enforce_availability=False,
@@ -70,30 +69,35 @@ def create_seat(new: NewSeat, *, target: BookingTarget, actor: Actor, now: datet
 
 
 def lock_group_with_free_seat(new: NewSeat, target: BookingTarget, now: datetime) -> Booking:
-    """Lock the group of a new seat; raises what `create_seat` raises."""
+    """Lock the group of new seats, and use up their hold; raises what `create_seat` raises."""
     owner = _lock_owner(new, target)
     if owner.completed:
         raise ActionNotAllowed(owner, new.action)
     check_booking_window(owner, now, not_begun=new.not_begun)
-    if count_seats(owner) + count_held_seats(owner, now) >= (owner.max_seats or 0):
-        raise GroupFull(Message("Every seat of the group is taken."))
+    check_place(owner, new.place)
+    if new.hold:
+        use_seat_hold(new.hold, now=now)
+    check_seats_are_free(owner, new.quantity, new.place, now=now)
     return owner
 
 
-def count_held_seats(owner: Booking, now: datetime) -> int:
-    """Count the seats that are held until their e-mail address is verified."""
-    return held_seats(owner, now).count()
+@contextmanager
+def seat_guard() -> Iterator[None]:
+    """Raise GroupFull if the database refuses one seat too many."""
+    try:
+        yield
+    except IntegrityError as error:
+        if "group_full" not in str(error):
+            raise
+        raise GroupFull from error
 
 
-def held_seats_column(now: datetime) -> Coalesce:
-    """Return the count of `count_held_seats` as a column of a query of groups."""
-    counts = held_seats(OuterRef("pk"), now).order_by().values("group").annotate(n=Count("pk"))
-    return Coalesce(Subquery(counts.values("n")), 0)
-
-
-def held_seats(group: Booking | OuterRef, now: datetime) -> QuerySet[UnverifiedBooking]:
-    """The seats of `count_held_seats`."""
-    return UnverifiedBooking.objects.filter(group=group, ended_at=None, expires_at__gt=now)
+def check_place(group: Booking, place: str | None) -> None:
+    """Raise Invalid unless the place is one of the group's, or it has none."""
+    if group.places is None and place is not None:
+        raise Invalid.at("place", "The group has no places.")
+    if group.places is not None and place not in group.places:
+        raise Invalid.at("place", f"Must be one of {', '.join(sorted(group.places))}.")
 
 
 def _lock_owner(new: NewSeat, target: BookingTarget) -> Booking:
@@ -115,10 +119,6 @@ def _lock_owner(new: NewSeat, target: BookingTarget) -> Booking:
     if errors:
         raise Invalid(errors)
     return owner
-
-
-def count_seats(owner: Booking) -> int:
-    return Booking.objects.filter(owner_booking=owner, state__in=SEATED, deleted_at=None).count()
 
 
 def check_booking_window(owner: Booking, now: datetime, *, not_begun: bool) -> None:

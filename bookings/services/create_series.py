@@ -11,6 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from availability.core.matching import WHOLE, Chosen, Stretch
+from availability.core.parties import party_rank
 from availability.reserve.checks import (
     NO_RESOURCE,
     RequestRefusal,
@@ -92,7 +93,9 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     if target.external_busy:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
-        if target.project and not lock_project(target.project.id, exclusive=target.is_by_turn):
+        if target.project and not lock_project(
+            target.project.id, exclusive=target.is_by_turn or target.is_paced
+        ):
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
@@ -155,6 +158,8 @@ def _resource_choices(
         return [_ResourceChoice(resources, (), ())]  # a single choice: checked under its lock
     if target.mode == "roundrobin_random":
         random.shuffle(resources)
+    if target.party_size:
+        resources.sort(key=lambda each: party_rank(each.party))
     choices = _free_choices(resources, candidates, new, target)
     first = next(choices)
     return [first, *choices] if _needs_live_check(new, target) else chain([first], choices)

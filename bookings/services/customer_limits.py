@@ -26,11 +26,15 @@ TWO_DAYS = timedelta(days=2)  # more than a local day and the distance of two zo
 
 
 class _CustomerBooking(NamedTuple):
-    """A booking of a mailbox, or one that waits for its code; `day`: of its start, local."""
+    """A booking of a mailbox, or one that waits for its code; `day`: of its start, local.
+
+    quantity: the units or seats, each of which counts.
+    """
 
     limit_key: str
     id: uuid.UUID
     day: date
+    quantity: int
 
 
 def check_new_bookings(
@@ -94,9 +98,12 @@ def _check_open_bookings(project: Project, keys: Collection[str], now: datetime)
     _lock_customers(project, keys)
     rows = _customer_rows(project, keys)
     rows = rows.filter(booking__completed=False, booking__event__end__gt=now)
-    found = rows.values_list("limit_key", "booking").distinct()
-    counts = Counter(key for key, _ in found)
-    counts.update(row.limit_key for row in _unverified_bookings(project, keys, now))
+    found = rows.values_list("limit_key", "booking", "booking__quantity").distinct()
+    counts: Counter[str] = Counter()
+    for key, _, quantity in found:
+        counts[key] += quantity or 1
+    for row in _unverified_bookings(project, keys, now):
+        counts[row.limit_key] += row.quantity or 1
     if any(count > most for count in counts.values()):
         raise PolicyViolated(OPEN, most)
 
@@ -117,7 +124,9 @@ def _check_bookings_per_day(
         *_booked_entries(project, keys, around),
         *_unverified_entries(project, keys, now),
     }
-    counts = Counter((entry.limit_key, entry.day) for entry in entries)
+    counts: Counter[tuple[str, date]] = Counter()
+    for entry in entries:
+        counts[entry.limit_key, entry.day] += entry.quantity
     ours = [entry for entry in entries if entry.id in starts]
     if any(counts[entry.limit_key, entry.day] > most for entry in ours):
         raise PolicyViolated(PER_DAY, most)
@@ -128,9 +137,10 @@ def _booked_entries(
 ) -> Iterator[_CustomerBooking]:
     rows = _customer_rows(project, keys).exclude(booking__state__in=ENDED_EARLY)
     rows = rows.filter(booking__event__start__range=around)
-    columns = ("booking", "booking__event__start", "booking__event__resource__timezone")
-    for key, booking, start, zone in rows.values_list("limit_key", *columns):
-        yield _CustomerBooking(key, booking, _local_day(start, zone))
+    of_event = ("booking__event__start", "booking__event__resource__timezone")
+    columns = ("limit_key", "booking", *of_event, "booking__quantity")
+    for key, booking, start, zone, quantity in rows.values_list(*columns):
+        yield _CustomerBooking(key, booking, _local_day(start, zone), quantity or 1)
 
 
 def _unverified_entries(
@@ -141,11 +151,12 @@ def _unverified_entries(
         return
     holds = Hold.objects.filter(id__in=rows)
     for row_id, start, zone in holds.values_list("id", "start", "resource__timezone"):
-        yield _CustomerBooking(rows[row_id].limit_key, row_id, _local_day(start, zone))
+        row = rows[row_id]
+        yield _CustomerBooking(row.limit_key, row_id, _local_day(start, zone), row.quantity or 1)
     for row in rows.values():
         if row.group:
             day = _local_day(row.group.event.start, row.group.event.resource.timezone)
-            yield _CustomerBooking(row.limit_key, row.id, day)
+            yield _CustomerBooking(row.limit_key, row.id, day, row.quantity or 1)
 
 
 def _customer_rows(project: Project, keys: Collection[str]) -> QuerySet:

@@ -9,14 +9,17 @@ from typing import Any
 from django.db import transaction
 
 from apps_config.models import App
-from availability.reserve.events import EVENT_WORDS, update_event_details
+from availability.reserve.events import EVENT_WORDS, guarded_transaction, update_event_details
 from bookings.graphs import GRAPHS, OWNER
 from bookings.models import Booking, Customer, StateChange
 from bookings.reports.recounts import request_recounts_of_customers
-from bookings.services.create_seat import count_held_seats, count_seats
+from bookings.services.change_quantity import set_quantity
+from bookings.services.create_seat import seat_guard
+from bookings.services.customer_limits import check_new_bookings
 from bookings.services.customer_notes import move_notes
 from bookings.services.ended_seats import copy_events_of_ended_seats
-from bookings.services.locks import lock_booking, lock_seats
+from bookings.services.locks import lock_booking, lock_bookings, lock_seats
+from bookings.services.seat_counts import taken_seats
 from bookings.services.transition_log import (
     UPDATE,
     Actor,
@@ -31,10 +34,11 @@ from common.api.merge_patch import merge_free
 from common.db.sql import update_rows
 from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
-from common.errors import InUse, Invalid
+from common.errors import InUse, Invalid, NotFound
 from common.messages import Message
 
 NOTE = frozenset({"note"})
+QUANTITY = "quantity"  # the name of the change
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
 LINKS_ENDED = Message("The links in earlier e-mails no longer work.")
 CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
@@ -48,21 +52,26 @@ def change_booking(
     `customers`: matched by `id`, else by position; absent fields stay. A new address ends the links
     of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
-    `max_seats`: of a group. `note`: an internal one, whose change is a log entry alone: nobody gets
-    an e-mail or call about it. Unchanged values add no log entry.
+    `max_seats`, `places`: of a group. `quantity`: units or seats, given back or taken. `note`: an
+    internal one, whose change is a log entry alone: nobody gets an e-mail or call about it.
+    Unchanged values add no log entry.
 
-    Raises NotFound; InUse: more seats are taken; Invalid: no such customer, texts of a seat, no
-    group, meta too big, an outcome for a booking that does not take place or that begins in more
-    than an hour.
+    Raises NotFound; InUse: more seats are taken; SlotTaken, NotAvailable, GroupFull: further units
+    or seats are not free; ActionNotAllowed: their booking is completed; Invalid: no such customer,
+    texts of a seat, no group, meta too big, an outcome for a booking that does not take place or
+    that begins in more than an hour.
     """
-    with transaction.atomic():
-        booking = lock_booking(app, booking_id)
+    with seat_guard(), guarded_transaction():
+        booking = _lock_with_group(app, booking_id) if "quantity" in changes else None
+        booking = booking or lock_booking(app, booking_id)
         edit = _Edit(booking)
         edit.change_customers(changes.get("customers", ()), path=changes.get("customers_path", ""))
         edit.change_event_texts({name: changes[name] for name in EVENT_WORDS if name in changes})
         edit.change_meta_and_outcome(changes, now)
+        if "quantity" in changes:
+            edit.change_quantity(changes["quantity"], now)
         if "max_seats" in changes:
-            edit.change_seats(changes["max_seats"], now)
+            edit.change_seats(changes["max_seats"], changes.get("places"), now)
         note_changes = "note" in changes and changes["note"] != booking.note
         if note_changes:
             booking.note = changes["note"]
@@ -78,10 +87,13 @@ def change_booking(
         update_rows(
             [booking],
             [
-                *("meta", "note", "outcome", "untrusted_texts", "max_seats"),
-                *("link_version", "updated_at"),
+                *("meta", "note", "outcome", "untrusted_texts", "max_seats", "places"),
+                *("quantity", "link_version", "updated_at"),
             ],
         )
+        if edit.takes_more and (booking.enforce_availability or booking.owner_booking_id):
+            emails = [customer.email for customer in booking.customers.all()]
+            check_new_bookings(booking.project, [booking], emails, now=now)
         if seats:
             update_rows(seats, ["updated_at"])
         if note_changes:
@@ -89,6 +101,20 @@ def change_booking(
         if edit.names:
             write_transitions(_transitions_of_edit(booking, seats, edit, actor, now))
     return booking
+
+
+def _lock_with_group(app: App, booking_id: uuid.UUID) -> Booking | None:
+    """Lock a seat together with its group, in the order of their ids; None: it is no seat."""
+    seats = Booking.objects.for_app(app).filter(id=booking_id, owner_booking__isnull=False)
+    group_id = seats.values_list("owner_booking", flat=True).first()
+    if group_id is None:
+        return None
+    locked = {booking.id: booking for booking in lock_bookings(app, [group_id, booking_id])}
+    seat = locked.get(booking_id)
+    if seat is None:
+        raise NotFound("Booking")
+    seat.owner_booking = locked.get(group_id, seat.owner_booking)
+    return seat
 
 
 def end_links(*, app: App, booking_id: uuid.UUID, actor: Actor, now: datetime) -> None:
@@ -140,6 +166,7 @@ class _Edit:
     readdressed: set[uuid.UUID] = field(default_factory=set)
     former_addresses: list[str] = field(default_factory=list)
     new_addresses: dict[str, str] = field(default_factory=dict)
+    takes_more: bool = False
 
     def change_customers(self, given: Sequence[Mapping[str, Any]], *, path: str) -> None:
         rows = list(self.booking.customers.all()) if given else []
@@ -207,14 +234,35 @@ class _Edit:
         self.names |= {"outcome"} if outcome != booking.outcome else set()
         booking.meta, booking.outcome = meta, outcome
 
-    def change_seats(self, max_seats: int, now: datetime) -> None:
+    def change_quantity(self, quantity: int, now: datetime) -> None:
+        before = self.booking.units
+        if quantity == before:
+            return
+        set_quantity(self.booking, quantity, now=now)
+        self.takes_more = quantity > before
+        self.names |= {QUANTITY}
+        # Feeds and mirrored events contain it.
+        update_event_details(self.booking.event, {})
+
+    def change_seats(self, max_seats: int, places: Mapping[str, int] | None, now: datetime) -> None:
+        """places: all of the group's places from now on; None: they stay."""
         group = self.booking
         if group.max_seats is None:
             raise Invalid.at("settings.max_seats", "Only a group has seats.")
-        taken_seats = count_seats(group) + count_held_seats(group, now)
-        if max_seats < taken_seats:
-            raise InUse(f"{taken_seats} seats are taken.")
+        if places is None and group.places is not None and max_seats != group.max_seats:
+            raise Invalid.at("settings.max_seats", "Is the sum of `places`: change these.")
+        if places is not None and group.places is None:
+            raise Invalid.at("settings.places", "The group has no places.")
+        taken = taken_seats(group, now)
+        if max_seats < taken.total():
+            raise InUse(f"{taken.total()} seats are taken.")
+        for place, seats in taken.items() if places is not None else ():
+            if places is not None and place is not None and seats > places.get(place, 0):
+                raise InUse(f"{seats} seats are taken in {place}.")
         self.names |= {"max_seats"} if max_seats != group.max_seats else set()
+        if places is not None:
+            self.names |= {"places"} if dict(places) != group.places else set()
+            group.places = dict(places)
         group.max_seats = max_seats
 
 

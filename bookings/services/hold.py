@@ -9,7 +9,6 @@ from availability.models import Hold
 from availability.reserve.checks import check_request
 from availability.reserve.holds import (
     WIDGET_EXTENSIONS,
-    check_open_holds,
     extend_hold,
     held_span,
     hold_stretches,
@@ -21,6 +20,7 @@ from bookings.booking_target import BookingTarget
 from bookings.public_booking_checks import count_public_hold
 from bookings.services.public_hold_limits import check_held_share
 from bookings.services.resource_assignment import find_candidates, reserve_time
+from bookings.services.seat_holds import check_open_holds_of_address
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
     )
     with transaction.atomic():
         if new.client_address:
-            check_open_holds(target.app, new.client_address, now=now)
+            check_open_holds_of_address(target.app, new.client_address, now=now)
         with reserve_time(time_request, target, find_candidates(time_request, target)) as places:
             hold = write_hold(
                 time_request,
@@ -64,7 +64,9 @@ def hold_time(new: NewHold, *, target: BookingTarget, now: datetime) -> Hold:
             if hold.is_public:
                 check_held_share(hold, target, now=now)
             if target.public_request:
-                count_public_hold(target.app, target.public_request, now=now)
+                count_public_hold(
+                    target.app, target.public_request, quantity=target.quantity, now=now
+                )
             return hold
 
 
@@ -74,7 +76,7 @@ def extend_public_hold(hold: Hold, *, seconds: int, now: datetime) -> Hold:
     Raises what `extend_hold` raises, and NotAvailable.
     """
     rows = with_companions(hold)
-    resource_ids = [row.resource_id for row in rows]
+    resource_ids = list(dict.fromkeys(row.resource_id for row in rows))
     target = BookingTarget(
         app=hold.app,
         project=hold.project,
@@ -83,6 +85,7 @@ def extend_public_hold(hold: Hold, *, seconds: int, now: datetime) -> Hold:
         others=resource_ids[1:],
         holds=rows,
         is_public=True,
+        quantity=len(rows) // len(resource_ids),
     )
     with transaction.atomic():
         extend_hold(hold, seconds=seconds, now=now, max_extensions=WIDGET_EXTENSIONS)

@@ -8,6 +8,7 @@ from django.db.models import Prefetch, QuerySet
 
 from apps_config.models import App
 from availability.models import Event
+from availability.reserve.events import lock_project
 from bookings.models import Booking
 from common.errors import NotFound
 
@@ -95,6 +96,17 @@ def _companions(
     if bulk and with_bulk:
         ids.update(bookings.filter(bulk=bulk, completed=False).values_list("id", flat=True))
     return ids
+
+
+def lock_paced_projects(bookings: Sequence[Booking]) -> None:
+    """Lock the projects that limit how many bookings start within a time, before the resources."""
+    paced = {
+        booking.project_id
+        for booking in bookings
+        if booking.project and booking.project.availability.get("max_starts")
+    }
+    for project_id in sorted(filter(None, paced)):
+        lock_project(project_id, exclusive=True)
 
 
 def lock_seats(owners: Sequence[Booking]) -> list[Booking]:

@@ -4,7 +4,7 @@ A public key costs nothing, and a hold keeps a time from everybody else: without
 could close a calendar for as long as they repeat their requests. So a project takes no further
 public hold while the public holds on its resources, also those of other projects, keep more than a
 fifth of the time that it offers on a day. One hold of each project is always possible. Likewise,
-seats that wait for a code are at most a fifth of a group's seats, or one.
+seats that are held or wait for a code are at most a fifth of a group's seats, or one.
 """
 
 from collections.abc import Collection
@@ -20,7 +20,7 @@ from availability.models import Hold
 from availability.search.engine import AvailabilityQuery, free_seconds, load_project_resources
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
-from bookings.services.create_seat import held_seats
+from bookings.services.seat_counts import held_seats, unverified_seats
 from common.db.sql import wait_for_turn
 from common.time.instants import format_instant, local_date, local_midnight
 
@@ -82,11 +82,16 @@ def _offer(target: BookingTarget, day: Span) -> AvailabilityQuery:
     )
 
 
-def check_held_seats(group: Booking, *, now: datetime) -> None:
-    """Check the share before one more seat of the locked group waits for a code.
+def check_held_seats(group: Booking, quantity: int, *, now: datetime) -> None:
+    """Check the share before more seats of the locked group are held or wait for a code.
 
     Raises LimitReached, until the first of the other seats is free again.
     """
-    expiries = list(held_seats(group, now).values_list("expires_at", flat=True))
-    if expiries and (len(expiries) + 1) * 100 > (group.max_seats or 0) * SHARE:
-        raise LimitReached(HELD_SHARE, (min(expiries) - now).total_seconds())
+    public_holds = held_seats(group, now).exclude(client_address="")
+    others = [
+        *unverified_seats(group, now).values_list("expires_at", "quantity"),
+        *public_holds.values_list("expires_at", "quantity"),
+    ]
+    held = quantity + sum(seats or 1 for _, seats in others)
+    if others and held * 100 > (group.max_seats or 0) * SHARE:
+        raise LimitReached(HELD_SHARE, (min(end for end, _ in others) - now).total_seconds())

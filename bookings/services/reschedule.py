@@ -32,6 +32,7 @@ from availability.reserve.events import (
     Stretches,
     TimeRequest,
     event_with_companions,
+    further_resource_events,
     guarded_transaction,
     lock_resources,
     lock_resources_of_calendars,
@@ -50,7 +51,13 @@ from bookings.services.customer_limits import check_moved_bookings
 from bookings.services.ended_seats import copy_events_of_ended_seats
 from bookings.services.errors import ActionNotAllowed, PolicyViolated, offer_alternatives
 from bookings.services.live_check import fetch_live_busy_for, needs_live_check
-from bookings.services.locks import THIS, lock_booking, lock_seats, lock_together
+from bookings.services.locks import (
+    THIS,
+    lock_booking,
+    lock_paced_projects,
+    lock_seats,
+    lock_together,
+)
 from bookings.services.responses import reset_responses
 from bookings.services.transition_log import (
     OFFER_NEW_TIMES,
@@ -591,6 +598,7 @@ def _calendars_of(move: _Move, chosen: Collection[uuid.UUID]) -> dict[uuid.UUID,
 
 def _lock_resources_and_calendars(moves: Sequence[_Move]) -> dict[uuid.UUID, int]:
     """Lock the old and the new resources; return their capacities by id."""
+    lock_paced_projects([move.booking for move in moves])
     resource_ids = set().union(*(move.resource_ids for move in moves))
     capacities = lock_resources(resource_ids)
     all_there = len(capacities) == len(resource_ids)
@@ -615,9 +623,14 @@ def _reserve_new_times(
         event, main = move.booking.event, move.target.named_calendar
         event.calendar = move.calendars.get(main.resource_id, main)
         event.resource_id = main.resource_id
-        for row, resource_id in zip(event.companions.all(), move.target.others, strict=True):
+        for row, resource_id in zip(
+            further_resource_events(event), move.target.others, strict=True
+        ):
             if resource_id in move.calendars:
                 row.calendar, row.resource_id = move.calendars[resource_id], resource_id
+        for row in event.companions.all():
+            if row.is_further_unit:
+                row.calendar, row.resource_id = event.calendar, event.resource_id
     reserve_times(
         [(move.booking.event, move.time_request, move.target) for move in moves],
         capacities,
@@ -681,7 +694,8 @@ def _action_of(move: _Move, reassignments: Mapping[uuid.UUID, Reassignment]) -> 
 
 
 def _event_resource_ids(booking: Booking) -> list[uuid.UUID]:
-    return [row.resource_id for row in event_with_companions(booking.event)]
+    event = booking.event
+    return [row.resource_id for row in (event, *further_resource_events(event))]
 
 
 def _requirement_names(booking: Booking) -> list[str | None]:

@@ -16,8 +16,10 @@ from typing import NamedTuple
 from django.db import transaction
 
 from availability.core.matching import Chosen, Stretch
+from availability.core.parties import party_rank
 from availability.models import Calendar
 from availability.reserve.checks import (
+    check_capacity,
     check_request,
     find_free_for_requirements,
     find_free_resources,
@@ -38,6 +40,7 @@ from availability.reserve.events import (
 from availability.reserve.holds import hold_stretches, use_hold
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.engine import AvailabilityQuery, place_visit_at
+from availability.search.queries import fetch_parties
 from availability.search.requirements import resource_ids_of_requirements, stretches_of
 from availability.search.visits import requirements_of
 from bookings.booking_target import BookingTarget
@@ -207,13 +210,20 @@ def _held_places(target: BookingTarget) -> list[Place]:
 
 
 def _resource_ids_to_try(target: BookingTarget) -> Iterator[uuid.UUID]:
-    """Yield the project's resources in the order to try them."""
+    """Yield the project's resources in the order to try them; for a party, the smallest first."""
+    ids: Iterator[uuid.UUID]
     if target.is_by_turn:
-        return iter(target.resources_by_turn())
-    texts: Iterable[str] = (text for text, _ in target.project_resource_zones)
-    if target.mode == "roundrobin_random":
-        texts = in_random_order(texts)
-    return map(to_uuid, texts)
+        ids = iter(target.resources_by_turn())
+    else:
+        texts: Iterable[str] = (text for text, _ in target.project_resource_zones)
+        if target.mode == "roundrobin_random":
+            texts = in_random_order(texts)
+        ids = map(to_uuid, texts)
+    if not target.party_size:
+        return ids
+    known_ids = list(ids)
+    parties = fetch_parties(target.app.id, known_ids)
+    return iter(sorted(known_ids, key=lambda each: party_rank(parties.get(each))))
 
 
 def in_random_order(texts: Iterable[str]) -> Iterator[str]:
@@ -267,7 +277,9 @@ def reserve_time(
         left = _without_external_busy(time_request, candidates)
         candidates = left or find_candidates(time_request, target)
     with alternatives_on_refusal(time_request, target), guarded_transaction():
-        if target.project and not lock_project(target.project.id, exclusive=target.is_by_turn):
+        if target.project and not lock_project(
+            target.project.id, exclusive=target.is_by_turn or target.is_paced
+        ):
             raise Invalid.at("project_id", "The project no longer exists.")
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
@@ -335,6 +347,7 @@ def _lock(time_request: TimeRequest, target: BookingTarget, candidate: Candidate
         raise Invalid.at("resource_id", "The resource no longer exists.")
     if target.holds:
         use_hold(target.holds[0], now=target.now)
+    check_capacity(time_request, [calendar.capacity for calendar in candidate.calendars])
     checked = replace(time_request, rules=candidate.rules)
     by_stretch: dict[Stretch, list[uuid.UUID]] = {}
     for place in candidate.places:

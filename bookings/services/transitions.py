@@ -22,6 +22,7 @@ from availability.reserve.events import (
     TimeRequest,
     event_with_companions,
     free_events,
+    further_resource_events,
     guarded_transaction,
     lock_resources,
     takes_time,
@@ -38,7 +39,14 @@ from bookings.services.errors import (
     ResourceDeleted,
     offer_alternatives,
 )
-from bookings.services.locks import THIS, lock_booking, lock_bookings, lock_seats, lock_together
+from bookings.services.locks import (
+    THIS,
+    lock_booking,
+    lock_bookings,
+    lock_paced_projects,
+    lock_seats,
+    lock_together,
+)
 from bookings.services.transition_log import (
     TIMER,
     Actor,
@@ -111,6 +119,7 @@ def _apply_transition(
     places = targets_of(bookings, now)
     takers = [booking for booking in bookings if _takes_time(booking, action, places[booking.id])]
     if takers:
+        lock_paced_projects(takers)
         capacities = lock_resources(
             {resource_id for booking in takers for resource_id in _resource_ids(booking)}
         )
@@ -239,7 +248,8 @@ def targets_of(
     places = {}
     for booking in bookings:
         target = target_of(booking, now, calendar, is_public=is_public)
-        key = (booking.project_id, target.is_group, target.named_calendar.id, *target.others)
+        kind = booking.project_id, target.is_group, target.quantity, target.party_size
+        key = (*kind, target.named_calendar.id, *target.others)
         places[booking.id] = shared.setdefault(key, target)
     return places
 
@@ -253,7 +263,7 @@ def target_of(
 ) -> BookingTarget:
     """Return the booking's target: its present one, or in `calendar`."""
     event = booking.event
-    others = [companion.resource_id for companion in event.companions.all()]
+    others = [companion.resource_id for companion in further_resource_events(event)]
     return BookingTarget(
         app=booking.app,
         project=booking.project,
@@ -264,6 +274,8 @@ def target_of(
         is_group=GRAPHS[booking.graph].is_group,
         requires=booking.requires,
         steps=booking.visit,
+        quantity=booking.units,
+        party_size=booking.party_size,
     )
 
 

@@ -79,7 +79,14 @@ def hold_until_verified(
     project = target.project
     if project is None:
         raise ValueError("only a project verifies addresses")
-    content = {"project": project, "email": email, "body": dict(body), "zone": zone}
+    content = {
+        "project": project,
+        "email": email,
+        "body": dict(body),
+        "zone": zone,
+        "quantity": target.quantity,
+        "place": new.place if isinstance(new, NewSeat) else None,
+    }
     with transaction.atomic():
         row = _lock_row_of_hold(target, now)
         if row and (row.body, row.zone) == (content["body"], zone):
@@ -101,7 +108,9 @@ def hold_until_verified(
         for listener in on_unverified_booking:
             listener(row, now)
         if target.public_request:
-            count_public_booking(target.app, target.public_request, now=now)
+            count_public_booking(
+                target.app, target.public_request, quantity=target.quantity, now=now
+            )
     return row
 
 
@@ -155,8 +164,8 @@ def _hold(
     if isinstance(new, NewSeat):
         group = lock_group_with_free_seat(new, target, now)
         if target.public_request:
-            check_held_seats(group, now=now)
-            count_public_hold(target.app, target.public_request, now=now)
+            check_held_seats(group, new.quantity, now=now)
+            count_public_hold(target.app, target.public_request, quantity=new.quantity, now=now)
         return new_tenant_id(target.app.id)
     if target.holds:
         return extend_hold(target.holds[0], seconds=HELD_SECONDS, now=now).id

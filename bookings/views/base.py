@@ -83,6 +83,7 @@ class BookingScopedViewSet(TenantViewSet):
     counted_actions: ClassVar[frozenset[str]] = frozenset()
     creator_actions: ClassVar[frozenset[str]] = frozenset()
     has_solved_challenge = False  # a public caller's request has a solved challenge
+    made_at_once = 1  # the units or seats of what the request makes, each of which counts
 
     def run(
         self, handler: Handler, request: Request, *args: Any, **kwargs: Any
@@ -97,7 +98,7 @@ class BookingScopedViewSet(TenantViewSet):
             count_public_refusal(self.app, refusal, now=self.now)
             raise
         if "Idempotent-Replayed" not in response.headers:
-            count_public_success(self.app, now=self.now)
+            count_public_success(self.app, quantity=self.made_at_once, now=self.now)
         return response
 
     def _admit_public(self, request: Request) -> None:

@@ -160,6 +160,7 @@ class BookingViewSet(BookingActions):
         )
         waits_for_code = self.caller.is_widget and needs_verification(target.project)
         target.public_request = self.check_public_limits(request)
+        self.made_at_once = target.quantity
         if waits_for_code:
             row = hold_until_verified(
                 new,
@@ -187,14 +188,15 @@ class BookingViewSet(BookingActions):
 
     @extend_schema(
         summary="Change a booking",
-        description="Changes customers, `what`, `where`, `description`, `meta`, the outcome and the"
-        " internal `note`. Absent keys do not change. Calendars and reminders use the new values."
-        " A new e-mail address, `what` or `where` causes `updated` e-mails to customers and owner,"
-        " and calls of webhooks with `booking.updated` in `kinds`. A new address also ends the"
-        " links in earlier e-mails. A changed `note` causes neither. A new address may exceed the"
-        " limits per customer: they are not checked. Every other key must equal the value in GET;"
-        " otherwise 422 on this key. To change time or resource, use POST"
-        " /v2/bookings/:id/reschedule. To change the state, use an action.",
+        description="Changes customers, `what`, `where`, `description`, `meta`, the outcome, the"
+        " internal `note` and the `quantity`. Absent keys do not change. Calendars and reminders"
+        " use the new values. A new e-mail address, `what`, `where` or `quantity` causes `updated`"
+        " e-mails to customers and owner, and calls of webhooks with `booking.updated` in `kinds`."
+        " A new address also ends the links in earlier e-mails. A changed `note` causes neither. A"
+        " new address may exceed the limits per customer: they are not checked. More units or seats"
+        " must be free. Every other key must equal the value in GET; otherwise 422 on this key. To"
+        " change time or resource, use POST /v2/bookings/:id/reschedule. To change the state, use"
+        " an action.",
         request=BookingChangeSerializer,
         parameters=parameters(query=INCLUDE_QUERY),
         examples=named_examples(

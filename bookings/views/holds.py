@@ -13,7 +13,7 @@ from rest_framework.response import Response
 
 from apps_config.models import Credential
 from availability.models import Hold
-from availability.reserve.holds import extend_hold, find_hold, release_hold
+from availability.reserve.holds import WIDGET_EXTENSIONS, extend_hold, find_hold, release_hold
 from availability.serializers.events import HoldSerializer
 from availability.serializers.resources import PublicResourceSerializer
 from bookings.booking_input import may_use_hold, parse_new_booking
@@ -23,19 +23,22 @@ from bookings.hold_input import (
     parse_hold_seconds,
     parse_new_hold,
 )
-from bookings.models import UnverifiedBooking
+from bookings.models import SeatHold, UnverifiedBooking
 from bookings.serializers.bodies import VerificationSerializer
 from bookings.serializers.responses import BookingSerializer, UnverifiedSerializer
 from bookings.services import (
+    NewSeatHold,
     check_code,
     end_hold,
     extend_public_hold,
     find_verified,
+    hold_seats,
     hold_time,
     make_booking,
     make_verified,
     send_new_code,
 )
+from bookings.services.seat_holds import extend_seat_hold, find_seat_hold, release_seat_hold
 from bookings.views.base import INCLUDE_QUERY, BookingScopedViewSet
 from common.api.serializers import read_body_as
 from common.api.views import Handler, found_or_404
@@ -70,9 +73,11 @@ class HoldViewSet(BookingScopedViewSet):
         " bookings and availability until `expires_at`. `reservation_id` in POST /v2/bookings"
         " uses it once, for the same resource and a time inside the held time. Minimum"
         " notice, past times and booking window are checked when the hold is created, and not"
-        " again for a booking through the same project. Holds count in `max_per_day`.\n\n409"
-        " `slot_taken`, `not_available`: as for a booking.\n\nWith a widget key, a hold lasts"
-        " at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
+        " again for a booking through the same project. Holds count in `max_per_day`.\n\nWith"
+        " `related.owner_booking_id`, the hold keeps `quantity` seats of this group, at its"
+        " `place`, for a booking of them.\n\n409"
+        " `slot_taken`, `not_available`, `group_full`: as for a booking.\n\nWith a widget key, a"
+        " hold lasts at most the project's `reservation_time` (or 30 seconds), `calendar_id` and"
         " `settings` are ignored, and a client address has at most five holds. All"
         " widget keys together hold at most a fifth of the free time that a project has on the"
         " day of the start, and at most 60 times a minute. Above these limits: 429. If its"
@@ -104,8 +109,10 @@ class HoldViewSet(BookingScopedViewSet):
             now=self.now,
         )
         target.public_request = self.check_public_limits(request, holds=True)
-        hold = hold_time(new, target=target, now=self.now)
-        return self.answer_hold(hold, 201)
+        self.made_at_once = target.quantity
+        if isinstance(new, NewSeatHold):
+            return self.answer_hold(hold_seats(new, target=target, now=self.now), 201)
+        return self.answer_hold(hold_time(new, target=target, now=self.now), 201)
 
     @extend_schema(
         operation_id="extendHold",
@@ -131,6 +138,11 @@ class HoldViewSet(BookingScopedViewSet):
         hold = self.find_hold(given["reservation_id"])
         if hold is None:
             raise Invalid.at("reservation_id", "There is no such hold.")
+        if isinstance(hold, SeatHold):
+            seconds = parse_hold_seconds(given, hold.group.project, self.caller)
+            most = WIDGET_EXTENSIONS if self.caller.is_widget else None
+            extended = extend_seat_hold(hold, seconds=seconds, now=self.now, max_extensions=most)
+            return self.answer_hold(extended, 200)
         seconds = parse_hold_seconds(given, hold.project, self.caller)
         extend = extend_public_hold if self.caller.is_widget else extend_hold
         hold = extend(hold, seconds=seconds, now=self.now)
@@ -143,7 +155,9 @@ class HoldViewSet(BookingScopedViewSet):
     )
     def destroy(self, request: Request, reservation_id: uuid.UUID) -> Response:
         hold = self.find_hold_or_seat(reservation_id)
-        if not end_hold(self.app, reservation_id, now=self.now):
+        if isinstance(hold, SeatHold):
+            release_seat_hold(hold, now=self.now)
+        elif not end_hold(self.app, reservation_id, now=self.now):
             release_hold(found_or_404(hold, "Hold"), now=self.now)
         return Response(status=204)
 
@@ -194,12 +208,17 @@ class HoldViewSet(BookingScopedViewSet):
         row = send_new_code(self.app, reservation_id, now=self.now)
         return Response({"data": UnverifiedSerializer.render(row, self.zone)}, status=202)
 
-    def find_hold(self, reservation_id: uuid.UUID) -> Hold | None:
+    def find_hold(self, reservation_id: uuid.UUID) -> Hold | SeatHold | None:
         """Return the hold if the caller may see it: its id is the capability."""
         hold = find_hold(self.app, reservation_id, resource_id=self.caller.resource_id)
-        return hold if hold and may_use_hold(self.app, self.caller, hold) else None
+        if hold:
+            return hold if may_use_hold(self.app, self.caller, hold) else None
+        of_seats = find_seat_hold(self.app, reservation_id)
+        if of_seats and self.bookings().filter(id=of_seats.group_id).exists():
+            return of_seats
+        return None
 
-    def find_hold_or_seat(self, reservation_id: uuid.UUID) -> Hold | None:
+    def find_hold_or_seat(self, reservation_id: uuid.UUID) -> Hold | SeatHold | None:
         """Return the hold, or None for a seat that waits for its code.
 
         Raises NotFound unless the caller may see it.
@@ -217,7 +236,7 @@ class HoldViewSet(BookingScopedViewSet):
             rows = rows.filter(project__in=self.caller.projects)
         return rows
 
-    def answer_hold(self, hold: Hold, status: int) -> Response:
+    def answer_hold(self, hold: Hold | SeatHold, status: int) -> Response:
         record = HoldSerializer.render(hold, self.zone)
         if self.caller.is_widget:
             record["resource"] = PublicResourceSerializer.render(hold.resource)

@@ -183,9 +183,10 @@ def _insert_statement(
 
 
 def count_up(
-    model: type[models.Model], keys: Sequence[Mapping[str, Any]], *, by: str
+    model: type[models.Model], keys: Sequence[Mapping[str, Any]], *, by: str, times: int = 1
 ) -> dict[Any, int]:
-    """Count each key up by one in one statement, for all processes; returns `by`'s value -> count.
+    """Count each key up by `times` in one statement, for all processes; returns `by`'s value ->
+    count.
 
     `keys`: the values of a unique constraint, alike in their fields and different in `by`. The
     model has the column `count`.
@@ -193,11 +194,11 @@ def count_up(
     ordered = sorted(keys, key=lambda key: key[by])  # in one order, so that no two deadlock
     fields = [field for field in model._meta.concrete_fields if field.name in ordered[0]]
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    marks = f"({', '.join(['%s'] * len(fields))}, 1)"
+    marks = f"({', '.join(['%s'] * len(fields))}, {int(times)})"
     statement = (
         f'INSERT INTO "{model._meta.db_table}" AS counted ({columns}, "count")'  # noqa: S608 # nosec B608
         f" VALUES {', '.join([marks] * len(ordered))} ON CONFLICT ({columns})"
-        f' DO UPDATE SET "count" = counted."count" + 1 RETURNING "{by}", "count"'
+        f' DO UPDATE SET "count" = counted."count" + excluded."count" RETURNING "{by}", "count"'
     )
     values = [
         field.get_db_prep_save(key[field.name], connection) for key in ordered for field in fields

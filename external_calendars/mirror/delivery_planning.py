@@ -16,7 +16,7 @@ from notifications.planning import delivery_planners, event_of, new_delivery
 
 WRITTEN_CHANGES = frozenset(
     {
-        *("what", "where", "description"),
+        *("what", "where", "description", "quantity"),
         *("customer name", "customer email", "customer phone"),
         CONFERENCE,
     }

@@ -69,7 +69,8 @@ def reconcile_copies(event_ids: Collection[uuid.UUID]) -> dict[uuid.UUID, list[D
         booking.event_id: booking
         for booking in Booking.objects.filter(event__in=event_ids, owner_booking=None)
     }
-    events = list(Event.objects.filter(Q(id__in=bookings) | Q(main__in=bookings)).order_by("id"))
+    rows = Event.objects.filter(Q(id__in=bookings) | Q(main__in=bookings), is_further_unit=None)
+    events = list(rows.order_by("id"))
     targets = DestinationCalendars(events)
     written_events = _written(events)
     copies: dict[uuid.UUID, list[DesiredCopy]] = defaultdict(list)

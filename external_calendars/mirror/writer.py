@@ -152,7 +152,11 @@ class CalendarWrites:
             stamp=self.now,
             start=start,
             end=end,
-            what=to_one_line(_event_text_field(booking, event, "what", for_customers=bool(guests))),
+            what=to_one_line(
+                booking.counted(
+                    _event_text_field(booking, event, "what", for_customers=bool(guests))
+                )
+            ),
             where=where or link,
             description=_description(booking, event, customers, guests, link),
             organizer=organizer,

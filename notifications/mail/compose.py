@@ -280,14 +280,20 @@ class Letter:
         return project_texts(project, get_language()).name
 
     def fact(self, name: str) -> str:
-        """`what`, `where` or `description`, for a customer in the active language."""
+        """`what` with its number, `where` or `description`, for a customer in the active
+        language.
+        """
+        text = self._translated_fact(name)
+        return self.booking.counted(text) if name == "what" and text else text
+
+    def _translated_fact(self, name: str) -> str:
         text = self.stored_fact(name)
         if self.recipient == OWNER:
             return text
         return translated_text(self.booking, name, text, self.starts_at, self.ends_at)
 
     def is_translated(self, name: str) -> bool:
-        return self.fact(name) != self.stored_fact(name)
+        return self._translated_fact(name) != self.stored_fact(name)
 
     def stored_fact(self, name: str) -> str:
         """`what`, `where` or `description` as stored."""

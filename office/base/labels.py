@@ -263,7 +263,8 @@ def state_words(state: str) -> str:
 
 def booking_words(booking: Booking) -> str:
     """Return `Marty McFly – Haircut, Mon 23 Nov 2026, 09:00 CET`. Reads event and customers."""
-    return f"{with_customers(booking, booking.event.what)}, {moment_words(booking.event.start)}"
+    title = with_customers(booking, booking.counted(booking.event.what))
+    return f"{title}, {moment_words(booking.event.start)}"
 
 
 def with_customers(booking: Booking, what: str) -> str:

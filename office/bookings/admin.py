@@ -313,7 +313,7 @@ class BookingAdmin(ClassPages):
     # Translators: column with what is booked, such as "Haircut".
     @display(description=pgettext_lazy("booking", "what"), ordering="event__what")
     def what(self, booking: Booking) -> str:
-        return booking.event.what
+        return booking.counted(booking.event.what)
 
     @display(description=_("state"), ordering="state", label=STATE_COLOURS)
     def shown_state(self, booking: Booking) -> LabelledWords:

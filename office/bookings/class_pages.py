@@ -7,7 +7,7 @@ from typing import Any
 from django import forms
 from django.contrib import messages
 from django.db import transaction
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.urls import reverse
 from django.utils import timezone
 from django.utils.decorators import method_decorator
@@ -126,6 +126,8 @@ class ClassPages(BookingDetail):
             notifies=notifies,
             sends_emails=sends_emails(group.app),
             count=read_participants(group).words,
+            places=list(group.places or ()),
+            chosen=_seats_in(request.POST),
         )
 
     def _add(
@@ -137,6 +139,7 @@ class ClassPages(BookingDetail):
                 "related": {"owner_booking_id": str(group.id)},
                 "customer": {key: each for key, each in form.changes().items() if key != "id"},
                 "notify": notifies,
+                **_seats_in(request.POST),
             }
         )
         if group.project_id:
@@ -214,3 +217,10 @@ def _postpone_message(
 def _with_relations(seat: Booking) -> Booking:
     related = ("app", "event", "resource", "project")
     return Booking.objects.select_related(*related).prefetch_related("customers").get(pk=seat.pk)
+
+
+def _seats_in(posted: QueryDict) -> dict[str, Any]:
+    """Return how many seats the form asks for, and at which place, as in the API."""
+    number, place = posted.get("quantity", "").strip()[:8], posted.get("place", "")
+    quantity = {"quantity": int(number) if number.isdecimal() else number} if number else {}
+    return quantity | ({"place": place} if place else {})

@@ -58,7 +58,7 @@ def _former_words(booking: Booking, ending: str) -> str:
     is_past = booking.state not in CALLED_OFF
     given = {
         "state": TABS[PAST] if is_past else capfirst(state_words(booking.state)),
-        "booking": with_customers(booking, booking.event.what),
+        "booking": with_customers(booking, booking.counted(booking.event.what)),
         "time": _start_words(booking),
         "ending": ending,
     }

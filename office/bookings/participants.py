@@ -34,7 +34,8 @@ class Participants(NamedTuple):
     @property
     def words(self) -> str:
         # Translators: seats of a class: "2 of 12".
-        given = {"taken": len(self.taken), "seats": self.seats}
+        taken = sum(participant.seat.units for participant in self.taken)
+        given = {"taken": taken, "seats": self.seats}
         return gettext("%(taken)s of %(seats)s") % given
 
 

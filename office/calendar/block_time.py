@@ -219,7 +219,7 @@ def _kept_bookings_words(bookings: Sequence[Booking]) -> SafeString:
         (
             (
                 reverse("admin:bookings_booking_change", args=[booking.pk]),
-                f"{booking.event.what}, {booking.resource.name},"
+                f"{booking.counted(booking.event.what)}, {booking.resource.name},"
                 f" {span_text(booking.event.start, booking.event.end, booking.resource.timezone)}",
             )
             for booking in bookings[:MAX_LISTED]

@@ -12,7 +12,7 @@ from datetime import date, datetime, timedelta
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 
@@ -23,6 +23,7 @@ from availability.search.engine import AvailabilityQuery, Explanation, explain_q
 from availability.search.queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking
+from bookings.services.seat_counts import SEATS
 from common.time.instants import to_datetime
 from office.base.labels import shown_state, state_words
 from office.base.local_time import (
@@ -103,9 +104,11 @@ def read_calendar_data(
     records = [
         _event_record(event, bookings, seats, taken, by_id[event.resource_id], shown, may_move)
         for event in events
-        if not _has_deleted_booking(event, bookings)
+        if not (event.is_further_unit or _has_deleted_booking(event, bookings))
     ]
-    records += [_hold_record(hold, by_id[hold.resource_id], shown) for hold in holds]
+    # A hold of several units has one row for each.
+    shown_holds = {(hold.main_id or hold.id, hold.resource_id): hold for hold in holds}
+    records += [_hold_record(hold, by_id[hold.resource_id], shown) for hold in shown_holds.values()]
     # Computed by the core of /availability/explain.
     explained = explain_query(whole_range_query(app, resources, shown, now))
     return CalendarData(
@@ -144,7 +147,7 @@ def count_seats(bookings: Iterable[Booking]) -> dict[uuid.UUID, int]:
     groups = [booking.id for booking in bookings if booking.max_seats is not None]
     taken = Q(owner_booking_id__in=groups, state__in=SEATED, deleted_at=None)
     found = Booking.objects.filter(taken).order_by().values_list("owner_booking_id")
-    return dict(found.annotate(Count("id")))
+    return dict(found.annotate(number=SEATS))
 
 
 def _count_taken(
@@ -242,7 +245,7 @@ def entry_title(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> 
         words = gettext("%(what)s (%(taken)s of %(seats)s)")
         return words % {"what": event.what, "taken": taken, "seats": booking.max_seats}
     names = [customer.name for customer in booking.customers.all() if customer.name]
-    return " · ".join([event.step or event.what, *names[:1]])
+    return " · ".join([event.step or booking.counted(event.what), *names[:1]])
 
 
 def _hold_record(hold: Hold, resource: Resource, shown: CalendarRange) -> dict[str, Any]:

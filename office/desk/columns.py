@@ -182,7 +182,8 @@ def _read_rows(desk: DeskRequest, resources: Sequence[Resource]) -> dict[uuid.UU
     for event in events:
         start, end = map(to_datetime, spans[event.resource_id])
         booking = bookings.get(event.main_id or event.id)
-        if event.start < end and event.end > start and _takes_place(event, booking):
+        is_shown = event.start < end and event.end > start and not event.is_further_unit
+        if is_shown and _takes_place(event, booking):
             title = entry_title(event, booking, seats) if booking else event.what
             found.setdefault(event.resource_id, []).append((event, booking, title))
     for rows in found.values():

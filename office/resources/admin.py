@@ -139,7 +139,7 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
             {
                 "fields": (
                     *("name", "email", "picture_file", "removes_picture"),
-                    *("tags", "capacity", "app"),
+                    *("tags", "capacity", "party_min", "party_max", "app"),
                 )
             },
         ),

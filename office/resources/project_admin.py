@@ -130,7 +130,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),
         (TIMES, {"fields": ("dates", *names_of_part(ProjectForm, TIMES))}),
         (WHO, {"fields": (*names_of_part(ProjectForm, WHO), "requirements")}),
-        (_("Rules"), {"fields": ("rules",)}),
+        (_("Rules"), {"fields": ("rules", "start_rules", "end_rules")}),
         (QUESTIONS, {"fields": ("questions", *names_of_part(ProjectForm, QUESTIONS))}),
         (POLICIES, {"fields": names_of_part(ProjectForm, POLICIES)}),
         (
@@ -389,7 +389,8 @@ def _resources_in_query(request: HttpRequest) -> list[uuid.UUID]:
 show_fields(
     ProjectAdmin,
     ProjectForm,
-    ProjectForm.declared_fields.keys() - {"rules", "requirements", "translated_texts"},
+    ProjectForm.declared_fields.keys()
+    - {"rules", "start_rules", "end_rules", "requirements", "translated_texts"},
 )
 
 

@@ -23,6 +23,7 @@ from availability.search.requirements import load_requirements
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
     ConferenceSettingsSerializer,
+    MaxStartsSerializer,
     ProjectSerializer,
     ProjectSettingsSerializer,
     TermsSerializer,
@@ -40,7 +41,7 @@ from office.resources.class_dates import FIELDS as DATE_FIELDS
 from office.resources.class_dates import ClassDatesForm
 from office.resources.questions import QuestionsField, questions_of, rows_of
 from office.resources.requirements_field import CHECK_ROWS, RequirementsField, requirement_choices
-from office.resources.resource_form import stored_rules
+from office.resources.resource_form import stored_rules, stored_window
 from office.resources.rules_field import RulesField, rules_of
 from office.resources.rules_field import rows_of as rule_rows_of
 from office.resources.translations_field import TranslationsField
@@ -90,6 +91,8 @@ FIELD_LABELS: Mapping[str, LazyText] = {
     "length": _("the length above"),
     "lengths": _("the lengths to choose from"),
 }
+PACE = ("starts_quantity", "starts_per")
+WINDOWS = {"start_rules": "start_window", "end_rules": "end_window"}
 # The texts of the booking page within `ui`.
 PAGE_TEXTS = ("submit_button", "success_message")
 
@@ -137,6 +140,7 @@ project_field = partial(setting_field, ProjectSerializer, "")
 term = partial(setting_field, TermsSerializer, "availability")
 booking_default = partial(setting_field, BookingDefaultsSerializer, "booking")
 setting = partial(setting_field, ProjectSettingsSerializer, "settings")
+pace_setting = partial(setting_field, MaxStartsSerializer, "availability.max_starts")
 conference_setting = partial(setting_field, ConferenceSettingsSerializer, "settings.conference")
 
 
@@ -153,7 +157,13 @@ class ProjectForm(ApiForm):
     def _is_sent(self, name: str, value: Any) -> bool:
         # A new `buffer` would replace both sides.
         is_side = name in ("buffer_before", "buffer_after") and value not in ("", None)
-        return super()._is_sent(name, value) or (is_side and "buffer" in self.changed_data)
+        # Each half needs the other.
+        is_half = name in PACE and not set(PACE).isdisjoint(self.changed_data)
+        return (
+            super()._is_sent(name, value)
+            or (is_side and "buffer" in self.changed_data)
+            or (is_half and not self.is_new)
+        )
 
     # Service
     graph = booking_default(
@@ -260,6 +270,27 @@ class ProjectForm(ApiForm):
         _("Buffer after"),
         _("Free time after each booking, if it differs. Default: the buffer above."),
     )
+    starts_quantity = pace_setting(
+        "quantity",
+        TIMES,
+        _("Starts at once"),
+        _("How many bookings may start within the time below. Default: no limit."),
+    )
+    starts_per = pace_setting(
+        "per",
+        TIMES,
+        _("Time of these starts"),
+        _("Such as 4 starts within 15 minutes. Default: no limit."),
+    )
+    max_quantity = setting(
+        "max_quantity",
+        TIMES,
+        _("Number per booking"),
+        _(
+            "How many units of a resource, or seats, customers can book at once, such as 3 bikes."
+            " Default: 1."
+        ),
+    )
     notice = term(
         "from",
         TIMES,
@@ -341,6 +372,20 @@ class ProjectForm(ApiForm):
         KINDS,
         label=_("Rules"),
         help_text=_("They narrow the hours of the project's resources. Default: no rules."),
+    )
+
+    start_rules = RulesField(
+        KINDS,
+        label=_("When bookings can start"),
+        help_text=_(
+            "For rentals over night: bookings start and end by these rules, and the time between"
+            " need not be open. Default: the opening hours."
+        ),
+    )
+    end_rules = RulesField(
+        KINDS,
+        label=_("When bookings can end"),
+        help_text=_("The same for their end. Default: the opening hours."),
     )
 
     # Questions
@@ -464,6 +509,12 @@ class ProjectForm(ApiForm):
         _("They can also choose anyone. Of several requirements, one can be chosen from."),
         choices={"": _("No, the service chooses (default)"), True: _("Yes")},
     )
+    show_remaining = setting(
+        "show_remaining",
+        PAGE,
+        _("Show how many are left"),
+        _("Beside each time, how many can still be booked. Default: off."),
+    )
     redirect_url = setting(
         "redirect_url",
         PAGE,
@@ -567,6 +618,8 @@ class ProjectForm(ApiForm):
             self.initial["translated_texts"] = translations.show(project)
         if not self.is_new:
             self.initial["rules"] = rule_rows_of(stored_rules(project))
+            for name, key in WINDOWS.items():
+                self.initial[name] = rule_rows_of(stored_window(project, key))
 
     def clean_slug(self) -> str:
         slug = self.cleaned_data["slug"]
@@ -585,6 +638,11 @@ class ProjectForm(ApiForm):
             self.given = {**self.given, **replaces}
         if "rules" in self.changed_data and "rules" in values:
             self.given = {**self.given, "availability_constraints": rules_of(values["rules"])}
+        for name, key in WINDOWS.items():
+            if name in self.changed_data and name in values:
+                window = rules_of(values[name]) or None
+                terms = {**self.given.get("availability", {}), key: window}
+                self.given = {**self.given, "availability": terms}
         self._check_requirements(values)
         self._require_payment_link()
         return values

@@ -1,6 +1,7 @@
 """The form of a resource, checked by the API's serializer and saved by its services."""
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from django import forms
@@ -18,7 +19,11 @@ from availability.core.constraints import (
 )
 from availability.models import Project, Resource, Schedule
 from availability.resources_by_email import with_email
-from availability.serializers.resources import ResourceSerializer, ScheduleSerializer
+from availability.serializers.resources import (
+    PartySerializer,
+    ResourceSerializer,
+    ScheduleSerializer,
+)
 from availability.services import store_picture
 from booking_pages.picture_paths import picture_paths
 from common.errors import Invalid
@@ -27,6 +32,7 @@ from office.base.api_forms import ApiForm, choice_field
 from office.base.form_fields import ImageFileField, LinesField, SwitchField, ZoneField, json_field
 from office.base.opening_hours_text import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.base.rule_rows import DATE_KINDS
+from office.base.setting_fields import setting_field
 from office.resources.hours_field import NEW_HOURS, HoursField
 from office.resources.rules_field import RulesField, rows_of, rules_of
 
@@ -77,6 +83,10 @@ class OpeningHoursForm(ApiForm):
         return values
 
 
+PARTY = ("party_min", "party_max")
+party_setting = partial(setting_field, PartySerializer, "party")
+
+
 class ResourceForm(OpeningHoursForm):
     serializer_class = ResourceSerializer
     paths = {"tags": "tags", "schedule_id": "schedule_id"}
@@ -100,6 +110,15 @@ class ResourceForm(OpeningHoursForm):
     tags = LinesField(
         label=_("Tags"),
         help_text=_("Your own words, to group resources. Separate them with Enter. Default: none."),
+    )
+    party_min = party_setting(
+        "min",
+        None,
+        _("People, at least"),
+        _("How many people it suits, such as a table. Default: any number."),
+    )
+    party_max = party_setting(
+        "max", None, _("People, at most"), _("The same, at most. Default: any number.")
     )
     picture_file = ImageFileField(
         shrink=square_picture,
@@ -170,6 +189,11 @@ class ResourceForm(OpeningHoursForm):
             raise forms.ValidationError(gettext("Another resource has this e-mail address."))
         return email
 
+    def _is_sent(self, name: str, value: Any) -> bool:
+        # Each half needs the other.
+        is_half = name in PARTY and not set(PARTY).isdisjoint(self.changed_data)
+        return super()._is_sent(name, value) or (is_half and not self.is_new)
+
     def document(self, name: str, values: Mapping[str, Any]) -> dict[str, Any]:
         return {} if values["meta"] in (None, "") else values["meta"]
 
@@ -219,6 +243,14 @@ def stored_rules(owner: Resource | Schedule | Project) -> ConstraintRules:
     """Return the stored rules; none if they were written without the services and are invalid."""
     try:
         return parse_constraints(owner.availability_constraints)
+    except ConstraintError:
+        return ()
+
+
+def stored_window(project: Project, key: str) -> ConstraintRules:
+    """Return the stored rules of `start_window` or `end_window`, as `stored_rules` does."""
+    try:
+        return parse_constraints(project.availability.get(key) or [])
     except ConstraintError:
         return ()
 

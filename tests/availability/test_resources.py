@@ -25,6 +25,7 @@ FULL = {
     "timezone": BERLIN,
     "tags": ["dentist", "room 2"],
     "capacity": 12,
+    "party": {"min": 2, "max": 4},
     "meta": {"room": "2", "deep": {"a": [1, None]}},
 }
 
@@ -41,6 +42,7 @@ def record(made: Any, **given: Any) -> dict[str, Any]:
         "timezone": "UTC",
         "tags": [],
         "capacity": 1,
+        "party": None,
         "schedule_id": None,
         "meta": {},
         "created_at": STAMP,

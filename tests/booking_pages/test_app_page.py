@@ -176,8 +176,8 @@ def test_group_sessions_show_free_seats(tenant: Tenant, django_assert_num_querie
     assert none.visible_texts[1].startswith("There is no free time")
     assert page.words("span", "time") == ["09:00 1 seat left", "10:00 2 seats left"]
     assert page.for_script["offer"]["slots"] == [
-        [1795420800, 1795422600, small["id"], 1],
-        [1795424400, 1795426200, large["id"], 2],
+        [1795420800, 1795422600, small["id"], 1, None],
+        [1795424400, 1795426200, large["id"], 2, None],
     ]
     told = page.for_script
     assert (told["is_group"], told["max_seats"], told["hold"]) == (True, 10, 0)

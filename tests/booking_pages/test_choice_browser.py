@@ -336,3 +336,29 @@ def test_branded_pages_are_accessible(
 
     assert page.evaluate("location.pathname") == f"/book/{shop.project['slug']}"
     check_quiet(page, app)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_several_units_are_booked_together(
+    browser: Browser, app: LiveApp, axe: str, width: int
+) -> None:
+    shop = Shop(app, settings={"max_quantity": 3, "show_remaining": True}, reservation_time=300)
+    app.call("PUT", f"/v2/resources/{shop.resource['id']}", {"capacity": 4})
+    shop.book()
+    page = shop.open(browser, width)
+
+    check_access(page, axe, width)
+    assert page.texts(".lengths a") == ["1", "2", "3"]
+    page.click(".lengths li:nth-child(3) a")
+    page.wait_for(f"location.search.includes('quantity=3') && {IS_READY}")
+    page.save_screenshot(f"book-number-{width}", whole=True)
+    times = page.evaluate("[...document.querySelectorAll('#times button')].map(b => b.innerText)")
+    assert [" ".join(time.split()) for time in times][:2] == ["09:00 3 left", "09:30 4 left"]
+    choose(page, times[0])
+    fill_in(page, **MARTY)
+    submit(page)
+    done(page)
+
+    whole = app.get(f"/v2/bookings/{shop.bookings()[-1]['id']}").data
+    assert whole["quantity"] == 3
+    check_quiet(page, app)

@@ -1,11 +1,13 @@
 """No group is oversold: real client processes against real web processes.
 
-What keeps seats apart is the lock of their owner's booking alone; so each race comes with its
-control, in which nothing is locked, and there it does go wrong.
+The lock of their owner's booking keeps seats apart, and a trigger; so each race comes with its
+control, without the lock or without both.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -47,16 +49,100 @@ def test_fifty_clients_for_five_seats(live_tenant: LiveTenant, graph: str) -> No
     assert live_seats(live_tenant, group) == SEATS
 
 
-def test_control_without_lock_a_group_is_oversold(
+def test_database_refuses_seats_that_were_counted_without_lock(
     faulty_tenant: LiveTenant, tmp_path: Path
 ) -> None:
     """Several have counted the seats before the first one takes one."""
     unlocked = faulty_tenant.with_faults(unlocked=True, meet=str(tmp_path), at=WRITES_SEAT)
     group = make_group(faulty_tenant)
 
-    faulty_tenant.race_each([seat_in(unlocked, group)] * 12)
+    answers = faulty_tenant.race_each([seat_in(unlocked, group)] * 12)
+
+    assert count_outcomes(answers) == Counter({"201": SEATS, "409 group_full": 7})
+    assert live_seats(faulty_tenant, group) == SEATS
+
+
+def test_control_without_lock_and_guard_a_group_is_oversold(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    unlocked = faulty_tenant.with_faults(unlocked=True, meet=str(tmp_path), at=WRITES_SEAT)
+    group = make_group(faulty_tenant)
+    with without_seat_guard(faulty_tenant):
+        faulty_tenant.race_each([seat_in(unlocked, group)] * 12)
 
     assert live_seats(faulty_tenant, group) > SEATS
+
+
+PLACES = {"stalls": 8, "balcony": 4}
+_TAKEN = """SELECT place, SUM(COALESCE(quantity, 1)) FROM bookings_booking
+    WHERE owner_booking_id = ? AND state = 'confirmed' GROUP BY place ORDER BY place"""
+
+
+def test_eight_clients_for_three_bikes(live_tenant: LiveTenant) -> None:
+    """Each asks for one, two and three; exactly three are taken, with a unit each."""
+    bikes = live_tenant.make_resource(capacity=3)["id"]
+    ride = {"resource_id": bikes, **span(10)}
+    requests = [live_tenant.booking(quantity=number, **ride) for number in (2, 1, 3)]
+
+    answers = live_tenant.race([[*requests, *requests]] * 8)
+
+    made = [answer for found in answers for answer in found if answer.status == 201]
+    assert set(count_outcomes(answers)) <= {"201", "409 slot_taken"}
+    assert 1 <= len(made) <= 3
+    query = "SELECT unit FROM availability_event WHERE resource_id = ? AND busy ORDER BY unit"
+    assert [unit for (unit,) in live_tenant.rows(query, live_tenant.id(bikes))] == [0, 1, 2]
+
+
+def test_database_refuses_units_that_were_checked_without_lock(
+    faulty_tenant: LiveTenant, tmp_path: Path
+) -> None:
+    """All have found all bikes free, and given themselves the same units."""
+    unlocked = faulty_tenant.with_faults(
+        unlocked=True, meet=str(tmp_path), at='INSERT INTO "availability_event"'
+    )
+    bikes = faulty_tenant.make_resource(capacity=3)["id"]
+    ride = unlocked.booking(resource_id=bikes, quantity=2, **span(10))
+
+    answers = faulty_tenant.race_each([ride] * 8)
+
+    assert count_outcomes(answers) == Counter({"201": 1, "409 slot_taken": 7})
+    query = "SELECT unit FROM availability_event WHERE resource_id = ? AND busy ORDER BY unit"
+    assert faulty_tenant.rows(query, faulty_tenant.id(bikes)) == [(0,), (1,)]
+
+
+def test_eight_clients_for_twelve_seats_in_two_places(live_tenant: LiveTenant) -> None:
+    """Bookings and holds of several seats at once: each place is filled exactly."""
+    (hall,) = live_tenant.make_resources(1)
+    settings = {"places": PLACES}
+    group = live_tenant.book(graph="group_owner", resource_id=hall, settings=settings, **span(10))
+    related = {"related": {"owner_booking_id": group["id"]}}
+    script = [
+        live_tenant.booking(graph="group_customer", place=place, quantity=number, **related)
+        for number in (3, 2, 1)
+        for place in PLACES
+    ]
+    answers = live_tenant.race([[*script, *script]] * 8)
+
+    assert set(count_outcomes(answers)) == {"201", "409 group_full"}
+    taken = live_tenant.rows(_TAKEN, live_tenant.id(group["id"]))
+    assert {place: int(seats) for place, seats in taken} == PLACES
+
+
+@contextmanager
+def without_seat_guard(tenant: LiveTenant) -> Iterator[None]:
+    """While nothing but the service's lock keeps seats apart; the group is full afterwards."""
+    if tenant.is_sqlite:
+        kept = tenant.rows("SELECT sql FROM sqlite_master WHERE name = 'group_full_on_insert'")
+        tenant.rows("DROP TRIGGER group_full_on_insert")
+    else:
+        tenant.rows("ALTER TABLE bookings_booking DISABLE TRIGGER group_full_on_insert")
+    try:
+        yield
+    finally:
+        if tenant.is_sqlite:
+            tenant.rows(kept[0][0])
+        else:
+            tenant.rows("ALTER TABLE bookings_booking ENABLE TRIGGER group_full_on_insert")
 
 
 def test_concurrently_cancelled_group_has_no_seats(live_tenant: LiveTenant) -> None:

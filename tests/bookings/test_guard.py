@@ -276,6 +276,9 @@ def guards() -> dict[str, set[str]]:
     found["availability_event"] |= set(names) if postgresql else on_sqlite
     found["bookings_statechange"] |= {"log_append_only"}
     found["bookings_booking"] |= {"app_customer_booking", *on_change("tally_bookings")}
+    found["bookings_booking"] |= {
+        f"group_full_on_{event}" for event in ("insert", "update", "fewer_seats")
+    }
     found["bookings_customer"] |= on_change("app_customer")
     for table, name in TALLIED.items():
         tallies = {name} if postgresql else on_change(name) - {f"{name}_update"}

@@ -272,6 +272,8 @@ def test_fields_of_a_hold_for_a_widget_key(tenant: Tenant, widget: Caller, ada: 
             "image": "https://example.com/a.png",
             "timezone": "UTC",
         },
+        "quantity": 1,
+        "place": None,
         "expires_at": at_second(30),
     }
     assert (answer.status, answer.json) == (201, {"data": whole_hold})

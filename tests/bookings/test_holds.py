@@ -54,6 +54,8 @@ def test_whole_record_of_a_hold(tenant: Tenant, ada: Any) -> None:
                 "reservation_id": str(hold.id),
                 **shown("09:00", "10:00"),
                 "resource": resource,
+                "quantity": 1,
+                "place": None,
                 "expires_at": at_second(30),
             }
         },
@@ -121,7 +123,12 @@ def test_unknown_keys_are_ignored(tenant: Tenant, ada: Any) -> None:
 
     answer = reserve(tenant, resource_id=ada["id"], event=5, what=None, customer="nobody")
 
-    hold = {"reservation_id": str(Hold.objects.get().id), **shown("09:00", "10:00")}
+    hold = {
+        "reservation_id": str(Hold.objects.get().id),
+        **shown("09:00", "10:00"),
+        "quantity": 1,
+        "place": None,
+    }
     assert (answer.status, answer.json) == (
         201,
         {"data": {**hold, "resource": resource, "expires_at": at_second(30)}},

@@ -766,8 +766,10 @@ def test_find_and_cut_out_personal_words(words: list[str], text: Any, left: Any)
 def test_every_text_column_is_classified() -> None:
     """A new column that may hold people's words needs a thought: is it emptied?"""
     known = {
-        Booking: {"graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"}
-        | {"requires", "visit"},
+        Booking: {
+            *("graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"),
+            *("requires", "visit", "places", "place"),  # of the organizer
+        },
         Customer: {
             *("name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"),
             *("response", "response_source"),

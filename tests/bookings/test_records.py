@@ -116,6 +116,9 @@ class BookingScene:
             "project": project,
             "meta": {"a": [1]},
             "outcome": None,
+            "quantity": 1,
+            "party_size": None,
+            "place": None,
             "conference": None,
             "logs": [
                 {
@@ -150,6 +153,9 @@ WHOLE = (
     "project",
     "meta",
     "outcome",
+    "quantity",
+    "party_size",
+    "place",
     "conference",
     "available_actions",
     "customer_action_links",

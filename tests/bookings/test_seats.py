@@ -74,6 +74,9 @@ def test_seat_has_time_and_texts_of_its_group(tenant: Tenant, ada: Any, group: A
         "conference": None,
         "meta": {},
         "outcome": None,
+        "quantity": 1,
+        "party_size": None,
+        "place": None,
         "available_actions": ["cancel_by_customer", "cancel_by_owner", "complete"],
         "customer_action_links": links(answer.data),
         "event_notifications": [],
@@ -169,7 +172,7 @@ def test_seat_with_another_resource_or_calendar_is_refused(
         "resource_id": invalid(resource_id=DIFFERS),
         "calendar_id": invalid(calendar_id=DIFFERS),
         "event.calendar_id": invalid(event__calendar_id=DIFFERS),
-        "reservation_id": invalid(reservation_id="A seat can't use a hold."),
+        "reservation_id": invalid(reservation_id="There is no such hold."),
         "recurrence": invalid(recurrence="A seat can't have a recurrence."),
     }
     same = {"resource_id": ada["id"], "calendar_id": ada["calendars"][0]["id"]}

@@ -473,3 +473,12 @@ def test_deleted_calendar_has_no_feed(tenant: Tenant) -> None:
     tenant.delete(f"/calendars/{calendar['id']}")
 
     assert (calendar["created_at"], Feed.objects.count()) == (STAMP, 0)
+
+
+def test_booking_of_several_units_is_one_entry_with_the_number(tenant: Tenant) -> None:
+    bikes = tenant.make_resource("Bikes", capacity=3)
+    tenant.book(resource_id=bikes["id"], what="Ride", quantity=3, **SPAN)
+
+    path = make_feed(tenant, bikes["calendars"][0]["id"], details=True)
+
+    assert list(entries(path)) == ["3 × Ride: Marty McFly"]

@@ -831,3 +831,17 @@ def test_update_is_written_and_removes_the_old_guest(
         ["new@example.com"],
     )
     assert (str(event["LOCATION"]), int(event["SEQUENCE"])) == ("Room 2", 2)
+
+
+def test_booking_of_several_units_is_written_once(tenant: Tenant, memory: Any) -> None:
+    bikes = tenant.make_resource("Bikes", capacity=3)
+    connect(bikes)
+    booking = book(tenant, bikes, quantity=3)
+
+    assert write() == 1
+    assert shown(memory.text(path_of(booking)))[3] == "3 × Meeting"
+    assert copies() == [("written", "")]
+
+    assert tenant.put(f"/bookings/{booking['id']}", {"quantity": 2}).status == 200
+    assert write() == 1
+    assert shown(memory.text(path_of(booking)))[3] == "2 × Meeting"

@@ -199,3 +199,18 @@ def test_calendar_entries_of_owner_and_customers(
             for number in ("1", "2", "4", "6", "8")
         ),
     ]
+
+
+def test_mail_about_several_seats_says_their_number_and_place(
+    tenant: Tenant, ada: Any, mails: MailSink
+) -> None:
+    start = soon(hours=48)
+    times = {"start": start.isoformat(), "end": (start + hours(1)).isoformat()}
+    settings = {"places": {"stalls": 8, "balcony": 4}, "max_seats": None}
+    group = make_group(tenant, ada, settings=settings, **times)
+    seat_in(tenant, group, ANN, quantity=2, place="balcony")
+
+    run_dispatcher("email")
+
+    (mail,) = [mail for mail in mails.mails if "ann@example.com" in mail.to]
+    assert "2 × Yoga (balcony)" in mail.text

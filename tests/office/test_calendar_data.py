@@ -859,3 +859,17 @@ def test_day_is_closed_if_all_resources_are_closed(
     weekends = ["2026-10-31", "2026-11-01", "2026-11-07", "2026-11-08", "2026-11-14", "2026-11-15"]
     assert alone[:6] == weekends
     assert (len(alone), together) == (12, [])
+
+
+def test_booking_and_hold_of_several_units_are_one_entry_each(
+    tenant: Tenant, editor: Client
+) -> None:
+    bikes = tenant.make_resource("Bikes", timezone=BERLIN, capacity=5)
+    book(tenant, bikes, "2026-11-24 10:00:00", "2026-11-24 11:00:00", quantity=3)
+    held = {"start": "2026-11-24 10:00:00", "end": "2026-11-24 11:00:00", "quantity": 2}
+    tenant.post("/bookings/reserve", {"resource_id": bikes["id"], **held})
+
+    titles = [title for title, *_ in shown(read(editor, bikes))]
+
+    assert titles[0] == "3 × Meeting · Marty McFly (5 of 5 places)"
+    assert len(titles) == 2

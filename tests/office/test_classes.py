@@ -458,3 +458,25 @@ def test_no_message_while_the_apps_emails_are_off(
 
     assert "No e-mail is sent. The app's e-mails are off." in answer.content.decode()
     assert not PostponedTask.objects.exists()
+
+
+def test_several_seats_at_a_place_are_added(tenant: Tenant, project: Any, enter: Enter) -> None:
+    settings = {"places": {"stalls": 2, "balcony": 3}, "enforce_availability": False}
+    body = {"graph": "group_owner", "project_id": project["id"], "settings": settings, **EVENING}
+    group = tenant.post("/bookings", body).data
+    client = enter(tenant)
+    path = page_of(group, "add")
+    fields = form_of(client, path)
+    name, email, *_ = (key for key in fields if key.startswith("customer-"))
+    given = fields | {name: "Cyd", email: "cyd@example.com", "quantity": "3", "place": "balcony"}
+    answer = client.post(path, given, follow=True)
+    full = client.post(path, given)
+
+    assert messages_of(answer) == ["Cyd has a seat."]
+    assert list(
+        Booking.objects.filter(owner_booking=group["id"]).values_list("quantity", "place")
+    ) == [(3, "balcony")]
+    assert full.context["form"].errors == {"__all__": ["Every seat of the group is taken."]}
+    shown = client.get(page_of(group, "change"))
+    assert shown.context["participants"].words == "3 of 5"
+    assert "Cyd × 3 (balcony)" in " ".join(shown.content.decode().split())

@@ -73,6 +73,8 @@ def count_queries(
     """Of the model's list, with as many rows."""
     address, rows = list_of(model), model._default_manager
     row = rows.first()
+    if model is Booking:
+        rows.filter(max_seats__isnull=False).update(max_seats=1000)  # for copies of a seat
     client.get(address)
 
     asked, shown = [], []

@@ -507,6 +507,25 @@ def test_saving_again_keeps_date_rules(tenant: Tenant, ada: Any, editor: Client)
     assert rules_of(tenant, api) == expected
 
 
+def test_rules_for_start_and_end_are_stored_and_removed(
+    project: Any, tenant: Tenant, editor: Client
+) -> None:
+    path, api = page_of(project), f"/projects/{project['id']}"
+    row = {"kind": "block_weekends", "day": "", "start": "", "end": ""}
+
+    answer = save(editor, path, "start_rules", row)
+    stored = tenant.get(api).data["availability"]
+    editor.post(path, form_of(editor, path))
+    again = tenant.get(api).data["availability"]
+    editor.post(path, form_of(editor, path) | {"start_rules-0-kind": ""})
+
+    assert answer.status_code == 302, answer.context["adminform"].form.errors
+    assert stored["start_window"] == [{"block_weekends": {}}]
+    assert "end_window" not in stored
+    assert again == stored
+    assert "start_window" not in tenant.get(api).data["availability"]
+
+
 def test_unused_fields_of_a_kind_are_dropped(project: Any, tenant: Tenant, editor: Client) -> None:
     answer = save(
         editor,

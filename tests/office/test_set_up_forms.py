@@ -456,6 +456,40 @@ def test_new_buffer_keeps_before_and_after(tenant: Tenant, project: Any, enter: 
     }
 
 
+def test_pace_of_a_project_is_changed_and_removed(
+    tenant: Tenant, project: Any, enter: Enter
+) -> None:
+    client, path = enter(tenant), page_of(project, "project")
+
+    def pace() -> Any:
+        return Project.objects.get().availability.get("max_starts")
+
+    half = save(client, path, starts_quantity="4")
+    assert list(half.context["adminform"].form.errors) == ["starts_per"]
+    save(client, path, starts_quantity="4", starts_per="15")
+    assert pace() == {"quantity": 4, "per": "15 minutes"}
+    save(client, path, starts_quantity="5")
+    assert pace() == {"quantity": 5, "per": "15 minutes"}
+    save(client, path, starts_quantity="", starts_per="")
+    assert pace() is None
+
+
+def test_party_of_a_resource_is_changed_and_removed(tenant: Tenant, ada: Any, enter: Enter) -> None:
+    client, path = enter(tenant), page_of(ada, "resource")
+
+    def party() -> Any:
+        return Resource.objects.get().party
+
+    half = save(client, path, party_min="2")
+    assert list(half.context["adminform"].form.errors) == ["party_max"]
+    save(client, path, party_min="2", party_max="4")
+    assert party() == {"min": 2, "max": 4}
+    save(client, path, party_max="6")
+    assert party() == {"min": 2, "max": 6}
+    save(client, path, party_min="", party_max="")
+    assert party() is None
+
+
 def test_new_zone_moves_all_day_events(tenant: Tenant, ada: Any, enter: Enter) -> None:
     event = {"calendar_id": ada["calendars"][0]["id"], "what": "Holiday", "all_day": True}
     tenant.post("/events", event | {"start": "2026-11-23", "end": "2026-11-24"})

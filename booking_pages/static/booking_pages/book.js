@@ -273,25 +273,34 @@ const span = ({ start, end }) => [Date.parse(start) / 1000, Date.parse(end) / 10
 async function findSlots(from, to) {
   if (page.is_group) return findSessions(from, to);
   const query = { ...offerQuery(), from: iso(from), to: iso(to) };
-  const answer = await call("POST", "availability", JSON.stringify(query));
-  return answer.status === 200 ? answer.body.data.map(span) : null;
+  const path = page.shows_remaining ? "availability?include=remaining" : "availability";
+  const answer = await call("POST", path, JSON.stringify(query));
+  const slotOf = (slot) => (slot.remaining ? [...span(slot), null, slot.remaining] : span(slot));
+  return answer.status === 200 ? answer.body.data.map(slotOf) : null;
 }
 
-/** The project, and the person and the length where they were chosen. */
+const howMany = () => ({
+  ...(page.quantity && { quantity: page.quantity }),
+  ...(page.party_size && { party_size: page.party_size }),
+});
+
+/** The project, and the person, the length and the numbers where they were chosen. */
 const offerQuery = () => ({
   project_id: page.project,
+  ...howMany(),
   ...(page.resource && { resources: chosenByName() ?? [page.resource] }),
   ...(page.length && { length: page.length }),
 });
 const placeOfOne = () => ({
   project_id: page.project,
+  ...howMany(),
   ...(page.resource &&
     (page.requirement ? { resources: chosenByName() } : { resource_id: page.resource })),
 });
 /** The chosen person by the name of the requirement; null in a project without requirements. */
 const chosenByName = () => page.requirement && { [page.requirement]: page.resource };
 
-/** The groups with free seats: [start, end, id, free seats]. */
+/** The groups with free seats: [start, end, id, free seats, names of places]. */
 async function findSessions(from, to) {
   const query = new URLSearchParams({
     search: `project.id:${page.project}`,
@@ -306,6 +315,7 @@ async function findSessions(from, to) {
       ...span(event),
       id,
       group.max_seats - group.current_seats,
+      group.places ? Object.keys(group.places) : null,
     ])
     .filter(([start]) => start >= from && start < to);
 }
@@ -588,6 +598,7 @@ function drawTimes() {
     const text = timeWords(slot);
     const button = makeButton(text, "time", () => choose(slot));
     if (page.is_group) button.append(" ", make("small", seatWords(slot[3])));
+    else if (slot[3]) button.append(" ", make("small", fill(words.left, { count: slot[3] })));
     if (text.includes("UTC")) button.classList.add("offset");
     if (page.shows_ends) button.classList.add("range");
     return listed(button);
@@ -722,14 +733,24 @@ function drawSeats(left) {
   by("seats-field").hidden = most === 1;
 }
 
+/** Where the seats are, in a group that has places. */
+function drawPlaces(places) {
+  by("place").replaceChildren(...(places ?? []).map((name) => make("option", name)));
+  by("place-field").hidden = !places;
+}
+
 function openForm(slot) {
   chosen = slot;
   clearNotice();
   showStep("form");
-  by("chosen").textContent = slotWords(slot);
+  const number = page.quantity ? `${page.quantity} × ` : "";
+  by("chosen").textContent = number + slotWords(slot);
   by("chosen-zone").textContent = zoneWords(zone);
   by("held").textContent = "";
-  if (page.is_group) drawSeats(slot[3]);
+  if (page.is_group) {
+    drawSeats(slot[3]);
+    drawPlaces(slot[4]);
+  }
   by("form-title").focus();
   loadDone();
   if (needsChallenge) solving ??= solve();
@@ -972,6 +993,7 @@ function postBooking(seat = 1) {
     end: iso(chosen[1]),
     customer: customer(),
     ...(page.is_group && { related: { owner_booking_id: chosen[2] } }),
+    ...(page.is_group && chosen[4] && { place: by("place").value }),
     ...(hold && { reservation_id: hold.id }),
   };
   return post(`bookings?${INCLUDES}`, values, { seat });

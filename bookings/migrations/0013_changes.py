@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("apps_config", "0005_changes"),
-        ("notifications", "0004_template_texts_history"),
+        ("bookings", "0012_seat_guard"),
     ]
 
     operations = [RunTriggersFile(__file__)]

@@ -4,7 +4,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('notifications', '0005_changes'),
+        ("notifications", "0007_changes"),
     ]
 
     operations = [

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("apps_config", "0005_changes"),
-        ("availability", "0004_event_conference"),
+        ("availability", "0011_resource_party"),
     ]
 
     operations = [RunTriggersFile(__file__)]

@@ -8,7 +8,7 @@ class Migration(migrations.Migration):
 
     dependencies = [
         ("apps_config", "0005_changes"),
-        ("bookings", "0007_declined_answers"),
+        ("notifications", "0006_tally_deletions"),
     ]
 
     operations = [RunTriggersFile(__file__)]
