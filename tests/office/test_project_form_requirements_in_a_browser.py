@@ -20,7 +20,7 @@ ROWS = (
 LAST = "[...document.querySelectorAll('.office-requirement:not([data-blank])')].at(-1)"
 
 
-@pytest.mark.parametrize(("width", "scheme"), viewports(only="wide"))
+@pytest.mark.parametrize(("width", "scheme"), viewports())
 def test_a_requirement_is_added_and_moved_up(
     visit: Callable[..., Visit], office: Tenant, editor: Account, width: int, scheme: str
 ) -> None:
@@ -35,6 +35,10 @@ def test_a_requirement_is_added_and_moved_up(
     page.type("room")
     page.evaluate(f"{LAST}.querySelector('[type=checkbox]').click()")
     added = page.evaluate(ROWS)
+    page.evaluate(f"{LAST}.querySelector('details').open = true")
+    page.evaluate(f"{LAST}.querySelector('select[name$=-mode]').value = 'fair'")
+    fields = "[...document.querySelectorAll('.office-requirement select[name$=-mode]')]"
+    names_of_modes = page.evaluate(f"{fields}.map((one) => one.name)")
     page.evaluate(f"{LAST}.querySelector('[aria-label$=up]').click()")
     shown.page.save_screenshot(f"requirements-{width}-{scheme}")
     faults = find_faults(page, load_axe(), "document.getElementById('part-who')")
@@ -43,5 +47,7 @@ def test_a_requirement_is_added_and_moved_up(
 
     names = ("dentist", "room", "")
     assert added == [f"requirements-{row}-name={name}" for row, name in enumerate(names)]
+    assert names_of_modes == [f"requirements-{row}-mode" for row in range(3)]
     assert faults == []
-    assert Project.objects.get().requires == [{"name": "room", "any_of": [room["id"]]}, dentist]
+    fair = {"name": "room", "any_of": [room["id"]], "mode": "fair"}
+    assert Project.objects.get().requires == [fair, dentist]
