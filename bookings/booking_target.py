@@ -80,6 +80,7 @@ class BookingTarget:
         steps: Mapping[str, Any] | None = None,
         quantity: int = 1,
         party_size: int | None = None,
+        is_new: bool = True,
     ) -> None:
         """Store the target.
 
@@ -90,7 +91,8 @@ class BookingTarget:
         project requires; named: the calendar that is named among theirs. requires: the booking's
         own requirements, as stored, instead of the project's. steps: the same of a visit: its
         `steps` and `order`. quantity: the units that it takes of its resource. party_size: the
-        people who come.
+        people who come. is_new: false for a stored booking, whose requirements may name resources
+        that are gone.
         """
         self.app = app
         self.project = project
@@ -106,6 +108,7 @@ class BookingTarget:
         self.steps = steps
         self.quantity = quantity
         self.party_size = party_size
+        self.is_new = is_new
         self.external_busy: ExternalBusy = {}  # busy times from the live check
         # Whose limits count what is made; None: the caller has no limits.
         self.public_request: PublicRequest | None = None
@@ -135,6 +138,7 @@ class BookingTarget:
             steps=self.steps,
             quantity=self.quantity,
             party_size=self.party_size,
+            is_new=self.is_new,
         )
 
     @property
@@ -161,10 +165,11 @@ class BookingTarget:
             party_size=self.party_size,
         )
         if self.requires:
-            own = load_requirements(self.app.id, self.requires)
+            own = load_requirements(self.app.id, self.requires, is_new=self.is_new)
             query = replace(query, alternatives=own, visit=None)
         if self.steps:
-            own_visit = load_visit(self.app.id, self.steps["steps"], self.steps["order"])
+            steps, order = self.steps["steps"], self.steps["order"]
+            own_visit = load_visit(self.app.id, steps, order, is_new=self.is_new)
             query = replace(query, alternatives=(), visit=own_visit)
         return without_booking_terms(query) if self.is_group else query
 

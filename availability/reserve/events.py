@@ -353,8 +353,8 @@ def write_times(
     """Move events and their companions to the times of their checked time requests.
 
     The caller holds the locks on the old and the new resources. capacities: of the new resources.
-    Several events or units take two statements: the first clears `exclusive` and `unit`, since the
-    database's guard would otherwise compare new times with old ones.
+    Several rows take two statements: the first clears `exclusive` and `unit`, since the database's
+    guard would otherwise compare new times and resources with old ones.
     """
     rows = []
     for event, time_request in time_requests:
@@ -366,7 +366,7 @@ def write_times(
             row.exclusive = blocks and time_request.is_guarded
             row.unit = 0
             rows.append(row)
-    if len(time_requests) > 1 or any(row.is_further_unit for row in rows):
+    if len(rows) > 1:
         Event.objects.filter(id__in=[row.id for row in rows]).update(exclusive=False, unit=0)
     raise_longest_buffer(
         {row.resource_id for row in rows}, [time_request for _, time_request in time_requests]

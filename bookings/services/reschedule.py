@@ -2,7 +2,7 @@
 
 import uuid
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import chain
@@ -587,12 +587,20 @@ def _free_resources(
     return find_free_for_requirements(replace(move.time_request, holds=own), rules)
 
 
-def _calendars_of(move: _Move, chosen: Collection[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
-    """Return the calendars of the chosen resources that are new, and of those in deleted ones."""
+def _calendars_of(move: _Move, chosen: Sequence[uuid.UUID]) -> dict[uuid.UUID, Calendar]:
+    """Return the calendars of the chosen resources that are new, of those that take over another
+    requirement, and of those in deleted ones.
+    """
     present = move.was_with
     new = first_own_calendars([each for each in chosen if each not in present])
     named = {move.named.resource_id: move.named} if move.named else {}
-    calendars = {**move.calendars, **new, **named}
+    own = {row.resource_id: row.calendar for row in event_with_companions(move.booking.event)}
+    taking_over = {
+        each: own[each]
+        for each, before in zip(chosen, present, strict=True)
+        if each != before and each in own
+    }
+    calendars = {**taking_over, **move.calendars, **new, **named}
     return {each: calendar for each, calendar in calendars.items() if each in chosen}
 
 
@@ -704,9 +712,7 @@ def _requirement_names(booking: Booking) -> list[str | None]:
 
 def _reassignments(moves: Sequence[_Move]) -> dict[uuid.UUID, Reassignment]:
     """Return, by booking, the resources before and after, of moves that changed them."""
-    changed = [
-        move for move in moves if set(move.was_with) != set(_event_resource_ids(move.booking))
-    ]
+    changed = [move for move in moves if move.was_with != _event_resource_ids(move.booking)]
     if not changed:
         return {}
     ids = {
@@ -735,10 +741,6 @@ def _changes_shown_resource(move: _Move) -> bool:
     is_shown: dict[str | None, bool] = {}
     for each in requirements:
         is_shown[each.name] = each.shown or is_shown.get(each.name, False)
-    after = _event_resource_ids(move.booking)
-    rows = [
-        *zip(move.was_with, move.was_for, strict=True),
-        *zip(after, _requirement_names(move.booking), strict=True),
-    ]
-    unchanged = set(move.was_with).intersection(after)
-    return any(is_shown.get(name, True) for each, name in rows if each not in unchanged)
+    before = set(zip(move.was_with, move.was_for, strict=True))
+    after = zip(_event_resource_ids(move.booking), _requirement_names(move.booking), strict=True)
+    return any(is_shown.get(name, True) for _, name in before.symmetric_difference(after))

@@ -276,6 +276,7 @@ def target_of(
         steps=booking.visit,
         quantity=booking.units,
         party_size=booking.party_size,
+        is_new=False,
     )
 
 

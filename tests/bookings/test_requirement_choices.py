@@ -501,6 +501,36 @@ def test_named_resources_replace_those_of_a_booking(shop: Shop) -> None:
     assert [log["action"] for log in logs] == ["confirm", "reassign", "reassign", "reschedule"]
 
 
+def test_resource_of_one_requirement_can_take_over_another(shop: Shop) -> None:
+    ada, ben, cleo = shop.add("Ada", "Ben", "Cleo")
+    project = shop.project(
+        [{"name": "first", "any_of": [ada, ben]}, {"name": "second", "any_of": [ada, ben, cleo]}]
+    )
+    booking = shop.book(project, "10:00", "11:00").data["id"]
+    path = f"/bookings/{booking}/reschedule"
+
+    answer = shop.tenant.post(path, {"resources": {"first": ben}})
+
+    assert answer.status == 200
+    rows = Event.objects.filter(busy=True).order_by("requirement")
+    assert [(row.requirement, row.resource.name) for row in rows] == [
+        ("first", "Ben"),
+        ("second", "Ada"),
+    ]
+
+
+def test_booking_moves_after_a_resource_of_its_own_requirements_is_deleted(shop: Shop) -> None:
+    ada, ben = shop.add("Ada", "Ben")
+    requires = [{"name": "who", "any_of": [ada, ben]}]
+    booking = shop.tenant.book(requires=requires, **span("10:00", "11:00")).data["id"]
+    assert shop.tenant.delete(f"/resources/{ben}").status == 204
+
+    moved = shop.tenant.post(f"/bookings/{booking}/reschedule", span("12:00", "13:00"))
+    named = shop.tenant.post(f"/bookings/{booking}/reschedule", {"resources": {"who": ada}})
+
+    assert [answer.status for answer in (moved, named)] == [200, 200]
+
+
 def test_resources_of_other_bookings_are_named_by_the_present_one(shop: Shop) -> None:
     ada, ben, cleo = shop.add("Ada", "Ben", "Cleo")
     given = {"name": "Talk", "resources": [ada, ben], "availability": {"mode": "mutual"}}

@@ -453,7 +453,7 @@ def test_mails_and_the_back_office_name_all_resources(practice: Practice) -> Non
     page = superuser().get(f"/admin/bookings/booking/{booking}/change/").content.decode()
 
     assert re.findall(r"^With: *(.*)$", mail["text"], re.M) == ["Ada, Room 2"]
-    links = re.findall(r'<dt>Resource</dt><dd><a href="([^"]*)">([^<]*)</a>', page)
+    links = re.findall(r'<dt>(?:dentist|room)</dt><dd><a href="([^"]*)">([^<]*)</a>', page)
     assert links == [
         (f"/admin/availability/resource/{practice.ids[name]}/change/", name)
         for name in ("Ada", "Room 2")
