@@ -38,6 +38,10 @@ class Stretch(NamedTuple):
         first = start + self.offset
         return first, end if self.length is None else first + self.length
 
+    def fits(self, start: int, end: int) -> bool:
+        """Return whether a booking from `start` to `end` is long enough to have the stretch."""
+        return self.length_in(end - start) > 0
+
     def length_in(self, length: int) -> int:
         """Return its length in a booking of `length` seconds."""
         return length - self.offset if self.length is None else self.length
@@ -307,7 +311,7 @@ def _slots_of(
         numbered = numbers.setdefault(stretch, {})
         for timeline in timelines[stretch]:
             each = timeline.key.id
-            if each not in ids:
+            if each not in ids or stretch.length_in(length) <= 0:
                 continue
             keys[each] = timeline.key
             number = numbered[each] = len(own) + len(others)

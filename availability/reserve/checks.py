@@ -104,16 +104,14 @@ def find_free_for_requirements(
 
     Reads without a lock, as `find_free_resources`. Two queries for each stretch.
     """
-    return {
-        stretch: {
-            each.id: each
-            for each in find_free_resources(
-                time_request.of_stretch(stretch),
-                query_of_stretch(restrict_to_resources(candidates, ids), stretch),
-            )
-        }
-        for stretch, ids in stretches_of(candidates.alternatives).items()
-    }
+    free: dict[Stretch, dict[uuid.UUID, SearchResource]] = {}
+    for stretch, ids in stretches_of(candidates.alternatives).items():
+        free[stretch] = {}
+        if stretch.fits(*time_request.span):
+            query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
+            found = find_free_resources(time_request.of_stretch(stretch), query)
+            free[stretch] = {each.id: each for each in found}
+    return free
 
 
 def find_nearest_refusal(
@@ -177,11 +175,13 @@ def _permitted_by_stretch(
     time_request: TimeRequest, candidates: AvailabilityQuery
 ) -> dict[Stretch, set[uuid.UUID]]:
     """The resources whose rules permit each stretch, whatever is busy."""
-    permitted = {}
+    permitted: dict[Stretch, set[uuid.UUID]] = {}
     for stretch, ids in stretches_of(candidates.alternatives).items():
-        query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
-        rules = _RuleChecks(query, time_request.of_stretch(stretch).span)
-        permitted[stretch] = {each.id for each in query.resources if rules.permit(each)}
+        permitted[stretch] = set()
+        if stretch.fits(*time_request.span):
+            query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
+            rules = _RuleChecks(query, time_request.of_stretch(stretch).span)
+            permitted[stretch] = {each.id for each in query.resources if rules.permit(each)}
     return permitted
 
 

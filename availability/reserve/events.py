@@ -107,6 +107,9 @@ class TimeRequest:
         """Return the request for a stretch of its time, with the rules that apply there."""
         if stretch == WHOLE:
             return self
+        if not stretch.fits(*self.span):
+            text = Message("Is too short for all that it requires.")
+            raise NotAvailable([Reason("requirement", "project", (), None, text)])
         start, end = stretch.within(*self.span)
         rules = self.rules and query_of_stretch(self.rules, stretch)
         return replace(self, start=to_datetime(start), end=to_datetime(end), rules=rules)

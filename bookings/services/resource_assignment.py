@@ -251,7 +251,9 @@ def with_live_busy(
         resource_ids = resource_ids_of_requirements(requirements_of(target.visit))
     elif target.alternatives and not target.holds:
         stretches = stretches_of(target.alternatives)
-        time_requests = [time_request.of_stretch(stretch) for stretch in stretches]
+        time_requests = [
+            time_request.of_stretch(each) for each in stretches if each.fits(*time_request.span)
+        ]
         resource_ids = resource_ids_of_requirements(target.alternatives)
     else:
         resource_ids = [

@@ -232,6 +232,23 @@ def test_a_stretch_keeps_the_hours_of_its_resource_and_not_those_of_the_project(
     ]
 
 
+def test_a_booking_that_ends_before_a_stretch_begins_is_refused(shop: Shop) -> None:
+    mechanic, bay = shop.add("Mia", "Bay")
+    requires = [
+        {"name": "mechanic", "any_of": [mechanic]},
+        {"name": "bay", "any_of": [bay], "offset": "1 hour"},
+    ]
+    project = shop.project(requires, length="1 hour", lengths=["1 hour", "2 hours"])
+
+    short = shop.book(project, "10:00", "11:00")
+    long = shop.book(project, "10:00", "12:00")
+    shortened = shop.tenant.post(f"/bookings/{long.data['id']}/reschedule", span("13:00", "14:00"))
+
+    assert [each.status for each in (short, long, shortened)] == [409, 201, 409]
+    assert shop.offered("14:00", "17:00", project_id=project) == []
+    assert shop.taken() == [("10:00-12:00", "Mia"), ("11:00-12:00", "Bay")]
+
+
 def test_stretches_move_with_the_booking(shop: Shop) -> None:
     project = workshop(shop)
     booking = shop.book(project, "10:00", "12:00").data["id"]
