@@ -2,15 +2,19 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib import admin
+from django.core.management import call_command
+from django.urls import reverse
 from django.utils import timezone
 
 from apps_config.models import Account
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page
-from tests.office.conftest import Visit, member_of
+from tests.office.conftest import Visit, logged_in, member_of
 from tests.world import Tenant
 
 OPEN = [{"allow_hours": {"start": 0, "end": 24}}]
@@ -154,3 +158,35 @@ def test_pages_have_one_heading_and_landmarks(
         shown.check()
 
     assert found == {path: (1, []) for path in paths}
+
+
+def every_page() -> list[str]:
+    """The addresses of every list, its form for a new row, and the form of its first row."""
+    paths = ["/admin/", "/admin/calendar/", "/admin/why/", "/admin/reports/"]
+    for model in admin.site._registry:
+        name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
+        paths += [reverse(f"{name}_changelist"), reverse(f"{name}_add")]
+        if (first := model._default_manager.order_by("pk").first()) is not None:
+            paths.append(reverse(f"{name}_change", args=[first.pk]))
+    return paths
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("width", [320, 1280])
+def test_every_page_is_accessible(
+    visit: Callable[..., Visit], office: Tenant, settings: Any, tmp_path: Path, width: int
+) -> None:
+    settings.VAR_DIR = tmp_path
+    call_command("seed_demo", quiet=True)
+    operator = Account.objects.create_superuser("operator@example.com", "a long password of ours")
+    client, axe, found = logged_in(operator), load_axe(), {}
+    shown = visit(operator, "/admin/", width=width)
+    shown.expected.append("Blocked aria-hidden on an element")
+    paths = [path for path in every_page() if client.get(path).status_code == 200]
+    for path in paths:
+        shown.go(path)
+        found[path] = find_faults(shown.page, axe) if width > 600 else []
+        shown.check()
+
+    assert len(paths) > 40
+    assert [(path, each) for path, faults in found.items() for each in faults] == []
