@@ -449,8 +449,11 @@ class CustomerNote(models.Model):
 class SeatHold(models.Model):
     """Seats of a group that are kept for a booking in progress, until `expires_at`.
 
-    Not a hold of time, which the group's own booking takes.
+    Not a hold of time, which the group's own booking takes. It is shown as one: `step` is the
+    Hold's of a booking that is no visit.
     """
+
+    step: ClassVar[None] = None
 
     id = TenantIdField(primary_key=True)
     # No constraint in the database: to add two would lock two tables that every booking writes.
