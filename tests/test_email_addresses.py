@@ -26,6 +26,7 @@ ALLOWED = {
     "office/notifications/deliveries.py": {"email__iendswith"},  # all addresses of a domain
     "office/command_search.py": {"term.lower()", "text.lower()"},  # names of pages
     "common/api/search_conditions.py": {") AS item WHERE upper(item) LIKE upper(%s))"},  # tags
+    "availability/search/requirements.py": {"Lower('name')"},  # the order of resources
     # An HTTP method and a colour; the answer of an attendee.
     "apps_config/serializers.py": {"data.lower()", "super().to_internal_value(data).lower()"},
     "common/ical/occurrences.py": {"str(attendee.params.get('PARTSTAT', '')).upper()"},

@@ -101,8 +101,9 @@ def test_every_listing_is_tested() -> None:
         if operation.method == "GET" and description().resolve(parameter)["name"] == "limit"
     }
 
-    # Members are a few, in the order of their addresses: tests/access/test_members.py.
-    assert found == LISTINGS.keys() | {"/v2/apps/{slug}/members"}
+    # Members are a few, in the order of their addresses: tests/access/test_members.py. Changes
+    # have no pages: tests/apps_config/test_changes.py.
+    assert found == LISTINGS.keys() | {"/v2/apps/{slug}/members", "/v2/changes"}
 
 
 @pytest.mark.parametrize("listing", LISTINGS)

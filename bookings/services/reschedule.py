@@ -707,7 +707,7 @@ def _event_resource_ids(booking: Booking) -> list[uuid.UUID]:
 
 
 def _requirement_names(booking: Booking) -> list[str | None]:
-    return [row.requirement for row in event_with_companions(booking.event)]
+    return [row.requirement for row in (booking.event, *further_resource_events(booking.event))]
 
 
 def _reassignments(moves: Sequence[_Move]) -> dict[uuid.UUID, Reassignment]:

@@ -23,7 +23,7 @@ from common.shipped_languages import shipped_languages
 from common.time.instants import find_zone
 from notifications.calendar_problems import CALENDAR_PROBLEM, CALENDAR_PROBLEM_EVENT
 from notifications.models import Delivery
-from notifications.planning import UPDATED
+from notifications.planning import REASSIGNED, UPDATED
 from office.base.dates import moment_words
 from office.base.lazy_text import LazyText
 
@@ -235,6 +235,8 @@ def kind_words(kind: str) -> str:
     if kind in OBJECT_WORDS:
         return str(OBJECT_WORDS[kind])
     name = kind.removeprefix("booking.")
+    if name == REASSIGNED:
+        return gettext("Resource changed")
     return gettext("Changed") if name == UPDATED else capfirst(state_words(name))
 
 

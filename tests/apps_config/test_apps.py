@@ -386,7 +386,7 @@ def test_other_methods_are_refused(tenant: Tenant) -> None:
     answers = [tenant.call("POST", "/apps/harbour"), tenant.call("DELETE", "/app")]
 
     assert [(answer.status, answer.error, answer.headers["Allow"]) for answer in answers] == [
-        (405, error("POST"), "GET, PUT, DELETE, HEAD, OPTIONS"),
+        (405, error("POST"), "GET, PUT, PATCH, DELETE, HEAD, OPTIONS"),
         (405, error("DELETE"), "GET, HEAD, OPTIONS"),
     ]
 

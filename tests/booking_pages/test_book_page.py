@@ -235,6 +235,7 @@ def test_data_for_the_script(tenant: Tenant) -> None:
         "language": None,
         "english_dates": "en-GB",
         "resource": None,
+        "requirement": None,
         "length": None,
         "quantity": None,
         "party_size": None,

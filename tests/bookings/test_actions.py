@@ -178,7 +178,7 @@ def test_other_methods_are_refused(tenant: Tenant, booking: Any) -> None:
     assert [(answer.status, answer.headers["Allow"]) for answer in answers] == [
         (405, "POST, PUT, OPTIONS"),
         (405, "POST, PUT, OPTIONS"),
-        (405, "GET, PUT, DELETE, HEAD, OPTIONS"),
+        (405, "GET, PUT, PATCH, DELETE, HEAD, OPTIONS"),
     ]
 
 

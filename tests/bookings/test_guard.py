@@ -3,6 +3,7 @@
 Rows are written past the services here, as a careless script or a bug would.
 """
 
+import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import partial
@@ -14,6 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from availability.models import Calendar, Event
 from availability.search.engine import place_visit_at
 from bookings.services import resource_assignment
+from tests.services import ROOT
 from tests.world import Tenant, at
 
 pytestmark = pytest.mark.both_databases
@@ -283,6 +285,9 @@ def guards() -> dict[str, set[str]]:
     for table, name in TALLIED.items():
         tallies = {name} if postgresql else on_change(name) - {f"{name}_update"}
         found[table] = found.get(table, set()) | tallies
+    for path in ROOT.glob(f"*/migrations/*_changes.{connection.vendor}.sql"):
+        for name, table in TRIGGER.findall(path.read_text()):
+            found.setdefault(table, set()).add(name)
     found["notifications_delivery"] |= on_change("delivery_lane_check") - {
         "delivery_lane_check_delete"
     }
@@ -291,6 +296,10 @@ def guards() -> dict[str, set[str]]:
 
 # Their rows are counted by what never changes.
 TALLIED = {"bookings_appcustomer": "tally_customers", "notifications_delivery": "tally_deliveries"}
+
+
+# Those of the list of changes, in the files that make them.
+TRIGGER = re.compile(r"^CREATE .*TRIGGER (?:IF NOT EXISTS )?(\w+) AFTER .* ON (\w+)", re.MULTILINE)
 
 
 def on_change(name: str) -> set[str]:

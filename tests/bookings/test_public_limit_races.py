@@ -55,12 +55,14 @@ def meet_between_read_and_count(monkeypatch: pytest.MonkeyPatch, kind: str, clie
     """All have read the counts of `kind` before the first one raises them."""
     meeting = Barrier(clients)
 
-    def read_and_count(app: App, subjects: Sequence[tuple[str, str]], now: datetime) -> None:
+    def read_and_count(
+        app: App, subjects: Sequence[tuple[str, str]], now: datetime, *, times: int = 1
+    ) -> None:
         if kind in dict(subjects):
             check_subjects(app, subjects, now)
             meeting.wait(SECONDS)
         with suppress(LimitReached):
-            count_subjects(app, subjects, now)
+            count_subjects(app, subjects, now, times=times)
 
     monkeypatch.setattr(public_booking_checks, "count_subjects", read_and_count)
 

@@ -51,9 +51,12 @@ WHERE event.unit < 0 OR event.unit >= resource.capacity
 TORN_COMPANIONS = """
 SELECT companion.id FROM availability_event AS companion
 JOIN availability_event AS main ON main.id = companion.main_id
-WHERE companion.start <> main.start OR companion."end" <> main."end"
-   OR companion.busy <> main.busy
-   OR (companion.exclusive OR companion.unit > 0) <> (main.exclusive OR main.unit > 0)
+WHERE main.step IS NULL AND (
+    companion.busy <> main.busy
+    OR (companion.exclusive OR companion.unit > 0) <> (main.exclusive OR main.unit > 0)
+    OR companion.requirement IS NULL
+        AND (companion.start <> main.start OR companion."end" <> main."end")
+)
 """
 CROWDED_GROUPS = """
 SELECT owner.id FROM bookings_booking AS seat
@@ -72,7 +75,7 @@ FROM bookings_booking AS booking
 LEFT JOIN bookings_booking AS owner ON owner.id = booking.owner_booking_id
 JOIN availability_event AS event ON event.id = booking.event_id
 LEFT JOIN availability_project AS project ON project.id = booking.project_id
-ORDER BY booking.id
+WHERE event.step IS NULL ORDER BY booking.id
 """
 STEPS = """
 SELECT booking_id, from_state, action, to_state FROM bookings_statechange ORDER BY booking_id, id

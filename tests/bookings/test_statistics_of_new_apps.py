@@ -120,6 +120,7 @@ def test_large_tables_are_analyzed_after_a_thousand_changes(db: None) -> None:
         tables = {row[0] for row in cursor.fetchall()}
 
     assert tables == {
+        "apps_config_change",
         "availability_event",
         "bookings_appcustomer",
         "bookings_booking",

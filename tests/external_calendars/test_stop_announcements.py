@@ -139,6 +139,7 @@ def test_webhooks_that_want_it_are_called(
         "kind": "calendar.problem",
         "calendar": tenant.get(f"/calendars/{connection.pk}").data,
         "problem": problem,
+        "cursor": call.json["cursor"],
     }
     assert call.json["calendar"]["problem"] == problem
     assert call.json["calendar"]["provider_sync"] is False

@@ -24,6 +24,7 @@ from notifications.webhooks.bodies import WHOLE_BOOKING, Change, render_call
 from notifications.webhooks.services import change_webhook, delete_webhook, disable_webhook
 from ops.doctor import check_deliveries
 from ops.metrics import read_gauges
+from ops.stored_metrics import refresh_stored_metrics
 from tests.bookings.group_world import make_group, take_seat
 from tests.delivery_faults import delivery_faults
 from tests.notifications.test_delivery_races import in_thread
@@ -396,6 +397,7 @@ def test_late_change_is_reported_to_operators(tenant: Tenant, hooks: HookSink) -
     book(tenant)
     make_late(minutes=20)
     now = timezone.now()
+    refresh_stored_metrics()
 
     gauges = {
         sample.name: sample.value

@@ -43,7 +43,7 @@ function unpackSlots(packed) {
   }));
 }
 
-// --- Words and times ---------------------------------------------------------------------------
+// --- Words and times
 const fill = (sentence, values) =>
   sentence.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
@@ -70,7 +70,6 @@ function dateOf(instant) {
   return `${part.year}-${part.month}-${part.day}`;
 }
 
-/** `UTC+02:00`. */
 function offsetWords(instant, place) {
   const options = { timeZone: place, timeZoneName: "longOffset" };
   const parts = new Intl.DateTimeFormat("en-US", options).formatToParts(instant * 1000);
@@ -103,7 +102,6 @@ function clockWords(instant, place) {
 const DATE = { weekday: "long", day: "numeric", month: "long", year: "numeric" };
 const dayWords = (instant, place) => format(instant, place, DATE, dateLocale);
 
-/** `5 minutes`. */
 const minuteWords = (count) =>
   new Intl.NumberFormat(locale, { style: "unit", unit: "minute", unitDisplay: "long" }).format(count);
 
@@ -153,7 +151,7 @@ const listed = (element) => {
   return item;
 };
 
-// --- The page around this one --------------------------------------------------------------------
+// --- The page around this one
 const isFramed = window.parent !== window;
 
 /** The origin of the page around this one, by which embed.js has named the frame; null without. */
@@ -190,7 +188,7 @@ function leaveFrame({ target }) {
   link.rel = "noopener";
 }
 
-// --- The API -----------------------------------------------------------------------------------
+// --- The API
 /** The answer as {status, code, body, wait}; status 0 where none came. */
 async function call(method, path, body, headers = {}) {
   const control = new AbortController();
@@ -220,7 +218,7 @@ async function call(method, path, body, headers = {}) {
   }
 }
 
-// --- Proof of work -----------------------------------------------------------------------------
+// --- Proof of work
 /** A solved challenge, or null: found beside the page, which goes on meanwhile. */
 async function solve() {
   const answer = await call("GET", "challenge");
@@ -320,7 +318,7 @@ async function findSessions(from, to) {
     .filter(([start]) => start >= from && start < to);
 }
 
-// --- What the browser keeps ----------------------------------------------------------------------
+// --- What the browser keeps
 // A framed page may have no storage.
 function recall(name) {
   try {
@@ -338,7 +336,7 @@ function remember(name, value) {
   }
 }
 
-// --- The address -------------------------------------------------------------------------------
+// --- The address
 /** The address with other values; null removes one. */
 function addressWith(values) {
   const query = new URLSearchParams(location.search);
@@ -394,7 +392,6 @@ async function followAddress() {
   return null;
 }
 
-/** Whether something can be free on the date. */
 const isOffered = (date) =>
   date !== null && date >= dateOf(page.offer.earliest) && noon(date) - DAY < page.offer.horizon;
 
@@ -433,7 +430,7 @@ async function followBack() {
   by("choosing-title").focus();
 }
 
-// --- Choosing ----------------------------------------------------------------------------------
+// --- Choosing
 const covered = new Set(); // first dates of the weeks of which all free times are known
 
 const noon = (date) => Date.parse(`${date}T12:00:00Z`) / 1000;
@@ -566,7 +563,6 @@ function drawWeeks() {
   drawTimes();
 }
 
-/** The first date of the weeks to which an arrow leads. */
 function weeksAfter(arrow) {
   if (arrow === "later") return addDays(shownFrom, SHOWN_DAYS);
   const [before, first] = [addDays(shownFrom, -SHOWN_DAYS), weekOf(firstDate())];
@@ -725,7 +721,6 @@ function choose(slot) {
   openForm(slot);
 }
 
-/** How many seats can be booked at once. */
 function drawSeats(left) {
   const most = Math.max(1, Math.min(left, page.max_seats));
   const options = Array.from({ length: most }, (_, place) => make("option", String(place + 1)));
@@ -757,7 +752,7 @@ function openForm(slot) {
   if (page.hold) holding = holding.then(() => keep(slot));
 }
 
-// --- Holding -----------------------------------------------------------------------------------
+// --- Holding
 /** Keep the time while the form is filled in; where that can't be, it is booked without. */
 async function keep(slot) {
   if (chosen !== slot) return null;
@@ -803,7 +798,7 @@ function forgetHold() {
   remember("hold", null);
 }
 
-// --- Saying what went wrong --------------------------------------------------------------------
+// --- Saying what went wrong
 const clearNotice = () => by("notice").replaceChildren();
 
 function showNotice(sentence, ...more) {
@@ -811,7 +806,6 @@ function showNotice(sentence, ...more) {
   by("notice").focus();
 }
 
-/** Times to choose from, in a notice. */
 function slotList(instead) {
   const list = document.createElement("ul");
   list.className = "times wide";
@@ -918,7 +912,7 @@ function showRefusal(answer) {
   return showNotice(code === "policy" ? words.policy : words.refused);
 }
 
-// --- Answers -----------------------------------------------------------------------------------
+// --- Answers
 const setInput = (input, value) => {
   if (input.type === "checkbox") input.checked = ["true", "1", "yes", "on"].includes(value);
   else if (input.tagName !== "SELECT" || [...input.options].some((option) => option.value === value)) {
@@ -959,7 +953,7 @@ function storeAnswers() {
   remember("answers", Object.fromEntries(answers));
 }
 
-// --- Booking -----------------------------------------------------------------------------------
+// --- Booking
 /** The answers; what was left blank is left out. A name in two parts is one. */
 function customer() {
   const values = new Map();
@@ -1035,7 +1029,7 @@ async function book(event) {
   else showRefusal(answer);
 }
 
-// --- Verifying the address ---------------------------------------------------------------------
+// --- Verifying the address
 /** The step in which the code of the e-mail is typed; the service holds the time meanwhile. */
 function showVerification(id) {
   if (!by("verify")) return showNotice(words.gone);
@@ -1192,7 +1186,7 @@ async function showDone(made) {
 
 const pageTitle = document.title;
 
-// --- Zone and clock ----------------------------------------------------------------------------
+// --- Zone and clock
 const ownZone = () => Intl.DateTimeFormat().resolvedOptions().timeZone || page.zone;
 
 /** h12 or h23: the visitor's choice, else what is usual where they are. */
@@ -1234,7 +1228,7 @@ async function openZones() {
   startZoneSearch({ ...options, read, clock: clockWords, choose: changeZone })();
 }
 
-// --- Start -------------------------------------------------------------------------------------
+// --- Start
 if (host) startEmbedded();
 if (isFramed) document.addEventListener("click", leaveFrame);
 setClock(usualClock());
