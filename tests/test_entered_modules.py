@@ -65,7 +65,7 @@ def search_and_count(tenant: Tenant, project: str) -> Any:
 
 @pytest.mark.parametrize(
     ("call", "status", "ceiling"),
-    [(search_and_count, 200, 47), (make_booking, 201, 79)],
+    [(search_and_count, 200, 48), (make_booking, 201, 79)],
     ids=["POST /availability", "POST /bookings"],
 )
 def test_a_request_enters_few_modules(

@@ -148,6 +148,7 @@ TABLE = [
     Row("GET", "/customers/export?email=marty@example.com", None, 200, READ),
     Row("PUT", "/customers/note", {"email": "marty@example.com", "note": "x"}, 204, WRITE),
     Row("POST", "/customers/erase", {"email": "marty@example.com"}, 200, WRITE),
+    Row("GET", "/changes", None, 200, READ),
     Row("GET", "/reports/utilisation?by=resource", None, 200, READ),
     Row("GET", "/reports/outcomes", None, 200, READ),
     Row("GET", "/reports/lead-time", None, 200, READ),

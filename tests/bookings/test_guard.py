@@ -283,7 +283,8 @@ def guards() -> dict[str, set[str]]:
     }
     found["bookings_customer"] |= on_change("app_customer")
     for table, name in TALLIED.items():
-        tallies = {name} if postgresql else on_change(name) - {f"{name}_update"}
+        deleted = {f"tally_deleted_{name.removeprefix('tally_')}"} & STATEMENT_TRIGGERS
+        tallies = {name} | deleted if postgresql else on_change(name) - {f"{name}_update"}
         found[table] = found.get(table, set()) | tallies
     for path in ROOT.glob(f"*/migrations/*_changes.{connection.vendor}.sql"):
         for name, table in TRIGGER.findall(path.read_text()):
@@ -294,6 +295,8 @@ def guards() -> dict[str, set[str]]:
     return found
 
 
+# Of a whole statement: a batch of deletions counts once.
+STATEMENT_TRIGGERS = {"tally_deleted_deliveries"}
 # Their rows are counted by what never changes.
 TALLIED = {"bookings_appcustomer": "tally_customers", "notifications_delivery": "tally_deliveries"}
 

@@ -411,6 +411,7 @@ def test_late_change_is_reported_to_operators(tenant: Tenant, hooks: HookSink) -
     assert {name: round(value) for name, value in gauges.items() if "lag" not in name} == {
         "deliveries_open": 1,
         "deliveries_due": 1,
+        "deliveries_ready": 1,
         "deliveries_oldest_due_seconds": 1200,
     }
     finding = check_deliveries("webhook")
