@@ -1,7 +1,9 @@
 """Find visits: several steps one after another, with gaps between them, in one booking."""
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from availability.core.intervals import Intervals, Span, clip, intersect, normalise
@@ -232,6 +234,7 @@ class _Plan:
             for name, found in pieces.items()
         }
         self._known: dict[frozenset[int], Intervals] = {}
+        self._known_starts: dict[tuple[int, frozenset[int]], Intervals] = {}
 
     def starts(self, slot_request: SlotRequest) -> list[int]:
         """Return the possible starts on the grids of the resources of the first step."""
@@ -279,10 +282,9 @@ class _Plan:
 
     def _at(self, number: int, start: int) -> PlacedStep:
         step = self.visit.steps[number]
-        chosen = next(
-            piece.chosen for piece in self.pieces[step.name] if piece.start <= start < piece.end
-        )
-        return PlacedStep(step.name, start, start + step.length, chosen)
+        pieces = self.pieces[step.name]
+        piece = pieces[bisect_right(pieces, start, key=attrgetter("start")) - 1]
+        return PlacedStep(step.name, start, start + step.length, piece.chosen)
 
     def _next(self, steps: frozenset[int]) -> Iterable[tuple[int, frozenset[int]]]:
         """Return the steps that may come first of these, each with those after it."""
@@ -296,10 +298,12 @@ class _Plan:
         step = self.visit.steps[number]
         if not rest:
             return self._spans[step.name]
-        ends = self._ends_before(rest)
-        return intersect(
-            self._spans[step.name], [(lo - step.length, hi - step.length) for lo, hi in ends]
-        )
+        if (number, rest) not in self._known_starts:
+            ends = self._ends_before(rest)
+            self._known_starts[number, rest] = intersect(
+                self._spans[step.name], [(lo - step.length, hi - step.length) for lo, hi in ends]
+            )
+        return self._known_starts[number, rest]
 
     def _ends_before(self, steps: frozenset[int]) -> Intervals:
         """Return the instants at which the step before may end such that `steps` can follow.
