@@ -2,8 +2,8 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
-from itertools import accumulate, chain
-from operator import or_, xor
+from itertools import accumulate, chain, islice
+from operator import itemgetter, or_, xor
 from typing import Any, NamedTuple
 
 from availability.core.intervals import Span
@@ -68,6 +68,11 @@ class Requirement(NamedTuple):
     mode: str = PRIORITIZED
     weights: tuple[tuple[Any, int], ...] = ()
     calibrate_from: int | None = None
+
+    def cheapest_first(self) -> Iterable[Any]:
+        if not self.costs:
+            return self.ids
+        return [each for each, _ in sorted(self.ranked(), key=itemgetter(1))]
 
     def ranked(self) -> Iterable[tuple[Any, int]]:
         """Return the ids with their costs."""
@@ -158,24 +163,38 @@ Place = Sequence[tuple[Any, int]]
 def _choose_for_all(
     requirements: Sequence[Requirement], free: FreeIds, named: Mapping[str, tuple[Any, ...]]
 ) -> list[Chosen] | None:
-    places: list[Place] = []
-    for requirement in requirements:
-        own = _places(requirement, free[requirement.stretch], named.get(requirement.name, ()))
-        if not all(own):
-            return None
-        places += own
-    matching = _cheapest_if_different(requirements, places) or find_cheapest_matching(places)
+    matching = None if named else _cheapest_if_different(requirements, free)
+    if matching is None:
+        places: list[Place] = []
+        for requirement in requirements:
+            own = _places(requirement, free[requirement.stretch], named.get(requirement.name, ()))
+            if not all(own):
+                return None
+            places += own
+        matching = find_cheapest_matching(places)
     if matching is None:
         return None
     chosen: list[Chosen] = []
     for requirement in requirements:
         first = len(chosen)
         own_ids = matching[first : first + requirement.number]
-        if not 0 < len(named.get(requirement.name, ())) < requirement.number:
-            costs = dict(requirement.ranked())
-            own_ids.sort(key=costs.__getitem__)
+        is_partly_named = 0 < len(named.get(requirement.name, ())) < requirement.number
+        if requirement.number > 1 and not is_partly_named:
+            own_ids.sort(key=dict(requirement.ranked()).__getitem__)
         chosen += [Chosen(each, requirement.name, requirement.stretch) for each in own_ids]
     return chosen
+
+
+def _cheapest_if_different(requirements: Sequence[Requirement], free: FreeIds) -> list[Any] | None:
+    """Return the cheapest free resources of each requirement, if they differ: nothing can cost
+    less. None otherwise.
+    """
+    matching: list[Any] = []
+    for requirement in requirements:
+        is_free = free[requirement.stretch].__contains__
+        matching += islice(filter(is_free, requirement.cheapest_first()), requirement.number)
+    is_enough = len(matching) == sum(requirement.number for requirement in requirements)
+    return matching if is_enough and len(set(matching)) == len(matching) else None
 
 
 def _places(requirement: Requirement, free: Container[Any], named: tuple[Any, ...]) -> list[Place]:
@@ -188,26 +207,6 @@ def _places(requirement: Requirement, free: Container[Any], named: tuple[Any, ..
         named = ()
     fixed = [[each for each in ranked if each[0] == resource_id] for resource_id in named]
     return [*fixed, *[ranked] * (requirement.number - len(fixed))]
-
-
-def _cheapest_if_different(
-    requirements: Sequence[Requirement], places: Sequence[Place]
-) -> list[Any] | None:
-    """Return the cheapest resource of each place, if they differ: nothing can cost less."""
-    matching: list[Any] = []
-    taken: set[Any] = set()
-    number = 0
-    for requirement in requirements:
-        own: set[Any] = set()
-        for place in places[number : number + requirement.number]:
-            found = next((each for each, _ in place if each not in own), None)
-            own.add(found)
-            matching.append(found)
-        number += requirement.number
-        if None in own or taken & own:
-            return None
-        taken |= own
-    return matching
 
 
 def find_cheapest_matching(places: Sequence[Place]) -> list[Any] | None:
@@ -324,10 +323,7 @@ def _slots_of(
     slots: list[Slot] = []
     for start, mask in zip(starts, masks, strict=True):
         if mask not in choices:
-            free = {
-                stretch: {each for each, number in numbered.items() if mask >> number & 1}
-                for stretch, numbered in numbers.items()
-            }
+            free = {stretch: _FreeNumbers(numbered, mask) for stretch, numbered in numbers.items()}
             chosen = choose([requirements], free, fixed)
             choices[mask] = tuple(keys[each.id] for each in chosen) if chosen else None
         if found := choices[mask]:
@@ -336,6 +332,19 @@ def _slots_of(
                 raise TooManySlots
             slots.append((start, start + length, found))
     return slots
+
+
+class _FreeNumbers:
+    """The resources whose bit is set in a mask."""
+
+    __slots__ = ("mask", "numbers")
+
+    def __init__(self, numbers: Mapping[Any, int], mask: int) -> None:
+        self.numbers, self.mask = numbers, mask
+
+    def __contains__(self, resource_id: Any) -> bool:
+        number = self.numbers.get(resource_id)
+        return number is not None and bool(self.mask >> number & 1)
 
 
 def _request_of_stretch(slot_request: SlotRequest, stretch: Stretch, length: int) -> SlotRequest:
