@@ -223,7 +223,7 @@ class MailsAndCalls:
             UUID(each)
             for row in rows
             if row.recipient == OWNER
-            for each in (row.content.get("resource_id"), *_told_resource_ids(row))
+            for each in (row.content.get("resource_id"), *_other_mailed_resource_ids(row))
             if each
         }
         resources = {booking.resource_id: booking.resource for booking in self.bookings.values()}
@@ -524,7 +524,7 @@ class MailsAndCalls:
         there are none.
         """
         told: set[str] = set()
-        for number, resource_id in enumerate(_told_resource_ids(row)):
+        for number, resource_id in enumerate(_other_mailed_resource_ids(row)):
             resource = self.owners_resources[UUID(resource_id)]
             own = self.addressees.of_owner(app, resource) if number == 0 else [resource.email or ""]
             told |= set(map(canonical_address, filter(None, own)))
@@ -671,7 +671,7 @@ def _send_without_link(send: SendCall, delivery_id: UUID) -> SendResult:
     return result
 
 
-def _told_resource_ids(row: Delivery) -> Sequence[str]:
+def _other_mailed_resource_ids(row: Delivery) -> Sequence[str]:
     """Return the ids of the resources whose addresses get another e-mail about the same move."""
     new = row.content.get("new_resource_id")
     return row.content.get(TOLD_RESOURCES) or ([new] if new else [])

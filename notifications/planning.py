@@ -347,7 +347,7 @@ def _mails_to_companions(mailed_together: Sequence[Transition], kind: str) -> It
     if their calendar entry changes; only to an address of its own.
     """
     told = {transition.booking.event.resource_id: None for transition in mailed_together}
-    for resource_id, transitions in _told_companions(mailed_together, kind).items():
+    for resource_id, transitions in _transitions_by_mailed_companion(mailed_together, kind).items():
         content = _facts(transitions[0], transitions, kind)
         addressed = {
             "resource_id": str(resource_id),
@@ -358,10 +358,10 @@ def _mails_to_companions(mailed_together: Sequence[Transition], kind: str) -> It
         yield _new_mail(transitions[0], kind, OWNER, content=content | addressed)
 
 
-def _told_companions(
+def _transitions_by_mailed_companion(
     mailed_together: Sequence[Transition], kind: str
 ) -> dict[UUID, list[Transition]]:
-    """Return, by further resource, the transitions that its own mail tells of."""
+    """Return, by further resource, the transitions that its own e-mail is about."""
     joined: dict[UUID, list[Transition]] = {}
     stayed: dict[UUID, list[Transition]] = {}
     for transition in mailed_together if kind in TOLD_TO_COMPANIONS else ():

@@ -128,7 +128,8 @@ def _occurrence(uid: str, event: Json, zone: str) -> CalendarOccurrence:
         all_day=days is not None,
         start_date=days[0] if days else None,
         end_date=days[1] if days else None,
-        busy=event.get("showAs") not in NOT_BUSY and _owner_response(event) != "declined",
+        busy=event.get("showAs") not in NOT_BUSY
+        and _response_of_calendar_owner(event) != "declined",
         what=(_line(event.get("subject")) if is_public else "") or UNNAMED,
         where=_line(location.get("displayName")) if is_public else "",
         description=str(event.get("bodyPreview") or "").strip()[:MAX_DESCRIPTION]
@@ -160,7 +161,7 @@ def _instant(value: datetime | date, zone: str) -> datetime:
     return wall_to_utc_or_gap_end(datetime(value.year, value.month, value.day), zone)
 
 
-def _owner_response(event: Json) -> str:
+def _response_of_calendar_owner(event: Json) -> str:
     return str((event.get("responseStatus") or {}).get("response", ""))
 
 

@@ -15,7 +15,7 @@ BUSINESSES = (
     *("clinic", "gym", "rental", "interviews", "tutors", "restaurant", "home", "concert"),
     *("telehealth", "workshop"),
 )
-MOST_LINES = 25
+MAX_LINES = 25
 
 
 class Story:
@@ -38,7 +38,7 @@ class Story:
 
         return call
 
-    def tell(self, name: str) -> dict[str, Any]:
+    def execute(self, name: str) -> dict[str, Any]:
         for block in ("python business", f"python business-{name}"):
             exec(block_of_guide(block), self.names)
         return self.names
@@ -58,7 +58,7 @@ def busy() -> list[tuple[str, str]]:
 def test_a_business_takes_few_lines(name: str) -> None:
     lines = [line for line in block_of_guide(f"python business-{name}").splitlines() if line]
 
-    assert len(lines) <= MOST_LINES
+    assert len(lines) <= MAX_LINES
 
 
 def test_there_are_ten_businesses() -> None:
@@ -66,13 +66,13 @@ def test_there_are_ten_businesses() -> None:
 
 
 def test_clinic(story: Story) -> None:
-    told = story.tell("clinic")
+    names = story.execute("clinic")
 
-    assert [(step["name"], step["start"][11:16]) for step in told["steps"]] == [
+    assert [(step["name"], step["start"][11:16]) for step in names["steps"]] == [
         ("cleaning", "14:00"),
         ("check-up", "14:30"),
     ]
-    assert [step["resources"][0]["name"] for step in told["steps"]] == [
+    assert [step["resources"][0]["name"] for step in names["steps"]] == [
         "Hanna",
         "Ben",
     ]
@@ -80,28 +80,28 @@ def test_clinic(story: Story) -> None:
 
 
 def test_gym(story: Story) -> None:
-    told = story.tell("gym")
+    names = story.execute("gym")
 
-    assert [group["full"] for group in told["full"]] == [True]
-    assert [group["attributes"]["group_booking"] for group in told["free"]] == [
+    assert [group["full"] for group in names["full"]] == [True]
+    assert [group["attributes"]["group_booking"] for group in names["free"]] == [
         {"max_seats": 12, "current_seats": 1}
     ]
     assert busy() == [("24 18:00-24 19:00", "Anna")]
 
 
 def test_rental(story: Story) -> None:
-    told = story.tell("rental")
+    names = story.execute("rental")
 
-    first = told["first"]
+    first = names["first"]
     assert (first["start"][8:16], first["end"][8:16]) == ("24T09:00", "25T09:00")
-    assert (first["remaining"], told["left"]) == (10, 8)
+    assert (first["remaining"], names["left"]) == (10, 8)
     assert busy() == []
 
 
 def test_interviews(story: Story) -> None:
-    told = story.tell("interviews")
+    names = story.execute("interviews")
 
-    assert told["names"] == [
+    assert names["names"] == [
         ["Maria", "Engineer 1", "Engineer 2"],
         ["Maria", "Engineer 3", "Engineer 4"],
     ]
@@ -109,15 +109,15 @@ def test_interviews(story: Story) -> None:
 
 
 def test_tutors(story: Story) -> None:
-    told = story.tell("tutors")
+    names = story.execute("tutors")
 
-    assert {each["name"] for slot in told["slots"] for each in slot["resources"]} == {"Ada"}
-    assert {slot["start"][11:16] for slot in told["slots"]} == {"14:00", "15:00", "16:00", "17:00"}
+    assert {each["name"] for slot in names["slots"] for each in slot["resources"]} == {"Ada"}
+    assert {slot["start"][11:16] for slot in names["slots"]} == {"14:00", "15:00", "16:00", "17:00"}
     assert busy() == []
 
 
 def test_restaurant(story: Story) -> None:
-    story.tell("restaurant")
+    story.execute("restaurant")
 
     assert busy() == [
         ("24 18:00-24 20:00", "Table for 6"),
@@ -127,29 +127,29 @@ def test_restaurant(story: Story) -> None:
 
 
 def test_home(story: Story) -> None:
-    told = story.tell("home")
+    names = story.execute("home")
 
-    assert [slot["start"][11:16] for slot in told["slots"]] == ["10:00"]
+    assert [slot["start"][11:16] for slot in names["slots"]] == ["10:00"]
     assert busy() == [("24 08:00-24 10:00", "North")] * 2
 
 
 def test_concert(story: Story) -> None:
-    told = story.tell("concert")
+    names = story.execute("concert")
 
-    assert (told["taken"]["max_seats"], told["taken"]["current_seats"]) == (150, 3)
+    assert (names["taken"]["max_seats"], names["taken"]["current_seats"]) == (150, 3)
     assert [booking.quantity for booking in Booking.objects.exclude(owner_booking=None)] == [3]
     assert busy() == [("24 20:00-24 23:00", "Hall")]
 
 
 def test_telehealth(story: Story) -> None:
-    told = story.tell("telehealth")
+    names = story.execute("telehealth")
 
-    assert told["link"] == f"https://video.example.com/{told['booking']}"
+    assert names["link"] == f"https://video.example.com/{names['booking']}"
     assert busy() == []
 
 
 def test_workshop(story: Story) -> None:
-    story.tell("workshop")
+    story.execute("workshop")
 
     assert busy() == [
         ("24 10:00-24 12:00", "Mia"),

@@ -94,7 +94,7 @@ class Shop:
         rules = self.windows[1]
         return rules is None or is_open(rules, minute) or is_open(rules, minute - 1)
 
-    def keeps_pace(self, things: Sequence[Thing], start: int, quantity: int) -> bool:
+    def has_room_for_a_start(self, things: Sequence[Thing], start: int, quantity: int) -> bool:
         """Whether no stretch of the pace that contains the start has too many starts with it."""
         if self.pace is None:
             return True
@@ -201,7 +201,7 @@ class World:
 
     def expected(self, start: int, quantity: int, party: int | None) -> list[str]:
         """The resources that can take it, in any order."""
-        if not self.shop.keeps_pace(self.things, start, quantity):
+        if not self.shop.has_room_for_a_start(self.things, start, quantity):
             return []
         span = start, start + self.length
         return [thing.id for thing in self.things if self.shop.takes(thing, *span, quantity, party)]

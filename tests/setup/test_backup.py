@@ -32,7 +32,9 @@ real_clock = pytest.mark.skipif(
 
 
 def run_script(name: str, *arguments: object, **env: str) -> subprocess.CompletedProcess[str]:
-    programs = Path(find_program("pg_dump") or pytest.skip("pg_dump is not installed")).parent
+    pg_dump = find_program("pg_dump")
+    assert pg_dump, "PostgreSQL's programs are not installed"
+    programs = Path(pg_dump).parent
     return subprocess.run(
         ["sh", str(ROOT / "deploy" / "backup" / name), *map(str, arguments)],
         env={"PATH": f"{programs}:{os.environ['PATH']}", **env},

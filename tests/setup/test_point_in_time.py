@@ -64,7 +64,9 @@ def run(name: str, *arguments: object, user: str | None = None, **env: str) -> s
 def attempt(
     name: str, *arguments: object, user: str | None = None, **env: str
 ) -> subprocess.CompletedProcess[str]:
-    programs = Path(find_program("pg_dump") or pytest.skip("pg_dump is not installed")).parent
+    pg_dump = find_program("pg_dump")
+    assert pg_dump, "PostgreSQL's programs are not installed"
+    programs = Path(pg_dump).parent
     return subprocess.run(
         ["sh", str(SCRIPTS / name), *map(str, arguments)],
         env={"PATH": f"{programs}:{os.environ['PATH']}", **env},
