@@ -2,7 +2,6 @@
 
 import base64
 import threading
-import time
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from django.test import Client
 
 from apps_config.models import Membership
 from availability.models import Resource
+from tests.waiters import wait_for_waiters
 from tests.world import Answer, Tenant
 
 pytestmark = pytest.mark.both_databases
@@ -102,7 +102,7 @@ def test_of_two_writers_with_one_etag_one_changes(tenant: Tenant, resource: Any)
         Resource.objects.select_for_update().get(id=resource["id"])
         for thread in threads:
             thread.start()
-        time.sleep(0.5)
+        wait_for_waiters(len(threads))
     for thread in threads:
         thread.join()
 

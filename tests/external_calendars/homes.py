@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date, datetime
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, NoReturn
 
 from external_calendars.models import Connection
 from tests.world import Tenant
@@ -44,6 +44,10 @@ class CalendarHome(ABC):
     name: ClassVar[str]
     cannot: ClassVar[Collection[str]] = ()
     guest: Mapping[str, str] = GUEST
+
+    def must_not_be_asked(self) -> NoReturn:
+        """For what `cannot` names: its cases are not collected."""
+        raise AssertionError(f"{self.name} can't do this; no case should ask for it")
 
     @abstractmethod
     def connect(self, tenant: Tenant, resource: Any) -> Connection:

@@ -338,16 +338,16 @@ class FeedHome(CalendarHome):
         self.texts[event_id] = with_moved_occurrence(self.texts[event_id], start, new_start)
 
     def add_guest(self, event_id: str, email: str) -> None:
-        raise NotImplementedError
+        self.must_not_be_asked()
 
     def events(self) -> list[Shown]:
-        raise NotImplementedError
+        self.must_not_be_asked()
 
     def ids(self) -> list[str]:
         return [*self.texts]
 
     def answer(self, event_id: str, email: str, answer: str) -> None:
-        raise NotImplementedError
+        self.must_not_be_asked()
 
     def mails_to(self, email: str) -> int:
         return 0
@@ -365,7 +365,7 @@ class FeedHome(CalendarHome):
         self.front.answer = self._answer
 
     def lose_answer(self) -> None:
-        raise NotImplementedError
+        self.must_not_be_asked()
 
     def throttle(self, *, times: int) -> None:
         left = iter(range(times))
@@ -373,4 +373,4 @@ class FeedHome(CalendarHome):
         self.front.answer = lambda call: self._answer(call) if next(left, None) is None else refusal
 
     def forget_marks(self) -> None:
-        raise NotImplementedError
+        self.must_not_be_asked()
