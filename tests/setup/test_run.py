@@ -193,7 +193,7 @@ def run_until(wanted: Sequence[str], text: str, folder: Path) -> str:
 
 @pytest.fixture(scope="module")
 def demo(checkout: Path) -> Iterator[tuple[Run, int]]:
-    """./run with its demo data, and its port. The last of its tests ends it."""
+    """./run with its demo data, and its port."""
     port = free_port()
     with running(checkout, "--port", str(port), log=checkout.parent / "log") as run:
         run.wait_until_ready()
@@ -332,16 +332,20 @@ def test_run_allows_the_host_it_listens_on(settings: Any, address: str, hosts: s
 
 
 def test_second_run_is_refused_and_interrupt_ends_all_processes(
-    checkout: Path, demo: tuple[Run, int], tmp_path: Path
+    checkout: Path, tmp_path: Path
 ) -> None:
-    run, port = demo
-    family = run.whole_family()
+    """A run of its own: the demo's other tests may still follow."""
+    port, folder = free_port(), {"VAR_DIR": str(tmp_path / "var")}
+    env = plain_environment(**folder)
+    with running(checkout, "--port", str(port), log=tmp_path / "log", env=env) as run:
+        run.wait_until_ready()
+        family = run.whole_family()
 
-    same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
-    same_folder = refused(checkout, "--port", str(free_port()))
-    still_there = alive(family)
-    run.process.send_signal(signal.SIGINT)
-    code = run.process.wait(30)
+        same_port = refused(checkout, "--port", str(port), VAR_DIR=str(tmp_path / "other"))
+        same_folder = refused(checkout, "--port", str(free_port()), **folder)
+        still_there = alive(family)
+        run.process.send_signal(signal.SIGINT)
+        code = run.process.wait(30)
 
     assert f"Cannot listen on 127.0.0.1:{port}" in same_port
     assert "Another service uses" in same_folder
@@ -353,17 +357,20 @@ def test_second_run_is_refused_and_interrupt_ends_all_processes(
 
 
 def test_killed_run_leaves_no_process(checkout, tmp_path):
-    queue = checkout / "var" / "queue" / "messages"
+    env = plain_environment(VAR_DIR=str(tmp_path / "var"))
+    queue = tmp_path / "var" / "queue" / "messages"
     queue.mkdir(parents=True, exist_ok=True)
     (queue / "1_left-over.celery.msg").write_text("not even JSON")
-    with running(checkout, "--port", str(free_port()), log=tmp_path / "first") as run:
+    first = tmp_path / "first"
+    with running(checkout, "--port", str(free_port()), log=first, env=env) as run:
         run.wait_until_ready()
         family = run.whole_family()
         run.process.kill()
         left = alive(family, seconds=30)
 
     port = str(free_port())
-    with running(checkout, "--no-demo", "--port", port, log=tmp_path / "second") as again:
+    second = tmp_path / "second"
+    with running(checkout, "--no-demo", "--port", port, log=second, env=env) as again:
         again.wait_until_ready()
         family = again.whole_family()
         next(one for one in family if "scheduling.beat" in " ".join(one.cmdline())).kill()
