@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 from availability.core.slots import Slot
 from availability.core.zones import DAY
+from availability.search.availability_query import AvailabilityQuery
 from availability.search.cost import public_days
-from availability.search.engine import AvailabilityQuery, search_first_slots
+from availability.search.engine import search_first_slots
 from bookings.pages.formatting import clock_words, is_ambiguous
 from common.time.instants import (
     InstantError,

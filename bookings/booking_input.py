@@ -22,7 +22,7 @@ from availability.public_access import (
 )
 from availability.reserve.events import EVENT_WORDS, EventDetails
 from availability.reserve.holds import find_hold, held_span, with_companions
-from availability.search.engine import MAX_UNITS
+from availability.search.availability_query import MAX_UNITS
 from availability.search.requirements import check_fixed, resource_ids_of_requirements
 from availability.search.visits import fixed_in_visit, requirements_of
 from availability.serializers.projects import PROJECT_DEFAULTS

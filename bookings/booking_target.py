@@ -29,7 +29,7 @@ from availability.reserve.policies import (
     without_booking_terms,
     without_rules,
 )
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     ExternalBusy,
     for_party,
@@ -265,8 +265,8 @@ class BookingTarget:
         """Whether the booking goes to the resource whose turn it is."""
         if self.calendar is not None or self.holds:
             return False
-        alternatives = self.alternatives or requirements_of(self.visit)
-        return self.mode == FAIR or has_fair_requirement(alternatives)
+        required = requirements_of(self.visit) if self.visit else self.alternatives
+        return self.mode == FAIR or (bool(required) and has_fair_requirement(required))
 
     def resources_by_turn(self) -> Sequence[uuid.UUID]:
         """The ids of the project's resources that get bookings by turn, the next first."""

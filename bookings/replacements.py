@@ -9,13 +9,12 @@ from typing import NamedTuple
 from availability.core.intervals import Intervals
 from availability.models import Project
 from availability.reserve.policies import policy_query, project_buffers, public_policy_query
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     SearchResource,
-    free_intervals_of_resources,
     load_project_resources,
-    search_dates,
 )
+from availability.search.engine import free_intervals_of_resources, search_dates
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone

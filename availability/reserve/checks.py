@@ -28,23 +28,18 @@ from availability.reserve.events import (
     find_conflicts,
 )
 from availability.reserve.policies import without_notice_rules
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
-    Obstacles,
     SearchResource,
-    count_bookings_per_period,
-    fetch_busy_items,
-    find_closed_step,
-    find_unavailability,
-    is_available,
     is_leading,
-    place_visit_at,
     query_of_stretch,
-    starts_near,
     too_small,
 )
+from availability.search.explaining import Obstacles, find_unavailability, is_available
+from availability.search.preparation import count_bookings_per_period, fetch_busy_items, starts_near
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
 from availability.search.requirements import stretches_of
+from availability.search.visit_slots import find_closed_step, place_visit_at
 from common.messages import Message
 from common.time.instants import to_datetime
 

@@ -23,13 +23,13 @@ from availability.core.matching import NOTHING_FIXED, WHOLE, Alternatives, Fixed
 from availability.core.visits import Visit
 from availability.models import Calendar, Event, Project, Resource
 from availability.reserve.units import assign_units
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     ExternalBusy,
     SearchResource,
     query_of_stretch,
-    search_first_slots,
 )
+from availability.search.engine import search_first_slots
 from availability.search.parameters import SlotParameters
 from availability.search.queries import TimeSpan, fetch_busy_events
 from common.db.sql import id_in_sql, id_param, insert_rows, to_uuid, update_rows

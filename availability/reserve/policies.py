@@ -8,7 +8,7 @@ from datetime import datetime
 from availability.core.busy_items import Buffers
 from availability.core.periods import UNITS, PeriodLimit
 from availability.models import Calendar, Project
-from availability.search.engine import AvailabilityQuery, SearchResource, project_rules
+from availability.search.availability_query import AvailabilityQuery, SearchResource, project_rules
 from availability.search.parameters import SlotParameters, read_buffers, with_parameters
 from availability.search.requirements import project_requirements
 from availability.search.visits import project_visit
@@ -76,7 +76,7 @@ def policy_query(
         project_id=project.id,
         own=terms,
         alternatives=project_requirements(project),
-        visit=project_visit(project),
+        visit=project_visit(project) if project.steps else None,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from availability.core.constraints import count_windows
 from availability.core.zones import DAY
-from availability.search.engine import AvailabilityQuery
+from availability.search.availability_query import AvailabilityQuery
 from common.errors import Invalid
 
 # Constraints in a request of a public caller.

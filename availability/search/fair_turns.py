@@ -15,7 +15,7 @@ from availability.core.matching import FAIR as FAIR_REQUIREMENT
 from availability.core.matching import RANDOM, Alternatives, FixedChoice, Requirement
 from availability.graph_names import ENDED_EARLY
 from availability.models import Hold, Project
-from availability.search.engine import AvailabilityQuery
+from availability.search.availability_query import AvailabilityQuery
 from availability.search.parameters import FAIR, SlotParameters
 from common.time.instants import to_datetime
 

@@ -19,7 +19,7 @@ from availability.public_access import (
     visible_projects,
 )
 from availability.reserve.policies import PUBLIC_WINDOW, project_parameters
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     SearchResource,
     for_party,
@@ -64,8 +64,9 @@ def parse_availability_query(
     visit = _find_visit(app, caller, project, given)
     if visit:
         alternatives = ()
-    if alternatives or visit:
-        ids = resource_ids_of_requirements(alternatives or requirements_of(visit))
+    required = requirements_of(visit) if visit else alternatives
+    if required:
+        ids = resource_ids_of_requirements(required)
         resources: Sequence[SearchResource] = load_resources(app, ids, now=now)
     else:
         resources = _find_resources(app, caller, project, given, now)
@@ -81,7 +82,7 @@ def parse_availability_query(
         own=own,
         alternatives=alternatives,
         visit=visit,
-        fixed=_read_fixed(given.get("resources"), alternatives or requirements_of(visit), caller),
+        fixed=_read_fixed(given.get("resources"), required, caller),
         quantity=given.get("quantity", 1),
         party_size=given.get("party_size"),
     )
@@ -137,7 +138,8 @@ def _find_visit(
             raise Forbidden("A widget key can't send `steps`.")
         visit: Visit | None = load_visit(app.id, given["steps"], given.get("order"))
     else:
-        visit = None if "requires" in given else project_visit(project)
+        has_steps = project and project.steps and "requires" not in given
+        visit = project_visit(project) if has_steps else None
     if visit and "resources" in given and not isinstance(given["resources"], Mapping):
         raise Invalid.at("resources", "Is derived from `steps`.")
     return visit

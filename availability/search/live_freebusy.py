@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
-from availability.search.engine import ExternalBusy
+from availability.search.availability_query import ExternalBusy
 from availability.search.queries import TimeSpan
 from common.hooks import Hook
 

@@ -12,13 +12,9 @@ from availability.core.explain import Reason
 from availability.core.fairness import Turn
 from availability.core.slots import Slot
 from availability.core.zones import DAY, offset_segments
-from availability.search.engine import (
-    Explanation,
-    RequirementTimes,
-    SearchResource,
-    VisitSlot,
-    stale_calendar_text,
-)
+from availability.search.availability_query import SearchResource
+from availability.search.explaining import Explanation, RequirementTimes, stale_calendar_text
+from availability.search.visit_slots import VisitSlot
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import IdField, StampField
 from common.api.serializers import ObjectSerializer

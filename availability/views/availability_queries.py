@@ -14,17 +14,13 @@ from rest_framework.response import Response
 from apps_config.base_views import TenantViewSet
 from availability.core.slots import Slot
 from availability.models import Calendar, Project
+from availability.search.availability_query import AvailabilityQuery
 from availability.search.cost import check_cost, check_number_of_rules
-from availability.search.engine import (
-    AvailabilityQuery,
+from availability.search.engine import search_dates, search_slots, search_unavailable
+from availability.search.explaining import (
     explain_query,
-    find_remaining,
     free_times_of_requirements,
     possible_starts_of_steps,
-    search_dates,
-    search_slots,
-    search_unavailable,
-    search_visits,
 )
 from availability.search.findtime import (
     ALL_SOLUTIONS,
@@ -34,6 +30,7 @@ from availability.search.findtime import (
     within_one_day,
 )
 from availability.search.input import common_zone_or, parse_availability_query
+from availability.search.remaining import find_remaining
 from availability.search.rendering import (
     CountSerializer,
     DateSerializer,
@@ -55,6 +52,7 @@ from availability.search.rendering import (
     warning_records,
     write_instants,
 )
+from availability.search.visit_slots import search_visits
 from availability.serializers.queries import FindtimeSerializer, QuerySerializer
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import array_as_object

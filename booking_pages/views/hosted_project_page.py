@@ -26,16 +26,16 @@ from availability.models import Project
 from availability.payment_links import lacks_payment_link
 from availability.project_texts import ProjectTexts, original_texts, project_texts
 from availability.reserve.policies import policy_query
-from availability.search.cost import public_days
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     SearchResource,
-    find_remaining,
     for_party,
     load_project_resources,
 )
+from availability.search.cost import public_days
 from availability.search.fair_turns import with_fair_turns
 from availability.search.parameters import SlotParameters, with_parameters
+from availability.search.remaining import find_remaining
 from availability.search.requirements import project_requirements, stored_alternatives
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from rest_framework.request import Request
 
 from availability.reserve.events import NotAvailable, SlotTaken, event_with_companions
-from availability.search.engine import AvailabilityQuery
+from availability.search.availability_query import AvailabilityQuery
 from booking_pages.slots import find_slots_to_offer, parse_day_parameter, slot_words, slots_by_day
 from booking_pages.texts import PAGE, SCRIPT
 from booking_pages.views.rate_limited_page_base import RateLimitedPageView

@@ -10,7 +10,7 @@ from availability.core.constraints import open_windows
 from availability.core.intervals import clip, subtract
 from availability.core.zones import DAY, day_start, local_day_pieces
 from availability.models import Event, Resource
-from availability.search.engine import load_resources
+from availability.search.availability_query import load_resources
 from common.time.instants import local_date, to_datetime
 
 MAX_DAYS = 53 * 7

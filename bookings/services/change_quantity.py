@@ -6,7 +6,7 @@ from availability.models import Event
 from availability.reserve.checks import check_capacity, check_request
 from availability.reserve.events import further_resource_events, further_unit_of, lock_resources
 from availability.reserve.units import assign_units
-from availability.search.engine import MAX_UNITS
+from availability.search.availability_query import MAX_UNITS
 from bookings.graphs import SEATED
 from bookings.models import Booking
 from bookings.services.errors import ActionNotAllowed, ResourceDeleted

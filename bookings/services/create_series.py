@@ -30,7 +30,7 @@ from availability.reserve.events import (
     write_events,
 )
 from availability.reserve.policies import first_own_calendars
-from availability.search.engine import (
+from availability.search.availability_query import (
     AvailabilityQuery,
     ExternalBusy,
     SearchResource,

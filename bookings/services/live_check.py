@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 
 from availability.reserve.events import TimeRequest
-from availability.search.engine import ExternalBusy
+from availability.search.availability_query import ExternalBusy
 from availability.search.live_freebusy import fetch_live_busy
 from availability.search.queries import TimeSpan
 from bookings.booking_target import BookingTarget

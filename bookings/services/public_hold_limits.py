@@ -17,7 +17,8 @@ from django.db.models import QuerySet
 from apps_config.models import App
 from apps_config.public_limits import HELD_SHARE, LIMITS, LimitReached
 from availability.models import Hold
-from availability.search.engine import AvailabilityQuery, free_seconds, load_project_resources
+from availability.search.availability_query import AvailabilityQuery, load_project_resources
+from availability.search.engine import free_seconds
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from bookings.services.seat_counts import held_seats, unverified_seats

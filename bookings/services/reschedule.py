@@ -39,7 +39,7 @@ from availability.reserve.events import (
     takes_time,
 )
 from availability.reserve.policies import first_own_calendars, without_rules
-from availability.search.engine import SearchResource
+from availability.search.availability_query import SearchResource
 from availability.search.fair_turns import with_costs
 from availability.search.requirements import check_fixed, resource_ids_of_requirements, stretches_of
 from availability.search.visits import requirements_of

@@ -39,9 +39,10 @@ from availability.reserve.events import (
 )
 from availability.reserve.holds import hold_stretches, use_hold
 from availability.reserve.policies import first_own_calendars, without_rules
-from availability.search.engine import AvailabilityQuery, place_visit_at
+from availability.search.availability_query import AvailabilityQuery
 from availability.search.queries import fetch_parties
 from availability.search.requirements import resource_ids_of_requirements, stretches_of
+from availability.search.visit_slots import place_visit_at
 from availability.search.visits import requirements_of
 from bookings.booking_target import BookingTarget
 from bookings.services.errors import alternatives_on_refusal

@@ -28,7 +28,7 @@ from availability.reserve.events import (
     takes_time,
     write_times,
 )
-from availability.search.engine import AvailabilityQuery
+from availability.search.availability_query import AvailabilityQuery
 from bookings.booking_target import BookingTarget
 from bookings.graphs import CUSTOMER_ACTIONS, GRAPHS, OWNER
 from bookings.models import Booking

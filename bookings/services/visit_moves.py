@@ -20,7 +20,8 @@ from availability.reserve.events import (
     event_with_companions,
 )
 from availability.reserve.policies import first_own_calendars
-from availability.search.engine import AvailabilityQuery, place_visit_at, query_of_stretch
+from availability.search.availability_query import AvailabilityQuery, query_of_stretch
+from availability.search.visit_slots import place_visit_at
 from bookings.booking_target import BookingTarget
 from bookings.models import Booking
 from common.errors import Invalid

@@ -19,7 +19,8 @@ from django.utils.translation import gettext, ngettext, pgettext, pgettext_lazy
 from apps_config.models import App
 from availability.models import Calendar, Event, Hold, Resource
 from availability.reserve.policies import DEFAULT_PARAMETERS
-from availability.search.engine import AvailabilityQuery, Explanation, explain_query, load_resources
+from availability.search.availability_query import AvailabilityQuery, load_resources
+from availability.search.explaining import Explanation, explain_query
 from availability.search.queries import TimeSpan
 from bookings.graphs import SEATED
 from bookings.models import Booking

@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from apps_config.models import App
 from availability.models import Event, Resource
-from availability.search.engine import Explanation, explain_query
+from availability.search.explaining import Explanation, explain_query
 from availability.search.queries import TimeSpan
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, Customer

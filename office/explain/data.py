@@ -18,7 +18,8 @@ from availability.core.constraints import WEEKLY_KINDS, render_constraint
 from availability.core.explain import Reason, Segment
 from availability.core.zones import day_start, local_day
 from availability.models import Event, Project, Resource
-from availability.search.engine import AvailabilityQuery, Explanation, explain_query
+from availability.search.availability_query import AvailabilityQuery
+from availability.search.explaining import Explanation, explain_query
 from availability.search.input import parse_availability_query
 from availability.serializers.queries import QuerySerializer
 from bookings.models import Booking

@@ -25,7 +25,8 @@ from availability.core.constraints import (
 from availability.core.explain import Segment
 from availability.core.intervals import Span
 from availability.models import Calendar, Event, Project, Resource, Schedule
-from availability.search.engine import AvailabilityQuery, SearchResource, explain_query
+from availability.search.availability_query import AvailabilityQuery, SearchResource
+from availability.search.explaining import explain_query
 from availability.search.parameters import SlotParameters
 from bookings.models import Booking
 from bookings.pages.formatting import first_known_zone, short_day_words

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from availability.search import engine as search
+from availability.search import explaining as search
 from tests.availability.queries import (
     MONDAY,
     MORNING,

@@ -13,7 +13,7 @@ from availability.reserve.checks import check_requests, find_free_resources, fin
 from availability.reserve.events import SlotTaken, TimeRequest
 from availability.reserve.policies import policy_query, without_rules
 from availability.search import engine as search
-from availability.search.engine import AvailabilityQuery, load_project_resources
+from availability.search.availability_query import AvailabilityQuery, load_project_resources
 from tests.availability.queries import MONDAY, ask, lines, refusal
 from tests.queries import Queries
 from tests.world import Tenant, at

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from availability.core import slots
+from availability.search import availability_query as search
 from availability.search import cost as query_cost
-from availability.search import engine as search
 from tests.availability.queries import MONDAY, UNKNOWN, ask, open_hours, refusal
 from tests.world import BERLIN, Caller, Tenant
 

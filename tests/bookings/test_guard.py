@@ -13,7 +13,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from availability.models import Calendar, Event
-from availability.search.engine import place_visit_at
+from availability.search.visit_slots import place_visit_at
 from bookings.services import resource_assignment
 from tests.services import ROOT
 from tests.world import Tenant, at

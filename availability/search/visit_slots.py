@@ -1,0 +1,135 @@
+"""Search for visits: the steps of a booking, each with its time and resources."""
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import NamedTuple
+
+from availability.core.slots import ResourceTimeline, SlotRequest, starts_on_grid
+from availability.core.visits import Placement, find_visits, place_visit, possible_starts
+from availability.search.availability_query import AvailabilityQuery, SearchResource
+from availability.search.preparation import (
+    PreparedSearch,
+    prepare_search,
+    refuse_too_many_slots,
+    slot_request_of,
+    timeline_without_busy,
+)
+from common.time.instants import format_instant, to_datetime
+
+
+class SlotStep(NamedTuple):
+    name: str
+    start: int
+    end: int
+    resources: tuple[SearchResource, ...]
+
+
+class VisitSlot(NamedTuple):
+    """A slot of a visit. resources: those of all steps, each once."""
+
+    start: int
+    end: int
+    resources: tuple[SearchResource, ...]
+    steps: tuple[SlotStep, ...]
+
+
+def search_visits(query: AvailabilityQuery) -> list[VisitSlot]:
+    """Return the slots of the query's visit, sorted by start. Raises Invalid as `search_slots`."""
+    if not query.resources:
+        return []
+    with refuse_too_many_slots():
+        return find_visit_slots(query, prepare_search(query))
+
+
+def find_visit_slots(query: AvailabilityQuery, prepared: PreparedSearch) -> list[VisitSlot]:
+    if query.visit is None:
+        raise ValueError("the query has no visit")
+    timelines, slot_request, _ = prepared
+    by_id = {timeline.key.id: timeline for timeline in timelines}
+    resources = {timeline.key.id: timeline.key for timeline in timelines}
+    return [
+        _visit_slot(placement, resources)
+        for placement in find_visits(by_id, slot_request, query.visit, fixed=query.fixed)
+    ]
+
+
+def _visit_slot(placement: Placement, resources: Mapping[uuid.UUID, SearchResource]) -> VisitSlot:
+    steps = tuple(
+        SlotStep(
+            placed.name,
+            placed.start,
+            placed.end,
+            tuple(resources[each.id] for each in placed.chosen),
+        )
+        for placed in placement
+    )
+    every = dict.fromkeys(chain.from_iterable(step.resources for step in steps))
+    return VisitSlot(steps[0].start, steps[-1].end, tuple(every), steps)
+
+
+def place_visit_at(
+    query: AvailabilityQuery, start: int, end: int | None, *, counts_busy: bool = True
+) -> Placement | None:
+    """Return the visit from `start` to `end` that a search offers; None if it offers none.
+
+    end: None for any. Minimum notice and booking window are not checked here. counts_busy: else
+    only rules count.
+    """
+    if query.visit is None:
+        raise ValueError("the query has no visit")
+    # With a later end, a step might take an earlier time that leaves the next ones a later one.
+    latest = start + query.visit.longest if end is None else end
+    timelines, slot_request = _prepare_visit(query, start, latest, counts_busy=counts_busy)
+    placement = place_visit(timelines, slot_request, query.visit, start, fixed=query.fixed)
+    if placement is None or end not in (None, placement[-1].end):
+        return None
+    is_on_grid = not query.on_grid or _visit_is_on_grid(query, placement)
+    return placement if is_on_grid else None
+
+
+def find_closed_step(query: AvailabilityQuery, start: int, end: int) -> str | None:
+    """Return the first step for which no choice of resources is open from `start` to `end`,
+    whatever is busy; None if there is none.
+    """
+    timelines, slot_request = _prepare_visit(query, start, end, counts_busy=False)
+    for step in query.visit.steps if query.visit else ():
+        if not possible_starts(timelines, slot_request, step):
+            return step.name
+    return None
+
+
+def _prepare_visit(
+    query: AvailabilityQuery, start: int, end: int, *, counts_busy: bool
+) -> tuple[dict[uuid.UUID, ResourceTimeline], SlotRequest]:
+    """Prepare the search of one visit, by the rules for bookings but notice and window."""
+    terms = replace(
+        query.terms,
+        length=None,
+        lengths=(),
+        earliest=format_instant(to_datetime(start)),
+        latest=format_instant(to_datetime(end)),
+        include_past=True,
+    )
+    query = replace(query, terms=terms, bounds=None, own=None)
+    if counts_busy:
+        timelines, slot_request, _ = prepare_search(query)
+    else:
+        whole = query.whole_span
+        timelines = [timeline_without_busy(query, each, whole) for each in query.resources]
+        slot_request = slot_request_of(query, whole)
+    return {timeline.key.id: timeline for timeline in timelines}, slot_request
+
+
+def _visit_is_on_grid(query: AvailabilityQuery, placement: Placement) -> bool:
+    """Whether a resource of the first step has a slot that starts then."""
+    increment, first = query.terms.increment, placement[0]
+    if increment is None or query.visit is None:
+        return True
+    ids = next(step.requirements[0].ids for step in query.visit.steps if step.name == first.name)
+    return any(
+        starts_on_grid([query.start_rules(each)], first.start, increment)
+        for each in query.resources
+        if each.id in ids
+    )
