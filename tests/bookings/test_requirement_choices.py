@@ -6,20 +6,10 @@ from typing import Any
 import pytest
 
 from availability.models import Event
+from tests.bookings.one_day import PERSON, clock_time, span
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
-
-DAY = "2026-11-23"
-PERSON = {"customer": {"name": "Marty", "email": "marty@example.com"}}
-
-
-def clock_time(time: str) -> str:
-    return f"{DAY}T{time}:00+00:00"
-
-
-def span(start: str, end: str) -> dict[str, str]:
-    return {"start": clock_time(start), "end": clock_time(end)}
 
 
 class Shop:

@@ -4,23 +4,15 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from availability.models import Event
+from tests.bookings.one_day import DAY, PERSON, clock_time, span
 from tests.guide import block_of_guide
+from tests.queries import Queries
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
-
-DAY = "2026-11-23"
-PERSON = {"customer": {"name": "Marty", "email": "marty@example.com"}}
-
-
-def clock_time(time: str) -> str:
-    return f"{DAY}T{time}:00+00:00"
-
-
-def span(start: str, end: str) -> dict[str, str]:
-    return {"start": clock_time(start), "end": clock_time(end)}
 
 
 class Clinic:
@@ -476,3 +468,52 @@ def test_recipe_of_the_guide(tenant: Tenant) -> None:
     slot = answers[1].data[0]
     assert [step["name"] for step in slot["steps"]] == ["cleaning", "check-up"]
     assert Event.objects.filter(busy=True).count() == 3
+
+
+def test_resources_of_another_app_are_unknown(clinic: Clinic, make_tenant: Any) -> None:
+    foreign = make_tenant().make_resource("Eve")["id"]
+    steps = [clinic.steps[0], {**clinic.steps[1], "resources": [foreign]}]
+    times = span("09:00", "10:30")
+    booking = clinic.book("12:00", "13:30")
+    before = clinic.taken()
+    path = f"/bookings/{booking.data['id']}/reschedule"
+
+    answers = [
+        clinic.tenant.put(f"/projects/{clinic.project}", {"steps": steps}),
+        clinic.tenant.post("/availability", {"steps": steps}),
+        clinic.tenant.book(steps=steps, **times),
+        clinic.tenant.post("/bookings/reserve", {"steps": steps, **times}),
+        clinic.book("09:00", "10:30", resources={"check-up": foreign}),
+        clinic.tenant.post(path, {"resources": {"check-up": foreign}}),
+        clinic.tenant.book(steps=[{**clinic.steps[0], "name": "a\0b"}, steps[1]], **times),
+    ]
+
+    assert [(each.status, list(each.json["errors"])) for each in answers[:6]] == [
+        *[(422, ["steps.1.resources.0"])] * 4,
+        *[(422, ["resources.check-up"])] * 2,
+    ]
+    assert answers[6].status in (400, 422)
+    assert clinic.taken() == before
+
+
+def test_query_count_is_constant(clinic: Clinic) -> None:
+    tenant = clinic.tenant
+    counts = []
+    for number in (2, 12):
+        people = [tenant.make_resource(f"{number}-{each}")["id"] for each in range(number)]
+        steps = [clinic.steps[0], {**clinic.steps[1], "resources": people}]
+        body = {"project_id": clinic.make_project(steps)}
+        start = f"{6 + number // 2:02}"
+        times = span(f"{start}:00", f"{start}:30")
+        tenant.book(**body, start=times["start"], end=clock_time(f"{int(start) + 1:02}:30"))
+        with Queries(connection) as found:
+            offered = tenant.post("/availability", body)
+            booked = tenant.book(
+                **body,
+                start=clock_time(f"{int(start) + 8:02}:00"),
+                end=clock_time(f"{int(start) + 9:02}:30"),
+            )
+        assert (offered.status, booked.status) == (200, 201)
+        counts.append(len(found))
+
+    assert counts[0] == counts[1], counts
