@@ -88,7 +88,8 @@ def find_replacements(
 
 def _has_interchangeable_resources(booking: Booking, project: Project) -> bool:
     """Return whether the booking takes one resource of the project, and could take another one."""
-    is_one = not (project.requires or project.is_mutual)
+    chooses_several = booking.requires or booking.visit or project.derives_resources
+    is_one = not (chooses_several or project.is_mutual)
     return is_one and not (GRAPHS[booking.graph].is_group or GRAPHS[booking.graph].is_seat)
 
 

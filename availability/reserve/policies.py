@@ -29,6 +29,8 @@ def project_parameters(project: Project) -> SlotParameters:
         terms = with_parameters(SlotParameters(), project.availability)
     except ValueError as error:
         raise _invalid_parameters(error) from error
+    if project.steps:
+        terms = replace(terms, length=None, lengths=())  # those of the steps
     limits = [
         PeriodLimit(unit, most)
         for unit in UNITS

@@ -85,6 +85,11 @@ def project_visit(project: Project | None) -> Visit | None:
         raise Invalid.at("steps", "The stored steps are invalid.") from error
 
 
+def requirements_of_project(project: Project) -> list[Sequence[Requirement]]:
+    """Return the lists of requirements of the project: its alternatives, or those of its steps."""
+    return [*project_requirements(project)] or requirements_of(project_visit(project))
+
+
 def requirements_of(visit: Visit | None) -> list[Sequence[Requirement]]:
     """Return the requirements of each step."""
     return [step.requirements for step in visit.steps] if visit else []
@@ -120,8 +125,7 @@ def derive_resources_by_tag(app: App) -> None:
     projects = Project.objects.for_app(app).exclude(requires=None, steps=None).order_by("id")
     for project in projects:
         if _has_tags(project):
-            alternatives = project_requirements(project) or requirements_of(project_visit(project))
-            derive_resources(project, alternatives)
+            derive_resources(project, requirements_of_project(project))
 
 
 def _has_tags(project: Project) -> bool:

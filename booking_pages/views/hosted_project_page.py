@@ -36,7 +36,7 @@ from availability.search.cost import public_days
 from availability.search.fair_turns import with_fair_turns
 from availability.search.parameters import SlotParameters, with_parameters
 from availability.search.remaining import find_remaining
-from availability.search.requirements import project_requirements, stored_alternatives
+from availability.search.visits import requirements_of_project
 from booking_pages.form_fields import form_fields
 from booking_pages.group_sessions import GroupSession, find_group_sessions
 from booking_pages.picture_paths import picture_paths
@@ -162,10 +162,10 @@ class BookPageView(RateLimitedPageView):
         person = next(
             (each for each in people if str(each.id) == request.GET.get("resource")), None
         )
-        if person and not project.requires:
+        if person and not project.derives_resources:
             resources = [person]
         rules = with_fair_turns(policy_query(project, resources, now=self.now), project)
-        if person and project.requires:
+        if person and project.derives_resources:
             rules = replace(rules, fixed=FixedChoice({requirement: (person.id,)}))
         lengths = lengths_to_choose(rules.terms, graph)
         rules = with_length(rules, read_length_parameter(request.GET, lengths))
@@ -523,11 +523,11 @@ def resources_to_choose(
     project: Project, resources: Sequence[SearchResource], graph: Graph
 ) -> Sequence[SearchResource]:
     """Return the resources that customers can choose from; [] if they have no choice. Of a project
-    with `requires`, those of one requirement.
+    with `requires` or `steps`, those of one requirement.
     """
-    if project.requires:
+    if project.derives_resources:
         name = requirement_to_choose(project)
-        requirements = chain.from_iterable(project_requirements(project))
+        requirements = chain.from_iterable(requirements_of_project(project))
         named = {each for found in requirements if found.name == name for each in found.ids}
         resources = [each for each in resources if each.id in named]
     elif project.settings.get("choose_resource") is not True or project.is_mutual:
@@ -538,9 +538,9 @@ def resources_to_choose(
 def requirement_to_choose(project: Project) -> str:
     """Return the name of the requirement whose resource customers choose; "" without."""
     chosen = project.settings.get("choose_resource")
-    if not project.requires or not chosen:
+    if not project.derives_resources or not chosen:
         return ""
-    return stored_alternatives(project.requires)[0][0]["name"] if chosen is True else str(chosen)
+    return requirements_of_project(project)[0][0].name if chosen is True else str(chosen)
 
 
 def resource_links(

@@ -94,7 +94,7 @@ class ProjectResourceInline(OfficeInline[ProjectResource]):
 
     def _may(self, request: HttpRequest, what: str, obj: Any) -> bool:
         """Requirements of a project determine its resources: nobody may change these."""
-        return not (obj and obj.requires) and super()._may(request, what, obj)
+        return not (obj and obj.derives_resources) and super()._may(request, what, obj)
 
 
 class ProjectNotificationInline(EventNotificationInline):
@@ -346,7 +346,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
             if not rows.has_changed():
                 continue
             if isinstance(rows, ProjectResourceFormSet):
-                if form.instance.requires:
+                if form.instance.derives_resources:
                     continue
                 given["resources"] = rows.resource_ids()
                 weights = rows.weights(form.instance)
@@ -366,7 +366,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         if not is_bookable_project(row):
             sentence = gettext("{name} was created. Customers can't book it online yet.")
             return format_html(sentence, name=row.name)
-        if not row.requires and not row.project_resources.exists():
+        if not row.derives_resources and not row.project_resources.exists():
             sentence = gettext(
                 '{name} was created. Now choose <a href="#part-who">who can be booked</a>.'
             )

@@ -2,24 +2,41 @@
 
 import pytest
 
-from tests.booking_pages.shop import MARTY, MONDAY, Shop, choose, done, fill_in, submit
+from tests.booking_pages.shop import (
+    IS_READY,
+    MARTY,
+    MONDAY,
+    NINE_TO_NOON,
+    SPAN,
+    Shop,
+    choose,
+    done,
+    fill_in,
+    submit,
+)
 from tests.browser import Browser
 from tests.live import LiveApp
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_a_visit_is_booked(browser: Browser, app: LiveApp, width: int) -> None:
-    shop = Shop(app)
-    other = app.post("/v2/resources", {"name": "Hanna", "timezone": "Europe/Berlin"}).data["id"]
+def test_a_visit_is_booked_with_a_chosen_person(browser: Browser, app: LiveApp, width: int) -> None:
+    shop = Shop(app, settings={"choose_resource": "check-up"})
+    hours = {"timezone": "Europe/Berlin", "availability_constraints": NINE_TO_NOON}
+    ben = app.post("/v2/resources", {"name": "Dr. Ben Cole", **hours}).data["id"]
+    other = app.post("/v2/resources", {"name": "Hanna", **hours}).data["id"]
     steps = [
         {"name": "cleaning", "length": "30 mins", "resources": [other]},
-        {"name": "check-up", "length": "1 hour", "resources": [shop.resource["id"]]},
+        {"name": "check-up", "length": "1 hour", "resources": [shop.resource["id"], ben]},
     ]
-    given = {"steps": steps, "availability": {"timeslot_increments": "30 mins"}}
+    given = {"steps": steps, "availability": {**SPAN, "timeslot_increments": "30 mins"}}
     app.call("PUT", f"/v2/projects/{shop.project['id']}", given)
     page = shop.open(browser, width=width)
 
-    choose(page, "09:30")
+    facts = page.texts("dt")
+    page.evaluate(f"document.querySelector('a[href*=\"resource={ben}\"]').click()")
+    page.wait_for(f"location.search.includes('{ben}')")
+    page.wait_for(IS_READY)
+    choose(page, "09:30 – 11:00")
     page.save_screenshot(f"visit-form-{width}", whole=True)
     fill_in(page, **MARTY)
     submit(page)
@@ -28,8 +45,12 @@ def test_a_visit_is_booked(browser: Browser, app: LiveApp, width: int) -> None:
 
     (booking,) = shop.bookings()
     steps_url = f"/v2/bookings/{booking['id']}?include=steps"
-    times = [(step["name"], step["start"][11:16]) for step in app.get(steps_url).data["steps"]]
+    booked = [
+        (step["name"], [each["name"] for each in step["resources"]])
+        for step in app.get(steps_url).data["steps"]
+    ]
     assert booking["event"]["start"].startswith(MONDAY)
-    assert [name for name, _ in times] == ["cleaning", "check-up"]
+    assert booked == [("cleaning", ["Hanna"]), ("check-up", ["Dr. Ben Cole"])]
+    assert "Length" not in facts
     assert "09:30" in text
     assert "11:00" in text
