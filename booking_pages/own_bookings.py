@@ -28,7 +28,7 @@ from apps_config.public_limits import (
     was_used,
 )
 from bookings.graphs import CUSTOMER, INITIALIZED
-from bookings.models import Booking
+from bookings.models import Booking, further_events
 from bookings.pages.action_links import own_bookings_path
 from bookings.privacy import Person
 from common.email_address import limit_key
@@ -96,7 +96,7 @@ class OwnBookingsSession(NamedTuple):
         rows = rows.filter(id__in=self.person.customers().values("booking"))
         return rows.select_related(
             "app", "event__calendar", "resource", "project"
-        ).prefetch_related("customers")
+        ).prefetch_related("customers", further_events())
 
 
 def read_session(request: HttpRequest, app: App, *, now: datetime) -> OwnBookingsSession | None:

@@ -23,7 +23,7 @@ from availability.models import Event
 from availability.reserve.events import NotAvailable
 from bookings.conferences import conference_url
 from bookings.graphs import GRAPHS
-from bookings.models import Booking
+from bookings.models import Booking, further_events
 from bookings.pages.action_links import BadLink, own_bookings_path, project_page_path, read_expiry
 from bookings.pages.base import PAGE_HEADERS, PageView, StepLink, form_field, page_response
 from bookings.pages.formatting import (
@@ -196,7 +196,7 @@ class LinkPageView(PageView):
         if not CANONICAL_ID.fullmatch(booking_id):
             raise NotFound("Booking")
         rows = Booking.objects.select_related("app", "event__calendar", "resource", "project")
-        booking = rows.prefetch_related("customers").filter(id=booking_id).first()
+        booking = rows.prefetch_related("customers", further_events()).filter(id=booking_id).first()
         is_there = booking and not booking.deleted_at and not booking.app.archived_at
         if booking and is_there:
             self.app, self.languages = booking.app, languages_of(booking)
@@ -367,7 +367,7 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
         (gettext("Video call"), web_link(conference_url(booking))),
         (
             gettext("With") if is_customers else gettext("Resource"),
-            to_one_line(booking.resource.name),
+            to_one_line(", ".join(resource.name for resource in booking.all_resources())),
         ),
         (gettext("Customer"), "" if is_customers else names),
         (gettext("Contact"), contact if is_customers else ""),

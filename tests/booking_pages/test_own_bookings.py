@@ -428,7 +428,7 @@ def test_query_count_is_constant(
         Booking.objects.filter(id=moved["id"]).update(reschedules=20)
     visitor = Visitor(shop).log_in(mailoutbox)
 
-    with django_assert_num_queries(7):
+    with django_assert_num_queries(8):
         page = visitor.get()
 
     assert len(page.words("p", "hint")) == count

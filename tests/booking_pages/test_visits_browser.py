@@ -52,5 +52,5 @@ def test_a_visit_is_booked_with_a_chosen_person(browser: Browser, app: LiveApp, 
     assert booking["event"]["start"].startswith(MONDAY)
     assert booked == [("cleaning", ["Hanna"]), ("check-up", ["Dr. Ben Cole"])]
     assert "Length" not in facts
-    assert "09:30" in text
-    assert "11:00" in text
+    assert "With: Hanna, Dr. Ben Cole" in text
+    assert "09:30 – 11:00" in text

@@ -7,6 +7,8 @@ import pytest
 from django.db import connection
 
 from availability.models import Event
+from bookings.models import Booking
+from bookings.pages.email_links import booking_facts
 from tests.bookings.one_day import DAY, PERSON, clock_time, span
 from tests.guide import block_of_guide
 from tests.queries import Queries
@@ -517,3 +519,12 @@ def test_query_count_is_constant(clinic: Clinic) -> None:
         counts.append(len(found))
 
     assert counts[0] == counts[1], counts
+
+
+def test_pages_of_a_customer_name_everybody_of_the_visit(clinic: Clinic) -> None:
+    booked = clinic.book("09:00", "10:30", resources={"hygienist": clinic.ids["Henk"]})
+    booking = Booking.objects.get(id=booked.data["id"])
+
+    facts = dict(booking_facts(booking, "customer"))
+
+    assert facts["With"] == "Henk, Room 1, Ada"

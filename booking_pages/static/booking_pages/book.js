@@ -977,7 +977,7 @@ function keyOf(text, seat = 1) {
   return `${sent.key}-${seat}`;
 }
 
-const INCLUDES = "include=event,resource,conference,customer_action_links";
+const INCLUDES = "include=event,resource,resources,conference,customer_action_links";
 
 /** `seat`: which of several seats; each is a booking of its own. */
 function postBooking(seat = 1) {

@@ -187,13 +187,14 @@ export function startDone({
     const booking = { ...booked, event: readable(booked.event) };
     const slot = span(booking.event);
     const [heading, sentence] = page.outcome;
+    const names = booking.resources.map(({ name }) => name).filter(Boolean).join(", ");
     const place = booking.resource.timezone;
     const isElsewhere = slotWords(slot, place) !== slotWords(slot);
     const there = { zone: zoneWords(place), time: slotWords(slot, place) };
     const lines = [
       make("p", `${slotWords(slot)} (${zoneWords(zone)})`, { className: "lines" }),
       isElsewhere && make("p", fill(words.there, there)),
-      booking.resource.name && make("p", fill(words.with, { name: booking.resource.name })),
+      names && make("p", fill(words.with, { name: names })),
       placeLine(booking.event),
       conferenceLine(booking),
       ...seatLines(seats),
