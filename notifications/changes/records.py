@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 
+from apps_config.changes import Position
 from apps_config.models import App, Change
 from availability.models import Event, Project, Resource, Schedule
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
@@ -33,6 +34,7 @@ class ListedChange(NamedTuple):
     """The row of a ListedChangeSerializer."""
 
     id: str
+    cursor: str
     type: str
     action: str
     at: Any
@@ -52,6 +54,7 @@ def listed_changes(app: App, changes: Sequence[Change], zone: str) -> list[Liste
     return [
         ListedChange(
             str(row.number),
+            str(Position.after(row)),
             row.type,
             row.action,
             row.at,

@@ -29,6 +29,7 @@ class ListedChangeSerializer(ObjectSerializer):
 
     examples = {
         "id": "10482",
+        "cursor": "10482-93f1c2d46b7a0e58",
         "type": "booking",
         "action": "confirm",
         "actor": "server key 0193a4c2",
@@ -38,6 +39,7 @@ class ListedChangeSerializer(ObjectSerializer):
     }
 
     id = serializers.CharField(help_text="The change's number in the app.")
+    cursor = serializers.CharField(help_text="GET /v2/changes lists the changes after this one.")
     type = serializers.ChoiceField(Change.TYPES)
     action = serializers.CharField(
         help_text="Of a booking: the action in its log, or `deleted` or `erased`. Of a delivery:"

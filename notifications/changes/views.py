@@ -31,8 +31,8 @@ CHANGES = envelope(
 )
 QUERY = {
     "cursor": text_response(
-        "`next_cursor` of the last response, or `cursor` of a webhook call. Absent: the present"
-        " moment, and no changes."
+        "`next_cursor` of the last response, or `cursor` of a change or of a webhook call. Absent:"
+        " the present moment, and no changes."
     ),
     "types": text_response(
         f"Only these, separated by commas: {', '.join(Change.TYPES)}.",

@@ -13,7 +13,6 @@ from django.db import transaction
 from django.db.models import F
 from rest_framework import serializers
 
-from apps_config.changes import Position
 from apps_config.models import App, Change, ChangeFeed
 from common.db.sql import database_now
 from notifications.changes.records import ListedChange, listed_changes
@@ -33,7 +32,6 @@ class ObjectCallSerializer(ListedChangeSerializer):
 
     examples = {
         "kind": DELIVERY_FAILED,
-        "cursor": "10482-93f1c2d46b7a0e58",
         "type": "delivery",
         "action": "failed",
         "actor": None,
@@ -43,7 +41,6 @@ class ObjectCallSerializer(ListedChangeSerializer):
     }
 
     kind = serializers.CharField(help_text="The value of `Service-Event`.")
-    cursor = serializers.CharField(help_text="GET /v2/changes lists the changes after this one.")
 
 
 def kind_of(change: Change) -> str:
@@ -106,7 +103,7 @@ def _queue_calls(app: App, changes: Sequence[Change]) -> None:
         ]
         if not called or _is_about_such_a_call(listed):
             continue
-        body = _body_of(change, listed, kind)
+        body = _body_of(listed, kind)
         for webhook in called:
             queue_delivery(
                 app_id=app.id,
@@ -125,7 +122,6 @@ def _is_about_such_a_call(listed: ListedChange) -> bool:
     return bool(listed.object and listed.object.get("kind") == DELIVERY_FAILED)
 
 
-def _body_of(change: Change, listed: ListedChange, kind: str) -> str:
-    record = ListedChangeSerializer.render(listed)
-    body = {"kind": kind, "cursor": str(Position.after(change)), **record}
+def _body_of(listed: ListedChange, kind: str) -> str:
+    body = {"kind": kind, **ListedChangeSerializer.render(listed)}
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))

@@ -101,6 +101,17 @@ def test_configuration_is_listed_as_get_shows_it(tenant: Tenant) -> None:
     assert {row["source"] for row in rows} == {None}
 
 
+def test_cursor_of_each_change_leads_to_those_after_it(tenant: Tenant) -> None:
+    before = start_of(tenant)
+    for name in ("Mornings", "Afternoons", "Evenings"):
+        tenant.post("/schedules", {"name": name})
+
+    rows = follow(tenant, before)
+
+    assert [follow(tenant, row["cursor"]) for row in rows] == [rows[1:], rows[2:], []]
+    assert tenant.get(f"/changes?cursor={before}").json["next_cursor"] == rows[-1]["cursor"]
+
+
 def test_booking_is_listed_with_its_event_and_customer(tenant: Tenant, resource: Any) -> None:
     before = start_of(tenant)
     booking = book(tenant, resource)
