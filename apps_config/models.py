@@ -344,6 +344,18 @@ def home_of_key(text: str) -> int:
     return int(found[1], 16) if found else 0
 
 
+class DatabaseHome(models.Model):
+    """A number that HOME_NUMBER may be for processes that use this database.
+
+    There is one, except while a database is being split (docs/scaling.md).
+    """
+
+    number = models.PositiveSmallIntegerField(primary_key=True)
+
+    def __str__(self) -> str:
+        return str(self.number)
+
+
 UNIT_WORDS = {"secs": "second", "mins": "minute", "hours": "hour", "days": "day"}
 
 

@@ -66,6 +66,7 @@ STATUS = {
     "precondition_failed": 412,
     "too_large": 413,
     "unsupported_media_type": 415,
+    "misdirected": 421,
     "idempotency_mismatch": 422,
     "invalid": 422,
     "not_attempted": 424,
@@ -181,6 +182,15 @@ class TooLarge(Refusal):
 
     def __init__(self, message: str = "The body is larger than 256 kB.") -> None:
         super().__init__(message)
+
+
+class Misdirected(Refusal):
+    """A router sent the request to the wrong cell."""
+
+    code = "misdirected"
+
+    def __init__(self) -> None:
+        super().__init__("The request is for another home. Send it again, on a new connection.")
 
 
 class UnsupportedMediaType(Refusal):

@@ -18,6 +18,7 @@ from django.middleware.gzip import GZipMiddleware
 
 from common.errors import (
     Malformed,
+    Misdirected,
     NotFound,
     Unavailable,
     discard_connection,
@@ -139,6 +140,21 @@ class HostMiddleware:
                 host = request.META.get("HTTP_HOST", "")
                 logger.warning("host not in ALLOWED_HOSTS: %s", ascii(host[:CONTEXT_LENGTH]))
                 return json_error(request, Malformed("The service does not answer to this Host."))
+        return self.get_response(request)
+
+
+class HomeMiddleware:
+    """Refuse a request that a router has sent to the wrong cell: its `Service-Home` header names
+    another home.
+    """
+
+    def __init__(self, get_response: Answer) -> None:
+        self.get_response = get_response
+        self.home = str(settings.HOME_NUMBER)
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.META.get("HTTP_SERVICE_HOME", self.home) != self.home:
+            return json_error(request, Misdirected())
         return self.get_response(request)
 
 

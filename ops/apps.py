@@ -7,4 +7,4 @@ class OpsConfig(AppConfig):
 
     def ready(self) -> None:
         # Importing them connects them to the start of workers.
-        autodiscover_modules("worker_metrics_server", "stored_metrics")
+        autodiscover_modules("worker_metrics_server", "worker_start", "stored_metrics")

@@ -29,6 +29,7 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Q
 from django.utils import timezone
 
+from apps_config.home_check import home_problem
 from apps_config.models import App
 from apps_config.public_limits import saw_unknown_proxy
 from availability.all_day_event_recomputation import find_shifted
@@ -157,6 +158,14 @@ def check_migrations() -> Finding:
         seen = f"{len(waiting)} not applied, the first is {first}"
         return Finding(FAIL, seen, "Run manage.py migrate.")
     return Finding(OK, "all applied")
+
+
+def check_home() -> Finding:
+    problem = home_problem()
+    if problem:
+        sentence, _, fix = problem.partition(". ")
+        return Finding(FAIL, sentence, fix)
+    return Finding(OK, f"HOME_NUMBER={settings.HOME_NUMBER}, as in the database")
 
 
 def check_clocks() -> Finding:
@@ -523,6 +532,7 @@ CHECKS = (
         needs_database=False,
     ),
     Check("migrations", check_migrations, "Run manage.py migrate."),
+    Check("home", check_home, "Run manage.py migrate."),
     Check("clocks", check_clocks, "Check the database."),
     Check("time-outs", check_timeouts, "Check the database."),
     Check("direct connection", check_direct_connection, "Fix DATABASE_DIRECT_URL."),

@@ -268,6 +268,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "common.middleware.RequestIdMiddleware",
     "common.middleware.HostMiddleware",
+    "common.middleware.HomeMiddleware",
     "common.middleware.ResponseHeadersMiddleware",
     "corsheaders.middleware.CorsMiddleware",
     "django.middleware.security.SecurityMiddleware",

@@ -9,7 +9,8 @@ os.environ.setdefault("DJANGO_SETTINGS_MODULE", "scheduling.settings")
 
 handle_request = get_wsgi_application()
 
-from common.api.json import CHUNKED_LENGTH  # noqa: E402  # needs the settings
+from apps_config.home_check import refuse_other_home  # noqa: E402  # needs the settings
+from common.api.json import CHUNKED_LENGTH  # noqa: E402
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -22,5 +23,6 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
     return handle_request(environ, start_response)
 
 
+refuse_other_home()
 # Load the views now, not at the first request: workers that gunicorn forks share their memory.
 resolve("/healthz")

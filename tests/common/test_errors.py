@@ -33,6 +33,7 @@ CODES = {
     412: ["precondition_failed"],
     413: ["too_large"],
     415: ["unsupported_media_type"],
+    421: ["misdirected"],
     422: ["idempotency_mismatch", "invalid"],
     424: ["not_attempted", "not_kept"],
     429: ["rate_limited"],

@@ -129,3 +129,18 @@ def test_bug_outside_the_api_views_is_not_disclosed(client):
         500,
         {"error": "Something went wrong on our side.", "code": "internal", "request_id": "r1"},
     )
+
+
+# --- Homes ----------------------------------------------------------------------------------------
+@pytest.mark.parametrize(("named", "status"), [("0", 200), ("7", 421), ("", 421), ("00", 421)])
+@pytest.mark.parametrize("path", ["/v2/things", "/plain/", "/healthz"])
+def test_request_for_another_home_is_refused(client, named, status, path):
+    response = client.get(path, headers={**OURS, "Service-Home": named})
+
+    assert response.status_code == (404 if (path, status) == ("/healthz", 200) else status)
+    if status == 421:
+        assert response.json() == {
+            "error": "The request is for another home. Send it again, on a new connection.",
+            "code": "misdirected",
+            "request_id": "r1",
+        }

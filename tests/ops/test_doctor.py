@@ -32,6 +32,7 @@ NAMES = [
     "version",
     "database",
     "migrations",
+    "home",
     "clocks",
     "time-outs",
     "direct connection",
@@ -109,6 +110,19 @@ def test_check_of_migrations(db: None) -> None:
     assert good == Finding("ok", "all applied")
     assert doctor.check_migrations() == Finding(
         "FAIL", f"1 not applied, the first is notifications.{last}", "Run manage.py migrate."
+    )
+
+
+def test_check_of_home(tenant: Tenant, settings: Any) -> None:
+    good = doctor.check_home()
+    settings.HOME_NUMBER = 8
+    bad = doctor.check_home()
+
+    assert good == Finding("ok", "HOME_NUMBER=0, as in the database")
+    assert bad == Finding(
+        "FAIL",
+        "HOME_NUMBER is 8, but this database belongs to home 0",
+        "Set DATABASE_URL or HOME_NUMBER to those of this cell.",
     )
 
 

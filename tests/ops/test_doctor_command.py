@@ -68,8 +68,14 @@ def test_doctor_with_all_servers_down(tmp_path: Path) -> None:
     took = time.monotonic() - began
 
     failed = ["database", "broker", "workers", "e-mail server"]
-    unseen = ["migrations", "clocks", "transactions", "beat", "overdue emails", "overdue webhooks"]
-    unseen += ["overdue calendars", "stored secrets", "all-day events", "calendars"]
+    unseen = ["migrations", "home", "clocks", "transactions", "beat", "overdue emails"]
+    unseen += [
+        "overdue webhooks",
+        "overdue calendars",
+        "stored secrets",
+        "all-day events",
+        "calendars",
+    ]
     unseen += ["completions", "webhooks", "breakers", "public address", "proxies"]
     unseen += ["planning", "time-outs", "direct connection", "replica", "senders", "push"]
     assert levels == {

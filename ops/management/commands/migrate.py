@@ -11,11 +11,13 @@ from django.db.migrations import Migration
 from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.recorder import MigrationRecorder
 
+from apps_config.home_check import home_problem
 from common.db.connections import store_role_parameters
 from common.db.sql import no_statement_timeout
 from common.errors import sqlstate_of
 
 BASELINE = "0001_release_1_0"
+HOMES = ("apps_config", "0006_database_home")
 OWN_APPS = ("apps_config", "availability", "bookings", "external_calendars", "notifications")
 LARGE = 100_000  # rows
 # lock_not_available, deadlock_detected
@@ -35,10 +37,12 @@ class Command(migrate.Command):
     def handle(self, *args: Any, **options: Any) -> None:
         with no_statement_timeout():
             refuse_older_database()
+            refuse_other_home()
             if options["verbosity"] and not options["check_unapplied"]:
                 for line in large_tables():
                     self.stdout.write(line)
             self._migrate(*args, **options)
+            refuse_other_home()
             if settings.DB_POOLED:
                 store_role_parameters()
 
@@ -64,6 +68,13 @@ def refuse_older_database() -> None:
     if connection.vendor == "sqlite":
         fix = f"remove the folder {settings.VAR_DIR}, or set VAR_DIR to another one."
     raise CommandError(f"A version before 1.0 made this database, and no later one reads it: {fix}")
+
+
+def refuse_other_home() -> None:
+    """Raise CommandError for the database of another cell. Without the table of homes: nothing."""
+    applied = MigrationRecorder(connection).applied_migrations()
+    if HOMES in applied and (problem := home_problem()):
+        raise CommandError(problem)
 
 
 def large_tables() -> Iterator[str]:
