@@ -1,0 +1,2 @@
+/** WebCrypto of browsers and of other runtimes. */
+export const webcrypto = globalThis.crypto;

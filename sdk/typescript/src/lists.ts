@@ -1,0 +1,57 @@
+import type { Answer, CallOptions, Operation, Transport } from "./transport.js";
+
+/** The operations that answer a list. */
+export type ListOperation = {
+  [Name in Operation]: Name extends `GET ${string}`
+    ? Answer<Name> extends { data: readonly unknown[] }
+      ? Name
+      : never
+    : never;
+}[Operation];
+
+export type Row<Name extends ListOperation> =
+  Answer<Name> extends { data: readonly (infer Item)[] } ? Item : never;
+
+interface Input {
+  path?: Record<string, string> | undefined;
+  query?: Record<string, unknown> | undefined;
+}
+
+/** The rows of a list, over as many requests as it has pages. Nothing is sent before the first row. */
+export class List<Name extends ListOperation> implements AsyncIterable<Row<Name>> {
+  readonly #transport: Transport;
+  readonly #name: Name;
+  readonly #input: Input;
+  readonly #options: CallOptions;
+
+  constructor(transport: Transport, name: Name, input: Input, options: CallOptions = {}) {
+    this.#transport = transport;
+    this.#name = name;
+    this.#input = input;
+    this.#options = options;
+  }
+
+  /** The pages as the service answers them, with `total`, from `query.page` on. */
+  async *pages(): AsyncGenerator<Answer<Name>> {
+    const { path, query = {} } = this.#input;
+    for (let page = Number(query["page"] ?? 1); ; page += 1) {
+      // Not every list has pages.
+      const asked = page === Number(query["page"] ?? 1) ? query : { ...query, page };
+      const answer = await this.#transport.send(this.#name, { path, query: asked }, this.#options);
+      yield answer.body as Answer<Name>;
+      const { last_page: last = 1 } = answer.body as { last_page?: number };
+      if (page >= last) return;
+    }
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Row<Name>> {
+    for await (const page of this.pages()) yield* page.data as Row<Name>[];
+  }
+
+  /** All rows at once. */
+  async all(): Promise<Row<Name>[]> {
+    const rows: Row<Name>[] = [];
+    for await (const row of this) rows.push(row);
+    return rows;
+  }
+}
