@@ -403,6 +403,8 @@ def project_entry(project: Project) -> dict[str, Any]:
     try:
         terms = with_parameters(SlotParameters(), project.availability)
         lengths: Sequence[int | None] = terms.lengths or [terms.length]
+        if project.steps:
+            lengths = []  # those of its steps count
     except ValueError:  # only writes without the services can leave it
         lengths = []
     texts = project_texts(project, get_language())

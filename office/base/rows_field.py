@@ -41,7 +41,15 @@ class RowsWidget(TemplateWidget):
             if matched and matched[2] in self.columns:
                 given = read_texts(data, key) if matched[2] in self.lists else data.get(key)
                 rows_by_number.setdefault(matched[1], {})[matched[2]] = given
-        return [row for row in self.parse(list(rows_by_number.values())) if self.is_filled(row)]
+        rows = [
+            self.read_row(data, files, f"{name}-{number}", row)
+            for number, row in rows_by_number.items()
+        ]
+        return [row for row in self.parse(rows) if self.is_filled(row)]
+
+    def read_row(self, data: Any, files: Any, name: str, row: Row) -> Row:
+        """Return a row with the columns that are no plain text. name: that of its fields."""
+        return row
 
     def value_omitted_from_data(self, data: Any, files: Any, name: str) -> bool:
         return name not in data
@@ -102,7 +110,7 @@ class RowsField(ShownField):
             for column, value in row.items()
         }
 
-    def add_fault(self, position: int, column: str, faults: list[str]) -> None:
+    def add_fault(self, position: Any, column: str, faults: list[str]) -> None:
         at_row = self.widget.errors.get(position, {})
         changed = {**at_row, column: [*at_row.get(column, ()), *faults]}
         self.widget.errors = {**self.widget.errors, position: changed}

@@ -49,6 +49,7 @@ from office.resources.class_dates import (
 from office.resources.project_form import (
     ADVANCED,
     LANGUAGES,
+    NOT_OF_VISITS,
     PAGE,
     POLICIES,
     QUESTIONS,
@@ -67,6 +68,7 @@ from office.resources.project_resources import (
 from office.resources.requirements_field import requirement_lines
 from office.resources.resource_form import stored_rules
 from office.resources.share import page_url
+from office.resources.steps_field import step_lines
 from office.resources.translations_field import translation_lines
 
 NEW_PROJECT = "new_project"  # attribute of a request: the project that it made, and its form
@@ -129,7 +131,17 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     fieldsets = (
         (SERVICE, {"fields": ("name", *names_of_part(ProjectForm, SERVICE), "app")}),
         (TIMES, {"fields": ("dates", *names_of_part(ProjectForm, TIMES))}),
-        (WHO, {"fields": (*names_of_part(ProjectForm, WHO), "requirements")}),
+        (
+            WHO,
+            {
+                "fields": (
+                    *names_of_part(ProjectForm, WHO),
+                    "requirements",
+                    "visit_steps",
+                    "visit_order",
+                )
+            },
+        ),
         (_("Rules"), {"fields": ("rules", "start_rules", "end_rules")}),
         (QUESTIONS, {"fields": ("questions", *names_of_part(ProjectForm, QUESTIONS))}),
         (POLICIES, {"fields": names_of_part(ProjectForm, POLICIES)}),
@@ -183,9 +195,12 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
         return dates_in_words(project)
 
     def get_fieldsets(self, request: HttpRequest, obj: Project | None = None) -> Any:
-        """Only a class has dates."""
+        """Only a class has dates, and a visit has no length of its own."""
         fieldsets = super().get_fieldsets(request, obj)
-        return fieldsets if obj and is_class(obj) else without_field(fieldsets, "dates")
+        left_out = () if obj and is_class(obj) else ("dates",)
+        for name in (*left_out, *(NOT_OF_VISITS if obj and obj.steps else ())):
+            fieldsets = without_field(fieldsets, name)
+        return fieldsets
 
     def extra_pages(self) -> Iterable[ExtraPage]:
         return (ExtraPage("<path:object_id>/dates/", self.class_dates, "dates", "view"),)
@@ -214,6 +229,10 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     @display(description=_("Several resources at once"))
     def requirements(self, project: Project) -> str:
         return format_html_join("", "{}<br>", ((line,) for line in requirement_lines(project)))
+
+    @display(description=_("Steps of a visit"))
+    def visit_steps(self, project: Project) -> str:
+        return format_html_join("", "{}<br>", ((line,) for line in step_lines(project)))
 
     @display(description=_("Address of the page"))
     def page_address(self, project: Project) -> SafeString:
@@ -390,7 +409,7 @@ show_fields(
     ProjectAdmin,
     ProjectForm,
     ProjectForm.declared_fields.keys()
-    - {"rules", "start_rules", "end_rules", "requirements", "translated_texts"},
+    - {"rules", "start_rules", "end_rules", "requirements", "visit_steps", "translated_texts"},
 )
 
 

@@ -20,6 +20,7 @@ from availability.conferences import JITSI, MEET, TEAMS, TEMPLATE
 from availability.models import Project, Resource
 from availability.search.parameters import SlotParameters
 from availability.search.requirements import load_requirements
+from availability.search.visits import ANY, load_visit
 from availability.serializers.projects import (
     BookingDefaultsSerializer,
     ConferenceSettingsSerializer,
@@ -40,10 +41,11 @@ from office.base.setting_fields import setting_field
 from office.resources.class_dates import FIELDS as DATE_FIELDS
 from office.resources.class_dates import ClassDatesForm
 from office.resources.questions import QuestionsField, questions_of, rows_of
-from office.resources.requirements_field import CHECK_ROWS, RequirementsField, requirement_choices
+from office.resources.requirements_field import CHECK_ROWS, RequirementsField
 from office.resources.resource_form import stored_rules, stored_window
 from office.resources.rules_field import RulesField, rules_of
 from office.resources.rules_field import rows_of as rule_rows_of
+from office.resources.steps_field import StepsField, requirement_choices
 from office.resources.translations_field import TranslationsField
 
 USUAL_LENGTH = "1 hour"
@@ -90,7 +92,13 @@ FIELD_LABELS: Mapping[str, LazyText] = {
     # Translators: in an error text: "Must contain the length above."
     "length": _("the length above"),
     "lengths": _("the lengths to choose from"),
+    # Translators: in an error text: "Must be at least the least pause."
+    "min": _("the least pause"),
+    # Translators: in an error text: "Is not used with the steps of a visit."
+    "steps": _("the steps of a visit"),
 }
+# Of a visit, whose steps have lengths and resources of their own.
+NOT_OF_VISITS = ("length", "lengths", "mode")
 PACE = ("starts_quantity", "starts_per")
 WINDOWS = {"start_rules": "start_window", "end_rules": "end_window"}
 # The texts of the booking page within `ui`.
@@ -146,7 +154,7 @@ conference_setting = partial(setting_field, ConferenceSettingsSerializer, "setti
 
 class ProjectForm(ApiForm):
     serializer_class = ProjectSerializer
-    paths = {"requirements": "requires"}
+    paths = {"requirements": "requires", "visit_steps": "steps"}
     documents = {
         "customer_fields": ("questions",),
         "ui": ("other_ui", *PAGE_TEXTS),
@@ -350,6 +358,23 @@ class ProjectForm(ApiForm):
             " resources of the project are then those of the rows, and “Who gets the booking” does"
             " not count. Clear a row to remove it. Default: one resource."
         ),
+    )
+    visit_steps = StepsField(
+        label=_("Steps of a visit"),
+        help_text=_(
+            "For bookings of several steps, such as a cleaning, then a check-up: one row each, with"
+            " its own length and resources. The length of the project does not count then. Clear a"
+            " row to remove it. Default: one step."
+        ),
+    )
+    visit_order = project_field(
+        "order",
+        None,
+        _("Order of the steps"),
+        choices={
+            "": _("As they stand here (default)"),
+            ANY: _("Any order that fits"),
+        },
     )
     ignore_all_day_events = term(
         "ignore_all_day_events",
@@ -602,6 +627,9 @@ class ProjectForm(ApiForm):
             choice_field(self, "graph").choices = list(graph_choices(stored).items())
         if "requirements" in self.fields:
             cast(RequirementsField, self.fields["requirements"]).widget.app_id = project.app_id
+            cast(StepsField, self.fields["visit_steps"]).widget.app_id = project.app_id
+        for name in NOT_OF_VISITS if project.steps else ():
+            del self.fields[name]
         if "choose_resource" in self.fields:
             choice = choice_field(self, "choose_resource")
             known = cast(list[tuple[str, str]], choice.choices)
@@ -666,18 +694,27 @@ class ProjectForm(ApiForm):
 
     def _check_requirements(self, values: Mapping[str, Any]) -> None:
         """Report at their fields what the service would refuse. A mode is not used."""
-        if values.get("requirements") and "mode" in self.given.get("availability", {}):
+        requires, steps = values.get("requirements"), values.get("visit_steps")
+        if (requires or steps) and "mode" in self.given.get("availability", {}):
             terms = {key: each for key, each in self.given["availability"].items() if key != "mode"}
             self.given = {**self.given, "availability": terms}
-        if values.get("requirements") and values.get("length") == WHOLE:
+        if requires and steps and "requirements" not in self.errors:
+            fault = gettext("Fill in either these, or several resources at once.")
+            self.add_error("visit_steps", fault)
+        elif requires and values.get("length") == WHOLE:
             self.add_error(
                 "length", gettext("Must be a duration: bookings need several resources.")
             )
+        app_id, given = self.instance.app_id, self.given
         try:
-            load_requirements(self.instance.app_id, self.given.get("requires") or ())
+            load_requirements(app_id, given.get("requires") or ())
+            load_visit(app_id, given.get("steps") or (), given.get("order"))
         except Invalid as error:
             for path, faults in error.fields["errors"].items():
-                self.add_path_faults("requirements", path.split(".")[1:], faults)
+                rest = path.split(".")[1:]
+                self.add_path_faults(
+                    "visit_steps" if given.get("steps") else "requirements", rest, faults
+                )
 
     def serializer_context(self) -> dict[str, Any]:
         return {"project": self.instance}
@@ -711,13 +748,13 @@ class ProjectForm(ApiForm):
         if field == "translated_texts" and steps:
             label = cast(TranslationsField, self.fields["translated_texts"]).label_of(steps)
             faults, steps = [f"{label}: {fault}" for fault in faults], []
-        if field == "requirements" and len(steps) > 1:
-            rows = cast(RequirementsField, self.fields["requirements"])
+        faults = [NAMED_FIELD.sub(_label_of, fault) for fault in faults]
+        if field in ("requirements", "visit_steps") and len(steps) > 1:
+            rows = cast(RequirementsField | StepsField, self.fields[field])
             if rows.add_api_fault(steps, faults):
-                faults = [] if "requirements" in self.errors else [str(CHECK_ROWS)]
+                faults = [] if field in self.errors else [str(CHECK_ROWS)]
             steps = []
-        labelled = [NAMED_FIELD.sub(_label_of, fault) for fault in faults]
-        super().add_path_faults(field, steps, labelled)
+        super().add_path_faults(field, steps, faults)
 
 
 class ResourcesField(forms.ModelMultipleChoiceField):

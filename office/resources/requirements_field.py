@@ -1,8 +1,7 @@
 """The form field for what a project's bookings need at once: a row for each requirement."""
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django import forms
@@ -44,34 +43,49 @@ class RequirementsWidget(RowsWidget):
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         rows = self.parse(value)
-        chosen = {each for row in rows for each in (*row["resources"], *row["weight_ids"])}
-        offered = offered_resources(self.app_id, chosen)
-        tags = tags_of_resources(self.app_id, offered)
+        offered = offered_resources(self.app_id, resources_of(rows))
         own = {
-            "rows": [
-                {
-                    **row,
-                    "faults": self.faults_at(number),
-                    # The chosen ones first: their order is that in which they are taken.
-                    "options": [
-                        *((each, offered.get(each), True) for each in row["resources"]),
-                        *(
-                            (each, words, False)
-                            for each, words in offered.items()
-                            if words and each not in row["resources"]
-                        ),
-                    ],
-                    "shares": [
-                        (each, offered.get(each), weight)
-                        for each, weight in _shares(row, tags).items()
-                    ],
-                    "has_more": any(row[column] for column in self.columns[4:]),
-                }
-                for number, row in enumerate([*rows, *self.parse([{}])])
-            ],
+            "rows": self.shown_rows(rows, offered, tags_of_resources(self.app_id, offered)),
             "alternatives": [str(number) for number in range(1, MAX_REQUIREMENTS + 1)],
         }
         return super().get_context(name, value, attrs) | own
+
+    def shown_rows(
+        self, rows: Sequence[Row], offered: Mapping[str, str], tags: Mapping[str, set[str]]
+    ) -> list[dict[str, Any]]:
+        """Return the template's values of the rows, and of an empty one. offered: id -> name of the
+        resources to choose from, tags: id -> their tags.
+        """
+        return [
+            {
+                **row,
+                "faults": self.faults_at(number),
+                "options": resource_options(row["resources"], offered),
+                "shares": [
+                    (each, offered.get(each), weight) for each, weight in _shares(row, tags).items()
+                ],
+                "has_more": any(row[column] for column in self.columns[4:]),
+            }
+            for number, row in enumerate([*rows, *self.parse([{}])])
+        ]
+
+
+def resource_options(
+    chosen: Sequence[str], offered: Mapping[str, str]
+) -> list[tuple[str, str | None, bool]]:
+    """Return (id, name, whether it is chosen). The chosen ones come first: their order is that in
+    which they are taken.
+    """
+    others = ((each, name) for each, name in offered.items() if name and each not in chosen)
+    return [
+        *((each, offered.get(each), True) for each in chosen),
+        *((each, name, False) for each, name in others),
+    ]
+
+
+def resources_of(rows: Iterable[Row]) -> set[str]:
+    """Return the ids of the resources that the rows name."""
+    return {each for row in rows for each in (*row["resources"], *row["weight_ids"])}
 
 
 def _shares(row: Row, tags: Mapping[str, set[str]]) -> dict[str, str]:
@@ -98,26 +112,22 @@ class RequirementsField(RowsField):
     def validate(self, value: list[Row]) -> None:
         self.sent_rows = value
         for number, row in enumerate(value):
-            has_tags = _tags_of(row, "tags") or _tags_of(row, "all_tags")
-            if row["resources"] and has_tags:
-                exclusive = gettext("Choose resources or enter tags, not both.")
-                self.add_fault(number, "tags", [exclusive])
-            elif not row["resources"] and not has_tags:
-                self.add_fault(number, "resources", [gettext("Choose resources or enter tags.")])
+            for column, fault in choice_faults(row):
+                self.add_fault(number, column, [fault])
         if self.widget.errors:
             raise forms.ValidationError(CHECK_ROWS)
 
     def compared(self, row: Row) -> Any:
-        return {**_requirement_of(row), "alternative": row["alternative"]}
+        return {**requirement_of(row), "alternative": row["alternative"]}
 
     def shown_value(self, stored: Any) -> list[Row]:
         return rows_of(stored)
 
     def sent_value(self, value: list[Row]) -> Any:
         if not any(row["alternative"] for row in value):
-            return [_requirement_of(row) for row in value] or None
+            return [requirement_of(row) for row in value] or None
         groups = _rows_by_alternative(value).values()
-        lists = [[_requirement_of(value[each]) for each in group] for group in groups]
+        lists = [[requirement_of(value[each]) for each in group] for group in groups]
         return {"alternatives": lists}
 
     def add_api_fault(self, steps: list[str], faults: list[str]) -> bool:
@@ -131,12 +141,25 @@ class RequirementsField(RowsField):
             number = int(steps[0])
         else:
             return False
-        column = steps[1]
-        if column == "any_of":
-            given = {"tags": "tags", "any": "tags", "all": "all_tags"}
-            column = given.get(steps[2], "resources") if len(steps) > 2 else "resources"
-        self.add_fault(number, column, faults)
+        self.add_fault(number, column_of(steps[1:]), faults)
         return True
+
+
+def choice_faults(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield column and sentence of what is wrong with the choice of resources."""
+    has_tags = _tags_of(row, "tags") or _tags_of(row, "all_tags")
+    if row["resources"] and has_tags:
+        yield "tags", gettext("Choose resources or enter tags, not both.")
+    elif not row["resources"] and not has_tags:
+        yield "resources", gettext("Choose resources or enter tags.")
+
+
+def column_of(steps: Sequence[str]) -> str:
+    """Return the column of a path within a requirement of the API."""
+    if steps[0] != "any_of":
+        return steps[0]
+    given = {"tags": "tags", "any": "tags", "all": "all_tags"}
+    return given.get(steps[1], "resources") if len(steps) > 1 else "resources"
 
 
 def _rows_by_alternative(rows: Sequence[Row]) -> dict[int, list[int]]:
@@ -180,7 +203,7 @@ def _row_of(stored: Mapping[str, Any], alternative: str) -> Row:
     }
 
 
-def _requirement_of(row: Row) -> dict[str, Any]:
+def requirement_of(row: Row) -> dict[str, Any]:
     requirement: dict[str, Any] = {"name": row["name"], "any_of": row["resources"] or _tags(row)}
     if row["count"]:
         requirement["count"] = _number(row["count"])
@@ -229,17 +252,15 @@ def offered_resources(app_id: uuid.UUID, chosen: Iterable[str]) -> dict[str, str
     return names | {each: "" for each in others if each not in names}
 
 
-def requirement_choices(project: Project) -> list[tuple[str, str]]:
-    """Return the names of the project's requirements, to choose one from."""
-    rows = chain.from_iterable(stored_alternatives(project.requires))
-    return [(name, name) for name in dict.fromkeys(each["name"] for each in rows)]
-
-
 def requirement_lines(project: Project) -> list[str]:
     """Return `dentist: Ada, Bob`, `chair (2): with the tag x-ray` of each requirement."""
     rows = rows_of(project.requires)
     chosen = [each for row in rows for each in row["resources"]]
-    names = offered_resources(project.app_id, chosen) if chosen else {}
+    return in_words(rows, offered_resources(project.app_id, chosen) if chosen else {})
+
+
+def in_words(rows: Iterable[Row], names: Mapping[str, str]) -> list[str]:
+    """Return a line for each row. names: id -> name of its resources."""
     lines = []
     for row in rows:
         count = f" ({row['count']})" if row["count"] not in ("", "1") else ""

@@ -23,6 +23,9 @@ def test_the_apps_page_lists_its_published_projects(
     app = tenant.app.slug
     make_page(tenant, slug="b-check", name="Check-up", booking={"description": "Look\nand talk"})
     tenant.make_project(slug="a-cut", name="A <b> cut", availability={"length": None})
+    ada = tenant.make_resource("Ada")["id"]
+    steps = [{"name": name, "length": "30 mins", "resources": [ada]} for name in ("a", "b")]
+    tenant.post("/projects", {"slug": "c-visit", "name": "Visit", "steps": steps})
     tenant.make_project(slug="hidden", name="Hidden", settings={"published": False})
     tenant.make_project(slug="unpaid", name="Unpaid", booking={"graph": "instant_payment"})
     tenant.make_project(slug="owners", name="Owners", booking={"graph": "group_owner"})
@@ -41,8 +44,9 @@ def test_the_apps_page_lists_its_published_projects(
     assert re.findall(r'class="service" href="([^"]+)"', page.html) == [
         "/book/a-cut",
         "/book/b-check",
+        "/book/c-visit",
     ]
-    assert page.words("a", "service") == ["A <b> cut", "Check-up 30 minLook and talk"]
+    assert page.words("a", "service") == ["A <b> cut", "Check-up 30 minLook and talk", "Visit"]
     assert "X-Frame-Options" not in page.response.headers
 
 

@@ -14,10 +14,10 @@ from tests.world import Tenant
 pytestmark = pytest.mark.django_db(transaction=True)
 
 ROWS = (
-    "[...document.querySelectorAll('.office-requirement input[name$=-name]')]"
+    "[...document.querySelectorAll('#id_requirements .office-requirement input[name$=-name]')]"
     ".map((one) => `${one.name}=${one.value}`)"
 )
-LAST = "[...document.querySelectorAll('.office-requirement:not([data-blank])')].at(-1)"
+LAST = "[...document.querySelectorAll('#id_requirements > :not([data-blank])')].at(-1)"
 
 
 @pytest.mark.parametrize(("width", "scheme"), viewports())
@@ -31,13 +31,15 @@ def test_a_requirement_is_added_and_moved_up(
     shown = visit(editor, path, width=width, height=1500, scheme=scheme)
     page = shown.page
 
-    page.evaluate("document.querySelector('.office-requirement[data-blank] input').focus()")
+    page.evaluate("document.querySelector('#id_requirements [data-blank] input').focus()")
     page.type("room")
     page.evaluate(f"{LAST}.querySelector('[type=checkbox]').click()")
     added = page.evaluate(ROWS)
     page.evaluate(f"{LAST}.querySelector('details').open = true")
     page.evaluate(f"{LAST}.querySelector('select[name$=-mode]').value = 'fair'")
-    fields = "[...document.querySelectorAll('.office-requirement select[name$=-mode]')]"
+    fields = (
+        "[...document.querySelectorAll('#id_requirements .office-requirement select[name$=-mode]')]"
+    )
     names_of_modes = page.evaluate(f"{fields}.map((one) => one.name)")
     page.evaluate(f"{LAST}.querySelector('[aria-label$=up]').click()")
     shown.page.save_screenshot(f"requirements-{width}-{scheme}")

@@ -23,26 +23,26 @@ addEventListener("DOMContentLoaded", () => {
   const zone = document.querySelector("#id_timezone");
   if (zone && !zone.value) zone.value = Intl.DateTimeFormat().resolvedOptions().timeZone ?? "";
 
-  // --- Rows: questions, and what a booking needs at once ----------------------------------------
-  const ROW_WORDS = { question: "question", requirement: "row" };
-  for (const list of document.querySelectorAll("[data-rows=question], [data-rows=requirement]")) {
-    const named = ROW_WORDS[list.dataset.rows];
-    const model = list.querySelector("[data-blank]").cloneNode(true);
-    const rows = () => [...list.querySelectorAll("[data-row]:not([data-blank])")];
-    let count = list.querySelectorAll("[data-row]").length;
+  // --- Rows: questions, what a booking needs at once, and the steps of a visit with rows within ----
+  const startRows = (list) => {
+    const named = list.dataset.rows === "question" ? "question" : "row";
+    const ofList = (selector) => [...list.querySelectorAll(`:scope > ${selector}`)];
+    const model = ofList("[data-blank]")[0].cloneNode(true);
+    const rows = () => ofList("[data-row]:not([data-blank])");
+    let count = ofList("[data-row]").length;
 
     const showOptions = (row) => {
       const options = row.querySelector(".office-options");
       if (options) options.hidden = row.querySelector("select[name$=-kind]").value !== "select";
     };
     const addButtons = (row) => {
-      const place = row.querySelector("[data-row-buttons]");
+      const place = row.querySelector(":scope > [data-row-buttons]");
       window.officeRows.addMoveButtons(place, row, { up: words[`${named}_up`], down: words[`${named}_down`], rows, moved: () => changed(row.querySelector("input")) });
       if (place.hasAttribute("data-fixed")) return;
       place.append(
         window.officeRows.makeButton("✕", words[`${named}_remove`], () => {
           row.remove();
-          list.querySelector("[data-blank] input:not([type=hidden])").focus();
+          ofList("[data-blank]")[0].querySelector("input:not([type=hidden])").focus();
         }),
       );
     };
@@ -52,19 +52,25 @@ addEventListener("DOMContentLoaded", () => {
       row.removeAttribute("data-blank");
       addButtons(row);
       const next = model.cloneNode(true);
-      for (const field of next.querySelectorAll("input, select")) field.name = field.name.replace(/-\d+-/, `-${count}-`);
+      const first = list.querySelector("input[type=hidden]").name;
+      for (const field of next.querySelectorAll("input, select")) {
+        if (field.name.startsWith(`${first}-`)) field.name = field.name.slice(0, first.length) + field.name.slice(first.length).replace(/-\d+/, `-${count}`);
+      }
       count += 1;
       list.append(next);
       showOptions(next);
+      next.querySelectorAll("[data-rows]").forEach(startRows);
     };
-    list.addEventListener("change", (event) => showOptions(event.target.closest("[data-row]")));
+    const rowAt = (field) => ofList("[data-row]").find((row) => row.contains(field));
+    list.addEventListener("change", (event) => showOptions(rowAt(event.target)));
     list.addEventListener("input", (event) => {
-      const row = event.target.closest("[data-blank]");
-      if (row && event.target.matches("input")) fill(row);
+      const row = rowAt(event.target);
+      if (row?.hasAttribute("data-blank") && event.target.matches("input")) fill(row);
     });
-    list.querySelectorAll("[data-row]").forEach(showOptions);
+    ofList("[data-row]").forEach(showOptions);
     rows().forEach(addButtons);
-  }
+  };
+  document.querySelectorAll("[data-rows=question], [data-rows=requirement], [data-rows=step]").forEach(startRows);
 
   // --- Tags -------------------------------------------------------------------------------------
   for (const area of document.querySelectorAll("textarea[data-chips]")) {
