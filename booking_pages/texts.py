@@ -70,7 +70,7 @@ SCRIPT: Mapping[str, str | Promise] = {
     "onward": _("Continue"),
     # Translators: how many can still be booked, such as "2 left".
     "left": _("{count} left"),
-    "own_bookings": _("Your bookings"),
+    "people": pgettext_lazy("how many come", "People"),
 }
 
 # Further texts for the script, of a page that sells seats.
@@ -78,8 +78,9 @@ SEATS: Mapping[str, str | Promise] = {
     "seats_left": _("{count} seats left"),
     "seat_left": _("1 seat left"),
     "full": _("This session has no free seat any more."),
+    "fewer": _("Fewer seats are free by now. Choose fewer, or another place or time."),
     "seats_booked": _("Seats: {count}"),
-    "seats_missing": _("Only {count} of {wanted} seats could be booked."),
+    "place": pgettext_lazy("of seats", "Place"),
 }
 
 # Further texts for the script, of a page that asks for the code of an e-mail.

@@ -97,7 +97,6 @@ from common.time.zone_names import current_browser_zones
 
 # seconds; a hold that expires while the form is filled in would be useless
 MIN_HOLD = 120  # seconds
-MAX_SEATS_AT_ONCE = 10
 MAX_NUMBERS = 20  # to choose from
 CHOICES = (
     "resource",
@@ -242,9 +241,8 @@ class BookPageView(RateLimitedPageView):
                 "party_size": rules.party_size,
                 "shows_remaining": shows_remaining,
                 "is_group": graph.is_seat,
-                "max_seats": max_seats_at_once(graph, verifies=verifies),
+                "max_seats": project.settings.get("max_quantity") or 1,
                 "redirect": redirect_url(project),
-                "own_bookings": own_bookings_path(project.app),
                 "embed_origins": embed_origins(project) or None,
                 "shows_ends": rules.terms.length is None,
                 "offer": {**offer._asdict(), "slots": pack_slots(offer.slots)},
@@ -360,11 +358,6 @@ def payment_seconds(project: Project, graph: Graph) -> int | None:
 def can_be_booked(project: Project, graph: Graph) -> bool:
     """Return whether the page can complete a booking of the graph."""
     return not (graph.is_group or lacks_payment_link(project))
-
-
-def max_seats_at_once(graph: Graph, *, verifies: bool) -> int:
-    """Return how many seats the page books together: one, if each has a payment or a code."""
-    return 1 if graph.is_paid_later or verifies else MAX_SEATS_AT_ONCE
 
 
 def redirect_url(project: Project) -> str | None:

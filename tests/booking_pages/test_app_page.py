@@ -184,5 +184,5 @@ def test_group_sessions_show_free_seats(tenant: Tenant, django_assert_num_querie
         [1795424400, 1795426200, large["id"], 2, None],
     ]
     told = page.for_script
-    assert (told["is_group"], told["max_seats"], told["hold"]) == (True, 10, 0)
+    assert (told["is_group"], told["max_seats"], told["hold"]) == (True, 1, 0)
     assert page.words("label")[1] == "Seats"

@@ -1,5 +1,7 @@
 """The hosted page in a real browser: the person, and seats in a group session."""
 
+from typing import Any
+
 import pytest
 
 from tests.accessibility import load_axe
@@ -143,18 +145,26 @@ def test_the_chosen_length_is_booked(
     )
 
 
-@pytest.mark.parametrize("width", WIDTHS)
-def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, width: int) -> None:
-    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
+def open_yoga(app: LiveApp, **settings: Any) -> tuple[Shop, Any]:
+    """A page that sells seats of one group, whose settings are given, and the group."""
+    given = {"what": "Yoga", "graph": "group_customer"}
+    shop = Shop(app, booking=given, settings={"published": True, "max_quantity": 3})
     group = {
         "project_id": shop.project["id"],
         "graph": "group_owner",
         "start": f"{MONDAY} 09:00:00",
         "end": f"{MONDAY} 09:30:00",
         "what": "Yoga",
-        "settings": {"max_seats": 3},
+        "settings": settings,
     }
-    owner = app.post("/v2/bookings", group).data
+    return shop, app.post("/v2/bookings", group).data
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_several_seats_are_one_booking(
+    browser: Browser, app: LiveApp, axe: str, width: int
+) -> None:
+    shop, owner = open_yoga(app, places={"Front": 2, "Back": 3})
     page = shop.open(browser, width)
 
     times = page.texts("#times li")
@@ -162,64 +172,51 @@ def test_several_seats_are_booked(browser: Browser, app: LiveApp, axe: str, widt
     page.evaluate("document.querySelector('#times button').click()")
     offered = page.texts("#seats option")
     page.evaluate("document.querySelector('#seats').value = '2'")
+    page.evaluate("document.querySelector('#place').value = 'Back'")
     fill_in(page, **MARTY)
     page.save_screenshot(f"book-seats-{width}", whole=True)
     check_access(page, axe, width)
     submit(page)
 
     said = done(page)
-    assert [" ".join(time.split()) for time in times] == ["09:00 3 seats left"]
+    page.save_screenshot(f"done-seats-{width}", whole=True)
+    assert [" ".join(time.split()) for time in times] == ["09:00 5 seats left"]
     assert offered == ["1", "2", "3"]
-    assert "\nSeats: 2\n" in said
-    own = page.evaluate("[...document.querySelectorAll('#done a')].map(a => [a.innerText, a.href])")
-    assert own[-2:] == [
-        ["Your bookings", f"{app.url}/book/{app.slug}/mine"],
-        ["Make another booking", shop.url],
+    assert "\nSeats: 2\n\nPlace: Back\n" in said
+    assert "\nCancel the booking\n" in said
+    query = f"owner_booking_id={owner['id']}&include=customers,quantity,place"
+    seats = app.get(f"/v2/bookings?{query}").data
+    assert [(seat["customers"][0]["email"], seat["quantity"], seat["place"]) for seat in seats] == [
+        (MARTY["email"], 2, "Back")
     ]
-    seats = app.get(f"/v2/bookings?owner_booking_id={owner['id']}&include=customers").data
-    assert [seat["customers"][0]["email"] for seat in seats] == [MARTY["email"]] * 2
     check_quiet(page, app)
 
 
 def test_fewer_seats_than_requested_are_reported(browser: Browser, app: LiveApp) -> None:
-    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
-    group = {
-        "project_id": shop.project["id"],
-        "graph": "group_owner",
-        "start": f"{MONDAY} 09:00:00",
-        "end": f"{MONDAY} 09:30:00",
-        "what": "Yoga",
-        "settings": {"max_seats": 4},
-    }
-    owner = app.post("/v2/bookings", group).data
+    """Nothing is booked, and the form offers those that are left."""
+    shop, owner = open_yoga(app, max_seats=4)
     page = shop.open(browser)
     page.evaluate("document.querySelector('#times button').click()")
-    page.evaluate("document.querySelector('#seats').value = '4'")
+    page.evaluate("document.querySelector('#seats').value = '3'")
     seat = {"project_id": shop.project["id"], "related": {"owner_booking_id": owner["id"]}}
-    for name in ("doc", "jennifer"):
-        customer = {"name": name, "email": f"{name}@example.com"}
-        app.post("/v2/bookings", seat | {"customer": customer})
+    customer = {"name": "Doc", "email": "doc@example.com"}
+    app.post("/v2/bookings", seat | {"quantity": 2, "customer": customer})
 
     fill_in(page, **MARTY)
     submit(page)
-    said = done(page)
+    page.wait_for("!!document.querySelector('#notice p')")
+    said, offered = page.texts("#notice p")[0], page.texts("#seats option")
+    page.evaluate("document.querySelector('#seats').value = '2'")
+    submit(page)
 
-    assert "\nSeats: 2\n\nOnly 2 of 4 seats could be booked.\n" in said
-    assert "\nYour bookings\n" in said
+    assert said == "Fewer seats are free by now. Choose fewer, or another place or time."
+    assert offered == ["1", "2"]
+    assert "\nSeats: 2\n" in done(page)
     check_quiet(page, app, "409")
 
 
 def test_session_filled_before_submit_is_reported(browser: Browser, app: LiveApp) -> None:
-    shop = Shop(app, booking={"what": "Yoga", "graph": "group_customer"})
-    group = {
-        "project_id": shop.project["id"],
-        "graph": "group_owner",
-        "start": f"{MONDAY} 09:00:00",
-        "end": f"{MONDAY} 09:30:00",
-        "what": "Yoga",
-        "settings": {"max_seats": 1},
-    }
-    owner = app.post("/v2/bookings", group).data
+    shop, owner = open_yoga(app, max_seats=1)
     page = shop.open(browser)
     page.evaluate("document.querySelector('#times button').click()")
     seat = {"project_id": shop.project["id"], "related": {"owner_booking_id": owner["id"]}}

@@ -52,5 +52,5 @@ def test_a_visit_is_booked_with_a_chosen_person(browser: Browser, app: LiveApp, 
     assert booking["event"]["start"].startswith(MONDAY)
     assert booked == [("cleaning", ["Hanna"]), ("check-up", ["Dr. Ben Cole"])]
     assert "Length" not in facts
-    assert "With: Hanna, Dr. Ben Cole" in text
+    assert "09:30 – 10:00 cleaning (Hanna)\n10:00 – 11:00 check-up (Dr. Ben Cole)\n" in text
     assert "09:30 – 11:00" in text

@@ -242,25 +242,24 @@ async function takeSolved() {
 
 const texts = new Map(); // a request's content -> its text, the same each time that it is sent
 
-async function textOf(values, seat) {
+async function textOf(values) {
   const content = JSON.stringify(values);
   if (!needsChallenge) return content;
-  const name = `${content}${seat}`;
-  if (!texts.has(name)) {
-    texts.set(name, JSON.stringify({ ...values, challenge: await takeSolved() }));
+  if (!texts.has(content)) {
+    texts.set(content, JSON.stringify({ ...values, challenge: await takeSolved() }));
   }
-  return texts.get(name);
+  return texts.get(content);
 }
 
 /** A request that may need a challenge: once more with one above a limit, or where it has expired. */
-async function post(path, values, { seat } = {}) {
+async function post(path, values, { isOnce = false } = {}) {
   for (const isLast of [false, true]) {
-    const text = await textOf(values, seat);
-    const headers = seat ? { "Idempotency-Key": keyOf(text, seat) } : {};
+    const text = await textOf(values);
+    const headers = isOnce ? { "Idempotency-Key": keyOf(text) } : {};
     const answer = await call("POST", path, text, headers);
     if (isLast || !answer.body.errors?.challenge) return answer;
     needsChallenge = true;
-    texts.delete(`${JSON.stringify(values)}${seat}`);
+    texts.delete(JSON.stringify(values));
   }
 }
 
@@ -827,10 +826,16 @@ function showTaken(answer) {
   );
 }
 
-function showFull() {
+/** Of several seats, or of those of a place, some may still be free. */
+async function showFull() {
+  const [, , id, , places] = chosen;
+  const isPart = by("seats").value > 1 || places;
+  await cover(shownFrom);
+  const left = slots.find((slot) => slot[2] === id)?.[3] ?? 0;
+  if (left && isPart) drawSeats(left);
   const all = make("p", "", { className: "more" });
   all.append(makeButton(words.all_times, "quiet", showAll));
-  showNotice(words.full, all);
+  showNotice(left && isPart ? words.fewer : words.full, all);
 }
 
 function clearErrors() {
@@ -969,37 +974,34 @@ function customer() {
 }
 
 /** The same key for the same request, so that one that is sent twice books once. */
-function keyOf(text, seat = 1) {
+function keyOf(text) {
   if (sent.text !== text) {
     const bytes = crypto.getRandomValues(new Uint8Array(16));
     sent = { text, key: Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("") };
   }
-  return `${sent.key}-${seat}`;
+  return sent.key;
 }
 
-const INCLUDES = "include=event,resource,resources,conference,customer_action_links";
+const INCLUDES =
+  "include=event,resource,resources,steps,quantity,party_size,place,conference,customer_action_links";
 
-/** `seat`: which of several seats; each is a booking of its own. */
-function postBooking(seat = 1) {
+/** How many seats of a group, and where. */
+const seatsOf = () => ({
+  related: { owner_booking_id: chosen[2] },
+  ...(by("seats").value > 1 && { quantity: Number(by("seats").value) }),
+  ...(chosen[4] && { place: by("place").value }),
+});
+
+function postBooking() {
   const values = {
     ...placeOfOne(),
     start: iso(chosen[0]),
     end: iso(chosen[1]),
     customer: customer(),
-    ...(page.is_group && { related: { owner_booking_id: chosen[2] } }),
-    ...(page.is_group && chosen[4] && { place: by("place").value }),
+    ...(page.is_group && seatsOf()),
     ...(hold && { reservation_id: hold.id }),
   };
-  return post(`bookings?${INCLUDES}`, values, { seat });
-}
-
-/** The other seats, after the first one. Returns how many were booked in all. */
-async function postOtherSeats(wanted) {
-  for (let seat = 2; seat <= wanted; seat++) {
-    const answer = await postBooking(seat);
-    if (answer.status !== 201) return seat - 1;
-  }
-  return wanted;
+  return post(`bookings?${INCLUDES}`, values, { isOnce: true });
 }
 
 async function book(event) {
@@ -1019,12 +1021,10 @@ async function book(event) {
     by("held").textContent = words.lapsed;
     answer = await postBooking();
   }
-  const wanted = Number(by("seats")?.value ?? 1);
-  const count = answer.status === 201 ? await postOtherSeats(wanted) : 0;
   isBooking = false;
   by("submit").textContent = label;
   by("submit").removeAttribute("aria-disabled");
-  if (answer.status === 201) finish(answer.body.data, { count, wanted });
+  if (answer.status === 201) finish(answer.body.data);
   else if (answer.status === 202) showVerification(answer.body.data.reservation_id);
   else showRefusal(answer);
 }
@@ -1137,13 +1137,13 @@ function showVerified(answer) {
 }
 
 /** The booking is made: it stays with the history's entry, so that a reload shows it again. */
-function finish(booking, seats = { count: 1, wanted: 1 }) {
+function finish(booking) {
   if (hold) clearTimeout(hold.timer);
   hold = reservation = null;
   email = customer().email ?? email;
   remember("answers", null);
   const paidBy = page.payment && Date.now() / 1000 + page.payment;
-  history.replaceState({ booking, email, seats, paidBy }, "", addressWith(NOWHERE));
+  history.replaceState({ booking, email, paidBy }, "", addressWith(NOWHERE));
   postToEmbeddingPage("booked", { id: booking.id, start: booking.event.start, end: booking.event.end });
   // The customer pays first: the page shows that link, and then the one to the project's own page.
   const leaves = page.redirect && !page.payment;

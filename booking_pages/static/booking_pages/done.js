@@ -18,13 +18,26 @@ export function startDone({
     return [make("p", fill(words.pay_by, { time, zone: zoneWords(zone) })), line];
   }
 
-  /** What is said of several seats. */
-  function seatLines({ count, wanted }) {
-    if (wanted < 2) return [];
+  /** How many units or seats, where, and how many people. */
+  function numberLines({ event, quantity, place, party_size: people }) {
+    const number = page.is_group ? fill(words.seats_booked, { count: quantity }) : `${quantity} × ${event.what}`;
     return [
-      make("p", fill(words.seats_booked, { count })),
-      count < wanted && make("p", fill(words.seats_missing, { count, wanted })),
+      quantity > 1 && make("p", number),
+      place && make("p", `${words.place}: ${place}`),
+      people && make("p", `${words.people}: ${people}`),
     ];
+  }
+
+  /** The steps of a visit, each with its times and persons. */
+  function stepList(steps) {
+    if (!steps.length) return null;
+    const list = make("ul", "", { className: "lines" });
+    for (const { name, resources, ...times } of steps) {
+      const [start, end] = span(times).map((instant) => clockWords(instant, zone));
+      const who = resources.map((each) => each.name).filter(Boolean).join(", ");
+      list.append(make("li", `${start} – ${end} ${name}${who && ` (${who})`}`));
+    }
+    return list;
   }
 
   const makeLink = (text, href, values = {}) => make("a", text, { href, ...values });
@@ -169,8 +182,6 @@ export function startDone({
     return title.focus();
   }
 
-  const ownBookingsLine = () => linksLine([[words.own_bookings, page.own_bookings]]);
-
   /** To the project's own page, where the payment comes before it. */
   function onwardLine(booking) {
     if (!page.redirect) return null;
@@ -183,7 +194,7 @@ export function startDone({
     return again;
   }
 
-  function showDone({ booking: booked, email: address, seats, paidBy }) {
+  function showDone({ booking: booked, email: address, paidBy }) {
     const booking = { ...booked, event: readable(booked.event) };
     const slot = span(booking.event);
     const [heading, sentence] = page.outcome;
@@ -194,17 +205,17 @@ export function startDone({
     const lines = [
       make("p", `${slotWords(slot)} (${zoneWords(zone)})`, { className: "lines" }),
       isElsewhere && make("p", fill(words.there, there)),
-      names && make("p", fill(words.with, { name: names })),
+      ...numberLines(booking),
+      stepList(booking.steps),
+      !booking.steps.length && names && make("p", fill(words.with, { name: names })),
       placeLine(booking.event),
       conferenceLine(booking),
-      ...seatLines(seats),
       sentence && make("p", sentence),
       ...payment({ paidBy, booking }),
       onwardLine(booking),
       page.success && address && make("p", page.success.replaceAll("%s", () => address), { className: "lines" }),
       calendarLine(booking),
-      // Each of several seats is a booking of its own: the links would manage the first alone.
-      seats.count === 1 ? manageLine(booking) : ownBookingsLine(),
+      manageLine(booking),
     ];
     const title = make("h2", heading, { tabIndex: -1 });
     showStep("done");
