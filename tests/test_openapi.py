@@ -39,6 +39,7 @@ from notifications.planning import WEBHOOK_KINDS
 from notifications.webhooks.bodies import CALL_EXAMPLE
 from notifications.webhooks.serializers import WebhookSerializer
 from notifications.webhooks.signing import new_secret, signature_headers
+from scripts.write_python_client import generated_modules
 from tests.description import Operation, description, examples_of, subschemas
 from tests.external_calendars.front import Answer, Front
 from tests.external_calendars.icalendars import one
@@ -124,6 +125,13 @@ def test_served_document_is_the_committed_one():
     assert response.status_code == 200
     assert response.headers["Content-Type"] == "application/json"
     assert response.content == (ROOT / "docs" / "openapi.json").read_bytes()
+
+
+def test_python_client_has_the_types_of_the_document():
+    """`manage.py write_openapi` writes them; after a change of aio.py, the script alone."""
+    generated = generated_modules()
+
+    assert {path: path.read_text() for path in generated} == generated
 
 
 def test_unchanged_document_is_304():

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from argparse import ArgumentParser
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,13 @@ from ops.typescript_types import typescript_files
 
 COMMITTED = settings.BASE_DIR / "docs" / "openapi.json"
 TYPESCRIPT = settings.BASE_DIR / "sdk" / "typescript" / "src" / "generated"
+PYTHON = settings.BASE_DIR / "scripts" / "write_python_client.py"
 
 
 class Command(BaseCommand):
     help = (
         "Write the OpenAPI document of /v2/openapi.json to a file. Without a file: to docs/, and"
-        " the types of the TypeScript SDK."
+        " the types of the client libraries."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
@@ -29,3 +32,4 @@ class Command(BaseCommand):
             for name, text in typescript_files(json.loads(document_bytes())).items():
                 (TYPESCRIPT / name).write_text(text)
             self.stdout.write(f"Wrote {TYPESCRIPT}.")
+            subprocess.run([sys.executable, PYTHON], check=True)
