@@ -72,6 +72,8 @@ class KeyAuthentication(BaseAuthentication):
     """
 
     def authenticate(self, request: Request) -> tuple[Any, Any] | None:
+        if caller := authenticated_caller(request):
+            return caller, caller.credential_id
         header = request.META.get("HTTP_AUTHORIZATION")
         if not header or request.method == "OPTIONS":
             return None
@@ -107,6 +109,7 @@ class Caller:
     actor: str
     projects: frozenset[uuid.UUID] | None = None
     origins: frozenset[str] | None = None
+    is_agent: bool = False  # calls tools at /mcp
 
     @property
     def is_widget(self) -> bool:
@@ -128,7 +131,18 @@ class Caller:
     @property
     def source(self) -> str:
         """The name of the entry point in the log."""
-        return "widget" if self.is_widget else "api"
+        if self.is_widget:
+            return "widget"  # the rules for public callers go by it
+        return "mcp" if self.is_agent else "api"
+
+
+def set_authenticated_caller(request: HttpRequest, caller: Caller) -> None:
+    """Let a request that the service itself makes act for a caller whose key was checked."""
+    vars(request)["authenticated_caller"] = caller
+
+
+def authenticated_caller(request: Request) -> Caller | None:
+    return getattr(request, "authenticated_caller", None)
 
 
 def read_key(header: str | None) -> tuple[str | None, str]:

@@ -28,18 +28,30 @@ class ConditionalWrites(ApiViewSet):
         self, handler: Handler, request: Request, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         expected = request.META.get("HTTP_IF_MATCH")
-        if expected is None or not self.is_conditional:
+        if expected is None or not self.is_conditional or not self.may_compare:
             return super().run(handler, request, *args, **kwargs)
         with transaction.atomic():
             self.lock_object()
             retrieve: Any = self.retrieve  # type: ignore[attr-defined]
-            shown: Any = retrieve(request, *args, **kwargs).data
+            shown: Any = retrieve(request, **self.object_kwargs).data
             content: Any = request.accepted_renderer.render(shown)
             if not matches(expected, etag_of(content)):
                 raise PreconditionFailed
             return super().run(handler, request, *args, **kwargs)
 
+    @property
+    def may_compare(self) -> bool:
+        """Whether the caller may read the object; if not, its If-Match is ignored."""
+        return True
+
     def lock_object(self) -> None:
         """Lock the object of the path; `retrieve` finds it or not."""
         rows = self.get_queryset().model._base_manager.select_for_update(no_key=True)
-        rows.filter(pk=self.kwargs[self.lookup_url_kwarg or "pk"]).values("pk").first()
+        [pk] = self.object_kwargs.values()
+        rows.filter(pk=pk).values("pk").first()
+
+    @property
+    def object_kwargs(self) -> dict[str, Any]:
+        """The argument of `retrieve`: an action may have further parts of the path."""
+        name = self.lookup_url_kwarg or "pk"
+        return {name: self.kwargs[name]}

@@ -187,3 +187,12 @@ class KeyPermission(BasePermission):
                 raise Forbidden("Only accounts may do this: use an access token.")
             return True
         return not view.needs_app or view.has_role(view.access.role)
+
+
+def may_call(caller: Any, access: Access) -> bool:
+    """Whether a Caller passes KeyPermission for an action of its app."""
+    if caller.kind in (WIDGET, RESOURCE):
+        return caller.kind in access.kinds
+    if caller.kind == Credential.SERVER:
+        return not access.only_accounts
+    return RANKS[caller.role] >= RANKS[access.role]

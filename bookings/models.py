@@ -362,7 +362,7 @@ class Customer(models.Model):
 class StateChange(models.Model):
     """A log entry of a booking; later deliveries are composed from it. Append-only."""
 
-    SOURCES = ("api", "widget", "admin", "link", "timer", "calendar", "mail")
+    SOURCES = ("api", "widget", "admin", "link", "timer", "calendar", "mail", "mcp")
 
     id = TenantIdField(primary_key=True)
     app = ParentsAppField()

@@ -474,8 +474,11 @@ def as_problem(refusal: Refusal, body: Mapping[str, Any]) -> dict[str, Any]:
     return {**members, "detail": refusal.message, **body}
 
 
+AGENTS = "/mcp"  # the endpoint of the Model Context Protocol
+
+
 def is_api_path(request: HttpRequest) -> bool:
-    return request.path_info == "/v2" or request.path_info.startswith("/v2/")
+    return request.path_info in ("/v2", AGENTS) or request.path_info.startswith("/v2/")
 
 
 def bad_request(request: HttpRequest, exception: Exception) -> HttpResponse:

@@ -4,6 +4,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 import access.urls
+import agents.urls
 import apps_config.urls
 import availability.urls
 import booking_pages.urls
@@ -39,6 +40,7 @@ urlpatterns = [
     path("v2/", include(notifications.urls)),
     path("v2/", include(external_calendars.urls)),
     path("v2/openapi.json", DocumentView.as_view(), name="openapi"),
+    path("", include(agents.urls)),
     path("book/", include(booking_pages.urls)),
     path("docs", show_docs, name="docs"),
     path("docs/<path:path>", show_documentation, name="documentation"),

@@ -19,6 +19,7 @@ LAYERS = (
     "access",
     "booking_pages",
     "office",
+    "agents",
     "ops",
     "scheduling",
 )

@@ -46,7 +46,8 @@ from tests.external_calendars.icalendars import one
 from tests.local import LocalApp
 from tests.services import ROOT
 
-NO_DESCRIPTION = ("/admin/", "/docs", "/book/")
+# Pages; and /mcp, whose tools describe themselves.
+NO_DESCRIPTION = ("/admin/", "/docs", "/book/", "/mcp", "/.well-known/oauth-protected-resource/mcp")
 OPERATIONS = description().operations
 ALWAYS = {"400", "401", "403", "404", "405", "406", "422", "429", "500", "503"}
 PUBLIC = {"405", "500", "503"}

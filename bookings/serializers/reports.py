@@ -113,6 +113,7 @@ class SourcesSerializer(ReportRowSerializer):
     timer = number("The service's clock.")
     calendar = number("A connected calendar.")
     mail = number("An answer by e-mail.")
+    mcp = number("An agent, by a tool of /mcp.")
 
 
 class CustomersSerializer(ReportRowSerializer):

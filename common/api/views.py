@@ -29,6 +29,7 @@ from common.api.unknown_keys import (
     unknown_keys_refused,
     without_equal_keys,
 )
+from common.db.calls_outside_transaction import NeedsAnswer
 from common.errors import (
     MethodNotAllowed,
     NotFound,
@@ -177,6 +178,12 @@ class ApiView(APIView):
     @property
     def default_response_headers(self) -> dict[str, str]:
         return {}
+
+    def handle_exception(self, exc: Exception) -> Any:
+        """Render the error; a question of a transaction around the request is not one."""
+        if isinstance(exc, NeedsAnswer):
+            raise exc
+        return super().handle_exception(exc)
 
     def http_method_not_allowed(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         raise MethodNotAllowed(request.method or "", self.allowed_methods)

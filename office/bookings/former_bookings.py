@@ -29,6 +29,7 @@ BY_SOURCE = {
     "calendar": _("in a connected calendar"),
     "mail": _("by the customer"),
     "api": _("via API"),
+    "mcp": _("by an agent"),
 }
 BY_LINK = {"customer": _("by the customer"), "owner": _("by the owner")}
 TODAY, YESTERDAY = pgettext_lazy("when", "today"), pgettext_lazy("when", "yesterday")

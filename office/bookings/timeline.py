@@ -62,6 +62,8 @@ CHANGE_SENTENCES: Mapping[str, LazyText] = {
     "calendar": _("%(change)s in the connected calendar “%(actor)s”"),
     "widget": _("%(change)s by the customer on a booking page"),
     "mail": _("%(change)s by the customer by e-mail"),
+    # Translators: actor: the name of the key or the e-mail address for which a program acted.
+    "mcp": _("%(change)s by an agent (%(actor)s)"),
 }
 # actor -> sentence of a change by the link in an e-mail.
 LINK_SENTENCES: Mapping[str, LazyText] = {

@@ -74,6 +74,7 @@ SOURCE_WORDS = (
     ("widget", _("Booking page")),
     ("admin", _("Back office")),
     ("api", _("API")),
+    ("mcp", _("Agents")),
     ("link", _("Links in e-mails")),
     ("calendar", _("Connected calendars")),
     ("mail", _("E-mails")),

@@ -346,6 +346,7 @@ def test_sources_of_the_whole_period(berlin: Tenant, week: dict[str, Any]) -> No
             "timer": 0,
             "calendar": 0,
             "mail": 0,
+            "mcp": 0,
         }
     ]
 

@@ -737,7 +737,7 @@ export type Change = {
   action: string;
   from_state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   actor: string;
-  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail";
+  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | "mcp";
   message: string;
   /** null unless the booking was moved. */
   previous: PreviousTime | null;
@@ -1826,7 +1826,7 @@ export type ListedChange = {
   /** Who made the change; null: it is not stored. */
   actor: string | null;
   /** The entry point; null: it is not stored. */
-  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | null;
+  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | "mcp" | null;
   object_id: string;
   /** The object as GET shows it now; null if it is deleted. */
   object: Booking | Event | Resource | Project | Schedule | Calendar | CustomerOfBooking | Webhook | Delivery | null;
@@ -1837,7 +1837,7 @@ export type LogEntry = {
   to_state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   action: string;
   actor: string;
-  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail";
+  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | "mcp";
   message: string;
   created_at: Date;
 };
@@ -2127,7 +2127,7 @@ export type ObjectCall = {
   /** Who made the change; null: it is not stored. */
   actor: string | null;
   /** The entry point; null: it is not stored. */
-  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | null;
+  source: "api" | "widget" | "admin" | "link" | "timer" | "calendar" | "mail" | "mcp" | null;
   object_id: string;
   /** The object as GET shows it now; null if it is deleted. */
   object: Booking | Event | Resource | Project | Schedule | Calendar | CustomerOfBooking | Webhook | Delivery | null;
@@ -3299,6 +3299,8 @@ export type Sources = {
   calendar: number;
   /** An answer by e-mail. */
   mail: number;
+  /** An agent, by a tool of /mcp. */
+  mcp: number;
 };
 
 export type SourcesReport = {
