@@ -351,7 +351,7 @@ class Change(Model):
         "cancelled_by_owner",
     ]
     actor: str
-    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail"]
+    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail", "mcp"]
     message: str
     previous: PreviousTime | None
 
@@ -748,7 +748,7 @@ class ListedChange(Model):
     action: str
     at: datetime
     actor: str | None
-    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail"] | None
+    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail", "mcp"] | None
     object_id: str
     object: (
         Booking
@@ -791,7 +791,7 @@ class LogEntry(Model):
     ]
     action: str
     actor: str
-    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail"]
+    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail", "mcp"]
     message: str
     created_at: datetime
 
@@ -846,7 +846,7 @@ class ObjectCall(Model):
     action: str
     at: datetime
     actor: str | None
-    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail"] | None
+    source: Literal["api", "widget", "admin", "link", "timer", "calendar", "mail", "mcp"] | None
     object_id: str
     object: (
         Booking
@@ -1309,6 +1309,7 @@ class Sources(Model):
     timer: int
     calendar: int
     mail: int
+    mcp: int
 
 
 class SourcesReport(Model):
