@@ -1,7 +1,9 @@
 """Where and when a booking can be made or moved: resources, and their next free times."""
 
 import uuid
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.utils.translation import gettext as _
 
@@ -83,6 +85,7 @@ def find_free_times(
 def find_times_to_book(
     resource: Resource,
     project: Project | None,
+    wanted: Mapping[str, Any],
     *,
     start: datetime,
     length: int | None,
@@ -91,15 +94,23 @@ def find_times_to_book(
 ) -> tuple[int, list[dict[str, str]]]:
     """Return the length in seconds, and the next free spans of the resource from `start` on.
 
+    wanted: quantity, party_size and resources as in the API; `any_resource`: those of the project.
     The length is the project's, unless the project permits `length`; without a project `length`,
-    or an hour. Raises Invalid for a resource without a calendar, or that fits no requirement of the
-    project.
+    or an hour; of a visit that of the first span. Raises Invalid for a resource without a calendar,
+    or that fits no requirement of the project.
     """
-    calendar = target_calendar(resource.app, resource_id=resource.id)
-    if calendar is None:
-        raise Invalid.at("resource_id", _("The resource has no calendar."))
+    calendar = None
+    if project is None or not wanted.get("any_resource"):
+        calendar = target_calendar(resource.app, resource_id=resource.id)
+        if calendar is None:
+            raise Invalid.at("resource_id", _("The resource has no calendar."))
     target = BookingTarget(
-        app=resource.app, project=project, now=now, **target_resources(project, calendar, {})
+        app=resource.app,
+        project=project,
+        now=now,
+        quantity=wanted.get("quantity") or 1,
+        party_size=wanted.get("party_size"),
+        **target_resources(project, calendar, wanted),
     )
     check_named_resources(target)
     terms = target.policies.terms
@@ -122,4 +133,7 @@ def find_times_to_book(
         visit=target.visit,
         fixed=target.fixed,
     )
+    if target.visit and found:
+        start, end = (parse_instant(found[0][name], "UTC") for name in ("start", "end"))
+        seconds = int((end - start).total_seconds())
     return seconds, found

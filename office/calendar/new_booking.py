@@ -1,7 +1,9 @@
 """What the form of a new booking asks for: known customers, a project's questions; its series."""
 
 import re
+import uuid
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 from django.utils import timezone
@@ -9,9 +11,15 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from availability.models import Project, Resource
+from availability.search.availability_query import MAX_UNITS
+from availability.search.visits import requirements_of_project
 from bookings.models import AppCustomer
 from bookings.privacy import customer_records
+from bookings.serializers.bodies import TargetSerializer
 from bookings.services import NewBooking, NewSeat, NewSeries
+from common.api.fields import StrictBooleanField
+from common.api.json import parse_body
+from common.api.serializers import read_values_as
 from common.errors import Invalid, Refusal
 from common.ical.rrule import expand_recurrence
 from office.base.lazy_text import LazyText
@@ -59,12 +67,56 @@ def read_question_fields(project: Project | None) -> list[dict[str, Any]]:
     return question_records(project_questions(project))
 
 
+class WantedSerializer(TargetSerializer):
+    """What the free times of a new booking depend on, beside its time."""
+
+    any_resource = StrictBooleanField(required=False)
+
+
+def read_wanted(text: str) -> dict[str, Any]:
+    """Parse `quantity`, `party_size`, `resources` and `any_resource`, as JSON. Raises Invalid."""
+    return read_values_as(WantedSerializer, parse_body(text.encode()) if text else {})
+
+
+def read_choices(resource: Resource, project: Project | None) -> dict[str, Any]:
+    """Return what can be chosen in a booking through the project: `most` units, a party
+    (`takes_party`), any of several resources (`takes_any`), and the resources by requirement. Three
+    queries at most.
+    """
+    lists = requirements_of_project(project) if project else []
+    named: dict[str, dict[uuid.UUID, None]] = {}
+    for requirement in chain.from_iterable(lists):
+        named.setdefault(requirement.name, {}).update(dict.fromkeys(requirement.ids))
+    rows = [resource]
+    if project:
+        own = Resource.objects.for_app(project.app_id).filter(project_resources__project=project)
+        rows = list(own) or rows
+    is_single = not (named or (project and project.is_mutual))
+    names = {row.id: row.name for row in rows}
+    return {
+        "most": min(max(row.capacity for row in rows), MAX_UNITS) if is_single else 1,
+        "takes_party": any(row.party for row in rows),
+        "takes_any": is_single and len(rows) > 1,
+        "requirements": [
+            {
+                "name": name,
+                "resources": [
+                    {"id": str(each), "name": names[each]} for each in ids if each in names
+                ],
+            }
+            for name, ids in named.items()
+        ],
+    }
+
+
 def booking_body(given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the body of POST /v2/bookings: `repeat` with `times` or `until` (a day) becomes a
-    recurrence, `skip_conflicts` its `on_conflict`, and `notify: false` switches the e-mails off.
-    Raises Invalid.
+    recurrence, `skip_conflicts` its `on_conflict`, `notify: false` switches the e-mails off, and
+    `any_resource` leaves the choice to the project. Raises Invalid.
     """
     body = dict(given)
+    if body.pop("any_resource", False) is True and body.get("project_id"):
+        body.pop("resource_id", None)
     own = ("repeat", "times", "until", "skip_conflicts", "notify")
     repeat, times, until, skips, notify = (body.pop(name, None) for name in own)
     if repeat:

@@ -56,6 +56,8 @@ SCRIPT_WORDS: ScriptWords = {
         "suggestions": Plural("{count} known customer", "{count} known customers"),
         "no_suggestions": _("No known customer: type the e-mail address, too."),
         "no_answer": _("No answer"),
+        # Translators: of the resources that a booking may take: no choice.
+        "anyone": _("Anyone who is free"),
         # Translators: times of a series of bookings.
         "conflicts": Plural("{count} time can't be booked:", "{count} times can't be booked:"),
         # Translators: time: such as "Tue 24 Nov 2026, 10:00 to 10:30"; reason: a few words.

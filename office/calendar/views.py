@@ -61,7 +61,9 @@ from office.calendar.new_booking import (
     REPEAT_WORDS,
     add_bookable_count,
     booking_body,
+    read_choices,
     read_question_fields,
+    read_wanted,
     suggest_customers,
 )
 from office.resources.class_dates import is_class
@@ -382,11 +384,11 @@ def add_local_texts(spans: Iterable[dict[str, str]], zone: str) -> None:
 
 @json_view("GET", "HEAD")
 def read_free_times(request: HttpRequest) -> dict[str, Any]:
-    """?resource_id&project_id&start&length&zone&closed: returns the next free `times` and their
-    `length` in seconds.
+    """?resource_id&project_id&start&length&zone&closed&wanted: returns the next free `times` and
+    their `length` in seconds.
 
     start: a day, or a local time in the zone; never the past. length: default the project's.
-    closed: also outside of opening hours.
+    closed: also outside of opening hours. wanted: as `read_wanted` parses it.
     """
     resource = _resource_to_book(request, request.GET.get("resource_id"))
     zone = _zone_of(request.GET, resource)
@@ -394,6 +396,7 @@ def read_free_times(request: HttpRequest) -> dict[str, Any]:
     length, spans = find_times_to_book(
         resource,
         _find_project(resource, request.GET.get("project_id")),
+        read_wanted(request.GET.get("wanted", "")),
         start=_read_day_or_time(request.GET.get("start", ""), zone),
         length=_read_length(request.GET.get("length")),
         keeps_rules="closed" not in request.GET,
@@ -453,10 +456,12 @@ def read_customers(request: HttpRequest) -> dict[str, Any]:
 
 @json_view("GET", "HEAD")
 def read_questions(request: HttpRequest) -> dict[str, Any]:
-    """?resource_id&project_id: returns the `questions` of the project's booking form."""
+    """?resource_id&project_id: returns the `questions` of the project's booking form, and what else
+    can be chosen.
+    """
     resource = _resource_to_book(request, request.GET.get("resource_id"))
     project = _find_project(resource, request.GET.get("project_id"))
-    return {"questions": read_question_fields(project)}
+    return {"questions": read_question_fields(project), **read_choices(resource, project)}
 
 
 @json_view("POST")
@@ -466,8 +471,9 @@ def make_from_calendar(request: HttpRequest) -> dict[str, Any]:
 
     The refusal of a series has its `occurrences` in conflict, and how many are `bookable`.
     """
-    body = booking_body(read_json_object(request))
-    resource = _resource_to_book(request, body.get("resource_id"))
+    given = read_json_object(request)
+    resource = _resource_to_book(request, given.get("resource_id"))
+    body = booking_body(given)
     zone = _zone_of(body, resource)
     start = parse_moment("start", body.get("start"), zone)
     times = {"start": start, "end": parse_moment("end", body.get("end"), zone, after=start)}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from django.db import connection
 from django.test import Client
+from django.urls import reverse
 
 from bookings.models import Booking
 from notifications.models import Delivery
@@ -20,6 +21,7 @@ CUSTOMERS, QUESTIONS = "/admin/calendar/customers", "/admin/calendar/questions"
 MARTY = {"name": "Marty McFly", "email": "marty@example.com", "phone": "+1 555 0100"}
 ANN = {"name": "Ann Lee", "email": "ann@example.com", "phone": ""}
 HALF = {"length": "30 minutes"}
+NOTHING_TO_CHOOSE = {"most": 1, "takes_party": False, "takes_any": False, "requirements": []}
 TUESDAY = {"start": "2026-11-24T10:00", "end": "2026-11-24T10:30"}
 
 
@@ -154,7 +156,7 @@ def test_questions_of_another_app_are_not_found(
     ]
 
     assert [answer.status_code for answer in answers] == [404, 200]
-    assert answers[1].json() == {"data": {"questions": []}}
+    assert answers[1].json() == {"data": {"questions": [], **NOTHING_TO_CHOOSE}}
 
 
 # --- Note and e-mails -----------------------------------------------------------------------------
@@ -242,3 +244,54 @@ def test_wrong_repetition_books_nothing(
 
     assert (answer.status_code, list(answer.json()["errors"])) == (422, [path])
     assert Booking.objects.count() == 0
+
+
+def choices_of(client: Any, resource: Any, project: Any) -> Any:
+    query = {"resource_id": resource["id"], "project_id": project["id"]}
+    found = client.get("/admin/calendar/questions", query).json()["data"]
+    return {name: value for name, value in found.items() if name != "questions"}
+
+
+def test_choices_of_projects(tenant: Tenant, editor: Client) -> None:
+    """Units and parties are those of the resources; requirements have their resources."""
+    bikes, table = (
+        tenant.make_resource("Bikes", capacity=4),
+        tenant.make_resource("Table", party={"min": 1, "max": 6}),
+    )
+    both = tenant.make_project(bikes["id"], table["id"], name="Both")
+    mutual = tenant.make_project(
+        bikes["id"], table["id"], name="Mutual", availability={"mode": "mutual"}
+    )
+    steps = [
+        {"name": "ride", "length": "1 hour", "resources": [bikes["id"]]},
+        {"name": "meal", "length": "1 hour", "resources": [table["id"]]},
+    ]
+    tour = tenant.post("/projects", {"name": "Tour", "steps": steps}).data
+
+    assert choices_of(editor, bikes, both) == {
+        "most": 4,
+        "takes_party": True,
+        "takes_any": True,
+        "requirements": [],
+    }
+    assert choices_of(editor, bikes, mutual) == NOTHING_TO_CHOOSE | {"takes_party": True}
+    assert choices_of(editor, bikes, tour) == NOTHING_TO_CHOOSE | {
+        "takes_party": True,
+        "requirements": [
+            {"name": "ride", "resources": [{"id": bikes["id"], "name": "Bikes"}]},
+            {"name": "meal", "resources": [{"id": table["id"], "name": "Table"}]},
+        ],
+    }
+
+
+@pytest.mark.parametrize(
+    ("wanted", "status"),
+    [("[1]", 422), ("{", 400), ('{"quantity": 0}', 422), ('{"resources": {"x": "y"}}', 422)],
+)
+def test_wanted_that_is_malformed_is_refused(
+    tenant: Tenant, editor: Client, wanted: str, status: int
+) -> None:
+    bikes = tenant.make_resource("Bikes", capacity=4)
+    query = {"resource_id": bikes["id"], "start": "2026-11-24", "wanted": wanted}
+
+    assert editor.get(reverse("admin:calendar_times"), query).status_code == status

@@ -460,7 +460,11 @@ addEventListener("DOMContentLoaded", () => {
     const [kind, name] = through.value.split(/:(.*)/);
     const [first, last] = [start.value, end.value];
     const length = first && last ? (Date.parse(`${last}Z`) - Date.parse(`${first}Z`)) / 1000 : 0;
-    const query = new URLSearchParams({ resource_id: whose.value, start: first || firstDay || page.date || today() });
+    const query = new URLSearchParams({
+      resource_id: whose.value,
+      start: first || firstDay || page.date || today(),
+      wanted: JSON.stringify(newBooking.wanted()),
+    });
     if (length > 0) query.set("length", length);
     if (kind === "project") query.set("project_id", name);
     if (anyway.checked) query.set("closed", "1");
@@ -507,9 +511,10 @@ addEventListener("DOMContentLoaded", () => {
   });
   form.elements.resource_id.addEventListener("change", fitProjects);
   form.elements.through.addEventListener("change", newBooking.loadQuestions);
-  for (const name of ["resource_id", "through", "start", "end", "anyway"]) {
+  for (const name of ["resource_id", "through", "start", "end", "anyway", "quantity", "party_size", "any_resource"]) {
     form.elements[name].addEventListener("change", () => showFreeTimes(name === "through"));
   }
+  form.querySelector("#cal-named").addEventListener("change", () => showFreeTimes());
   for (const name of ["resource_id", "start", "end"]) {
     form.elements[name].addEventListener("input", () => { exact = null; });
   }

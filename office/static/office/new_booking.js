@@ -1,5 +1,5 @@
-// Parts of the form of a new booking: known customers as one types, the project's questions, the
-// conflicts of a series. `officeNewBooking(form, ask, page)` makes them; `ask(url)` returns JSON.
+// Parts of the form of a new booking: known customers as one types, the project's questions, how many
+// are booked and whom it takes, the conflicts of a series. `officeNewBooking(form, ask, page)` makes them; `ask(url)` returns JSON.
 "use strict";
 window.officeNewBooking = (form, ask, page) => {
   const texts = officeWords("new_booking");
@@ -101,21 +101,71 @@ window.officeNewBooking = (form, ask, page) => {
 
   // --- The project's questions ------------------------------------------------------------------
   const questions = form.querySelector("#cal-questions");
-  let asked = ""; // the project whose questions are shown
+  let asked = ""; // the resource and the project whose questions are shown
 
   async function loadQuestions() {
     const project = projectId();
+    const resource = fields.resource_id.value;
     fields.what.placeholder = fields.through.selectedOptions[0]?.dataset.what ?? "";
-    if (project === asked) return;
-    asked = project;
+    if (asked === `${resource} ${project}`) return;
+    const isSameProject = asked.split(" ")[1] === project;
+    const known = asked = `${resource} ${project}`;
+    if (isSameProject && project) return nameResource(); // and the answers stay
     questions.replaceChildren();
     questions.hidden = true;
-    if (!project) return;
-    const query = new URLSearchParams({ resource_id: fields.resource_id.value, project_id: project });
+    showChoices({ most: 1, requirements: [] });
+    const query = new URLSearchParams({ resource_id: resource, project_id: project });
     const { ok, body } = await ask(`${page.questions}?${query}`);
-    if (project !== asked || !ok) return;
+    if (known !== asked || !ok) return;
     questions.replaceChildren(...body.data.questions.flatMap(makeQuestion));
     questions.hidden = !questions.children.length;
+    showChoices(body.data);
+  }
+
+  // --- How many, and whom it takes --------------------------------------------------------------
+  const numbers = form.querySelector("#cal-numbers");
+  const named = form.querySelector("#cal-named");
+
+  function showChoices({ most, takes_party: takesParty, takes_any: takesAny, requirements }) {
+    for (const [name, isShown] of [["quantity", most > 1], ["party_size", takesParty]]) {
+      fields[name].closest("div").hidden = !isShown;
+      if (!isShown) fields[name].value = "";
+    }
+    fields.quantity.max = most;
+    numbers.hidden = most === 1 && !takesParty;
+    form.querySelector("#cal-any").hidden = !takesAny;
+    if (!takesAny) fields.any_resource.checked = false;
+    named.replaceChildren(...requirements.map(({ name, resources }) => {
+      const choice = make("select", { "data-named": name }, new Option(texts.anyone, ""),
+        ...resources.map((each) => new Option(each.name, each.id)));
+      const error = make("p", { class: "time-error", "data-error": `resources.${name}`, hidden: "" });
+      const label = make("label", {}, make("span", { dir: "auto" }, name), choice);
+      const place = make("div", {});
+      place.append(label, error);
+      return place;
+    }));
+    named.hidden = !requirements.length;
+    nameResource();
+  }
+
+  // The resource of the form is that of the first requirement that it fits.
+  function nameResource() {
+    const choices = [...named.querySelectorAll("[data-named]")];
+    const wanted = fields.resource_id.value;
+    const fitting = choices.find((choice) => [...choice.options].some(({ value }) => value === wanted));
+    for (const choice of choices) choice.value = choice === fitting ? wanted : "";
+  }
+
+  // As in the body of a booking. With requirements they say which resources it takes.
+  function wanted() {
+    const choices = [...named.querySelectorAll("[data-named]")];
+    const chosen = choices.filter(({ value }) => value).map(({ dataset, value }) => [dataset.named, value]);
+    return {
+      ...(fields.quantity.value ? { quantity: Number(fields.quantity.value) } : {}),
+      ...(fields.party_size.value ? { party_size: Number(fields.party_size.value) } : {}),
+      ...(choices.length || fields.any_resource.checked ? { any_resource: true } : {}),
+      ...(chosen.length ? { resources: Object.fromEntries(chosen) } : {}),
+    };
   }
 
   function makeQuestion({ key, title, element, type, choices, length, value }) {
@@ -185,9 +235,11 @@ window.officeNewBooking = (form, ask, page) => {
     chooseKnown,
     loadQuestions,
     showConflicts,
+    wanted,
     reset() {
       close();
       asked = "";
+      showChoices({ most: 1, requirements: [] });
       showRepeat();
     },
     body() {
@@ -196,6 +248,7 @@ window.officeNewBooking = (form, ask, page) => {
         customer: { ...answers(), name: fields.name.value, email: fields.email.value, phone: fields.phone.value },
         ...(what ? { what } : {}),
         ...(fields.note.value ? { note: fields.note.value } : {}),
+        ...wanted(),
         ...(repeat.value ? { repeat: repeat.value, times: times.value, until: until.value } : {}),
         notify: fields.notify.checked,
       };
