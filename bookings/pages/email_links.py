@@ -13,7 +13,7 @@ from django.utils.encoding import iri_to_uri
 from django.utils.functional import Promise, lazy
 from django.utils.html import format_html
 from django.utils.text import format_lazy
-from django.utils.translation import gettext
+from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -32,6 +32,7 @@ from bookings.pages.formatting import (
     languages_of,
     notice_words,
     span_words,
+    step_lines,
     to_one_line,
 )
 from bookings.pages.refusal_texts import REFUSAL_TEXTS, RefusalText
@@ -363,6 +364,8 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
     rows = [
         (gettext("What"), to_one_line(booking.counted(what) if what else what)),
         (gettext("When"), event_time_words(event, zone_name)),
+        (pgettext("how many come", "People"), str(booking.party_size or "")),
+        (pgettext("of a visit", "Steps"), "\n".join(step_lines(booking.steps(), zone_name))),
         (gettext("Where"), to_one_line(where)),
         (gettext("Video call"), web_link(conference_url(booking))),
         (

@@ -1,7 +1,7 @@
 """Format bookings for people: language, dates and times."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import deepcopy
@@ -18,7 +18,7 @@ from django.utils.translation import gettext, pgettext, to_locale
 from django.utils.translation.trans_real import parse_accept_lang_header
 
 from apps_config.models import App
-from bookings.models import Booking, Customer
+from bookings.models import BookedStep, Booking, Customer
 from common.shipped_languages import SOURCE_LANGUAGE, closest_shipped
 from common.time.durations import DurationError, read_terms
 from common.time.instants import ZONES, find_zone, utc_offset
@@ -358,6 +358,19 @@ def days_words(first: date, end: date, zone_name: str) -> str:
 def day_and_time(day: str, time: str) -> str:
     """Join a formatted day and time, in the active language."""
     return gettext("{day}, {time}").format(day=day, time=time)
+
+
+def step_lines(steps: Iterable[BookedStep], zone_name: str) -> list[str]:
+    """Return `09:00 – 09:30 cleaning (Hanna, Room 1)` of each step of a visit."""
+    target = find_zone(zone_name)
+    lines = []
+    for step in steps:
+        first, last = step.start.astimezone(target), step.end.astimezone(target)
+        with_offset = needs_offsets(first, last)
+        times = " – ".join(clock_words(local, with_offset=with_offset) for local in (first, last))
+        names = ", ".join(to_one_line(resource.name) for resource in step.resources)
+        lines.append(f"{times} {to_one_line(step.name)}{f' ({names})' if names else ''}")
+    return lines
 
 
 def clock_words(local: datetime, *, with_offset: bool) -> str:

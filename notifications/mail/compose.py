@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.mail import EmailMultiAlternatives
 from django.utils import timezone
 from django.utils.functional import Promise
-from django.utils.translation import get_language, get_language_bidi, gettext
+from django.utils.translation import get_language, get_language_bidi, gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import App
@@ -49,6 +49,7 @@ from bookings.pages.formatting import (
     short_start_words,
     shorten_text,
     span_words,
+    step_lines,
     text_language,
     time_words,
     to_one_line,
@@ -146,6 +147,8 @@ LINK_FOLLOWS = _("The link for the video call follows.")
 WHEN, NEW_TIME, OLD_TIME = _("When"), _("New time"), _("Old time")
 RESOURCE, CUSTOMERS = _("Resource"), _("Customer")
 INSTEAD_OF = _("Instead of")
+PEOPLE = pgettext_lazy("how many come", "People")
+STEPS = pgettext_lazy("of a visit", "Steps")
 # Other resources, in the mail about a cancellation.
 ALSO_FREE = _("Free that day")
 IMPRINT, PRIVACY = _("Imprint"), _("Privacy")
@@ -310,6 +313,12 @@ class Letter:
         if names is None:
             names = [resource.name for resource in self.booking.all_resources()]
         return to_one_line(", ".join(names))
+
+    def steps(self) -> str:
+        """The steps of a visit, a line for each; "" if the booking has moved since."""
+        if self.starts_at != self.booking.event.start:
+            return ""
+        return "\n".join(step_lines(self.booking.steps(), self.zone))
 
     @property
     def old_resource_names(self) -> str:
@@ -568,6 +577,8 @@ class PlaceholderValues:
             (NEW_TIME if old_when else WHEN, self.when),
             (OLD_TIME, old_when),
             (REPEATS, self.repeats()),
+            (PEOPLE, str(letter.booking.party_size or "")),
+            (STEPS, letter.steps()),
             (WHERE, to_one_line(letter.fact("where"))),
             (VIDEO_CALL, self.video_call()),
             (RESOURCE if letter.recipient == OWNER else WITH, letter.resource_names),

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 
 from apps_config.models import SecurityEvent
 from apps_config.security_events import record_export
-from bookings.models import Booking
+from bookings.models import BookedStep, Booking, further_events
 from bookings.pages.formatting import first_known_zone
 from common.time.instants import format_instant
 from office.base.applied_filters import applied_filters
@@ -44,6 +44,11 @@ COLUMNS = (
     "emails",
     "phones",
     "created_at",
+    "quantity",
+    "party_size",
+    "place",
+    "resources",
+    "steps",
 )
 # Spreadsheets read texts that start with these as formulas.
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -83,7 +88,7 @@ def export_rows(page: OfficeAdmin[Booking], request: HttpRequest) -> HttpRespons
         bookings = bookings.filter(id__lt=uuid.UUID(after)) if after else bookings
     except ValueError:
         return JsonResponse({"error": "`after` must be an id."}, status=422)
-    batch = list(bookings[:BATCH])
+    batch = list(bookings.prefetch_related(further_events())[:BATCH])
     for app_id, count in Counter(booking.app_id for booking in batch).items():
         about = {"bookings": count}
         record_export(SecurityEvent.BOOKINGS_EXPORTED, app_id=app_id, about=about)
@@ -141,8 +146,19 @@ def _row(booking: Booking) -> Sequence[str]:
             _joined(person.email for person in people),
             _joined(person.phone for person in people),
             format_instant(booking.created_at, place),
+            str(booking.units),
+            str(booking.party_size or ""),
+            booking.place or "",
+            _joined(resource.name for resource in booking.all_resources()),
+            _joined(_step_words(step, place) for step in booking.steps()),
         )
     ]
+
+
+def _step_words(step: BookedStep, zone: str) -> str:
+    """Return `cleaning 2026-11-24T09:00:00+01:00/2026-11-24T09:30:00+01:00 Hanna`."""
+    times = "/".join(format_instant(instant, zone) for instant in (step.start, step.end))
+    return f"{step.name} {times} {', '.join(resource.name for resource in step.resources)}"
 
 
 def _joined(texts: Iterator[str]) -> str:

@@ -246,7 +246,14 @@ def entry_title(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> 
         words = gettext("%(what)s (%(taken)s of %(seats)s)")
         return words % {"what": event.what, "taken": taken, "seats": booking.max_seats}
     names = [customer.name for customer in booking.customers.all() if customer.name]
-    return " · ".join([event.step or booking.counted(event.what), *names[:1]])
+    what = event.step or booking.counted(event.what)
+    return " · ".join([what, *names[:1], *people_words(booking)])
+
+
+def people_words(booking: Booking) -> list[str]:
+    """Return `People: 6` if the size of the party is known."""
+    size = booking.party_size
+    return [f"{pgettext('how many come', 'People')}: {size}"] if size else []
 
 
 def _hold_record(hold: Hold, resource: Resource, shown: CalendarRange) -> dict[str, Any]:

@@ -228,7 +228,7 @@ def _entry(
     entry = Entry(
         time=_("All day") if event.all_day else time,
         title=title,
-        what=event.what,
+        what=event.step or event.what,
         booking=booking,
         is_over=event.end <= desk.now,
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from django.db.models import prefetch_related_objects
+from django.utils.translation import pgettext
 
 from bookings.graphs import SEATED
 from bookings.models import Booking
@@ -76,6 +77,7 @@ def sheet_rows(
             customer.name,
             customer.phone,
             [
+                *_numbers(booking),
                 *labelled_values(customer.meta, booking.project),
                 *labelled_values(booking.meta),
             ],
@@ -84,3 +86,13 @@ def sheet_rows(
         for booking in bookings
         for customer in booking.customers.all()
     ]
+
+
+def _numbers(booking: Booking) -> list[tuple[str, str]]:
+    """Return (label, value) of how many are booked, where, and how many people come."""
+    rows = [
+        (pgettext("how many are booked", "Number"), booking.units if booking.units > 1 else None),
+        (pgettext("of a seat", "Place"), booking.place),
+        (pgettext("how many come", "People"), booking.party_size),
+    ]
+    return [(label, str(value)) for label, value in rows if value]

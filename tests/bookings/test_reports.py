@@ -64,6 +64,39 @@ def report(tenant: Tenant, name: str, query: str = RANGE) -> Any:
     return answer.data
 
 
+def test_units_and_steps_are_counted_for_their_resources(tenant: Tenant, count: Count) -> None:
+    """Three of four bikes for an hour; half an hour with Hanna, then an hour with Ada."""
+    bikes, hanna, ada = (
+        tenant.make_resource(name, "UTC", capacity=capacity, availability_constraints=WORKDAYS)
+        for name, capacity in (("Bikes", 4), ("Hanna", 1), ("Ada", 1))
+    )
+    steps = [
+        {"name": "cleaning", "length": "30 mins", "resources": [hanna["id"]]},
+        {"name": "check-up", "length": "1 hour", "resources": [ada["id"]]},
+    ]
+    visit = tenant.post("/projects", {"name": "Visit", "steps": steps}).data
+    booked(tenant, bikes, "2026-12-01T10:00", 60, quantity=3)
+    hours = {"start": "2026-12-01T10:00:00Z", "end": "2026-12-01T11:30:00Z"}
+    assert tenant.book(project_id=visit["id"], **hours).status == 201
+
+    count()
+
+    rows = DailyTotal.objects.filter(app=tenant.app).values_list(
+        "resource_id", "bookings", "booked_seconds"
+    )
+    assert {str(resource): numbers for resource, *numbers in rows} == {
+        bikes["id"]: [1, 3 * 3600],
+        hanna["id"]: [1, 1800],
+        ada["id"]: [0, 3600],
+    }
+    found = report(tenant, "utilisation", f"{RANGE}&by=resource")
+    assert {row["resource"]["id"]: row["booked_seconds"] for row in found} == {
+        bikes["id"]: 3 * 3600,
+        hanna["id"]: 1800,
+        ada["id"]: 3600,
+    }
+
+
 # --- The numbers ----------------------------------------------------------------------------------
 def naive(tenant: Tenant) -> dict[tuple[date, str, str | None, str], Counter[str]]:
     """Every number, booking by booking."""

@@ -528,3 +528,4 @@ def test_pages_of_a_customer_name_everybody_of_the_visit(clinic: Clinic) -> None
     facts = dict(booking_facts(booking, "customer"))
 
     assert facts["With"] == "Henk, Room 1, Ada"
+    assert facts["Steps"] == "09:00 – 09:30 cleaning (Henk, Room 1)\n09:30 – 10:30 check-up (Ada)"

@@ -812,6 +812,11 @@ def test_export_has_all_rows_of_the_filtered_list(
         "customers": '\'=1+1 "x"',
         "emails": "marty@example.com",
         "phones": "'+49 40 1",
+        "quantity": "1",
+        "party_size": "",
+        "place": "",
+        "resources": "Ada",
+        "steps": "",
     }
 
 
