@@ -6,6 +6,7 @@ from booking_pages.views import (
     calendar_file,
     embed_snippets,
     hosted_project_page,
+    markdown_page,
     own_bookings,
     reschedule,
 )
@@ -29,6 +30,7 @@ urlpatterns = [
     path("<str:app_slug>/mine/export", own_bookings.ExportView.as_view()),
     path("<str:app_slug>/mine/erase", own_bookings.EraseView.as_view()),
     path("<str:app_slug>/mine/bookings/<str:booking_id>", own_bookings.DetailsView.as_view()),
+    path("<slug:slug>.md", gzip_page(markdown_page.MarkdownPageView.as_view())),
     # Compressed: it has no secret, and the free times of some weeks are many digits.
     path("<path:project_slug>", gzip_page(hosted_project_page.BookPageView.as_view())),
 ]

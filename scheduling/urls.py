@@ -16,6 +16,7 @@ from common.documentation_site import show_documentation
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
 from office.access import account_pages
+from ops.agent_documents import CATALOG_PATH, show_api_catalog, show_llms_text
 from ops.api_root import ApiRootView
 from ops.health import HealthView, ReadinessView
 from ops.metrics import MetricsView
@@ -27,6 +28,8 @@ handler500 = "common.errors.server_error"
 
 urlpatterns = [
     path("", show_home, name="home"),
+    path("llms.txt", show_llms_text),
+    path(CATALOG_PATH.removeprefix("/"), show_api_catalog),
     path("healthz", HealthView.as_view()),
     path("readyz", ReadinessView.as_view()),
     path("metrics", MetricsView.as_view()),

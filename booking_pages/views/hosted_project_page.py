@@ -122,8 +122,7 @@ class BookPageView(RateLimitedPageView):
     refusals = {**REFUSAL_TEXTS, "not_found": NO_PAGE, "invalid": UNAVAILABLE}
 
     def get(self, request: Request, project_slug: str) -> HttpResponse:
-        rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=project_slug)
-        project = rows.select_related("app").first()
+        project = find_project(project_slug)
         if project is None and (app := find_app(project_slug)):
             return self._app_page(app)
         self.app = project.app if project else None
@@ -371,6 +370,11 @@ def embed_origins(project: Project) -> list[str]:
     origins = project.settings.get("embed_origins")
     texts = origins if isinstance(origins, list) else []
     return [text for text in texts if isinstance(text, str) and ORIGIN.fullmatch(text)]
+
+
+def find_project(slug: str) -> Project | None:
+    rows = Project.objects.filter(deleted_at=None, app__archived_at=None, slug=slug)
+    return rows.select_related("app").first()
 
 
 # --- The app's page -------------------------------------------------------------------------------

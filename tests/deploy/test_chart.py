@@ -256,7 +256,13 @@ def test_liveness_of_workers_is_checked_as_in_compose(objects: Objects) -> None:
 def test_ingress_routes_every_page_and_no_metrics(objects: Objects) -> None:
     (rule,) = objects["Ingress", "demo"]["spec"]["rules"]
     paths = {path["path"] for path in rule["http"]["paths"]}
-    routes = {f"/{str(one.pattern).split('/')[0]}" for one in get_resolver().url_patterns}
+    patterns = [
+        str(each.pattern)
+        for one in get_resolver().url_patterns
+        # Of what is included at the root, the patterns in it.
+        for each in ([one] if str(one.pattern) else getattr(one, "url_patterns", [one]))
+    ]
+    routes = {f"/{pattern.split('/')[0]}" for pattern in patterns}
 
     assert paths == routes - {"/healthz", "/readyz", "/metrics"} | {"/static"}
 
