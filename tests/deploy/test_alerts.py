@@ -322,6 +322,42 @@ def run_promtool(
     )
 
 
+def in_cell(series: str, cell: int) -> str:
+    """The series with the label that the configuration of a cell's scrapes adds."""
+    name, _, labels = series.partition("{")
+    return f'{name}{{cell="{cell}",{labels or "}"}'
+
+
+def two_cells_test(name: str, changed: dict[str, str]) -> dict[str, object]:
+    """A test of promtool: cell 8 is healthy while these series of cell 7 are changed."""
+    test = alert_test(name, changed, {})
+    cells = {7: HEALTHY | changed, 8: HEALTHY}
+    test["input_series"] = [
+        {"series": in_cell(key, cell), "values": values}
+        for cell, series in cells.items()
+        for key, values in series.items()
+    ]
+    test["promql_expr_test"] = [
+        {
+            "expr": "count by (alertname, cell) (ALERTS{alertstate='firing'})",
+            "eval_time": "170m",
+            "exp_samples": [{"labels": f'{{alertname="{name}",cell="7"}}', "value": 1}],
+        }
+    ]
+    return test
+
+
+@needs_promtool
+def test_each_alert_fires_for_the_cell_with_the_problem(tmp_path: Path) -> None:
+    """Without MetricsMissing: a Prometheus does not know which cells there should be."""
+    troubles = {name: given for name, given in TROUBLE.items() if name != "MetricsMissing"}
+    tests = [two_cells_test(name, changed) for name, changed in troubles.items()]
+
+    done = run_promtool(tests, tmp_path, every="5m")
+
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 @needs_promtool
 def test_each_alert_fires_only_for_its_problem(tmp_path: Path) -> None:
     tests = [alert_test(name, changed, {170: {name}}) for name, changed in TROUBLE.items()]

@@ -285,6 +285,9 @@ def test_without_autoscaling_the_replicas_are_fixed() -> None:
     "values",
     [
         {"publicUrl": "bookings.example.com"},
+        {"home": 256},
+        {"home": "7"},
+        {"settings": {"HOME_NUMBER": "7"}},
         {"secrets": ["database-url"]},
         {"secrets": ["secret-key", "password"]},
         {"settings": {"WEB_THREADS": 8}},
@@ -447,10 +450,25 @@ def test_monitors_select_the_pods_with_figures(objects: Objects) -> None:
         "port": "http",
         "path": "/metrics",
         "interval": "15s",
+        "relabelings": [{"targetLabel": "cell", "replacement": "0"}],
         "authorization": {"credentials": {"name": "scheduling", "key": "metrics-token"}},
     }
     (endpoint,) = open_to_all["PodMonitor", "demo-web"]["spec"]["podMetricsEndpoints"]
     assert "authorization" not in endpoint
+
+
+def test_release_of_a_cell_has_its_home_and_address() -> None:
+    given = {"home": 7, "publicUrl": "https://cell7.example.com", "monitoring": {"enabled": True}}
+    objects = render(given)
+
+    for name, pod in pods(objects).items():
+        (container,) = pod["containers"]
+        variables = {one["name"]: one["value"] for one in container["env"]}
+        own = (variables["HOME_NUMBER"], variables["PUBLIC_URL"])
+        assert (name, own) == (name, ("7", "https://cell7.example.com"))
+    for name in ("demo-web", "demo-worker"):
+        (endpoint,) = objects["PodMonitor", name]["spec"]["podMetricsEndpoints"]
+        assert endpoint["relabelings"] == [{"targetLabel": "cell", "replacement": "7"}]
 
 
 def test_gateway_has_the_routes_of_the_ingress() -> None:

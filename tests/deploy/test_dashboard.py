@@ -1,6 +1,7 @@
 """deploy/grafana: the dashboard shows every metric that exists, and no other."""
 
 import json
+import re
 
 import pytest
 
@@ -30,7 +31,7 @@ def test_dashboard_shows_limits_and_releases_and_selects_nodes() -> None:
         if "thresholds" in panel.get("fieldConfig", {}).get("defaults", {})
     }
 
-    assert variables == {"datasource", "instance"}
+    assert variables == {"datasource", "cell", "instance"}
     assert used_metrics(releases["expr"]) == {"service_info"}
     assert limits == {
         "Duration": [None, 1],
@@ -47,6 +48,20 @@ def test_dashboard_shows_limits_and_releases_and_selects_nodes() -> None:
         if "http_" in target["expr"] or "task_duration" in target["expr"]
     ]
     assert [expr for expr in of_processes if 'instance=~"$instance"' not in expr] == []
+
+
+def test_every_metric_is_that_of_the_selected_cell() -> None:
+    expressions = {target["expr"] for panel in PANELS for target in panel["targets"]}
+    expressions |= {one["expr"] for one in DASHBOARD["annotations"]["list"]}
+
+    without = [
+        expr
+        for expr in expressions
+        if expr.count('{cell=~"$cell"') != len(re.findall(r"[{]", expr)) or "{" not in expr
+    ]
+
+    assert without == []
+    assert all(len(used_metrics(expr)) <= expr.count("{") for expr in expressions)
 
 
 def test_panels_have_unique_positions_and_ids() -> None:

@@ -36,6 +36,7 @@ capabilities: {drop: [ALL]}
 {{/* Settings: values are in the pod, secrets are files. */}}
 {{- define "scheduling.environment" -}}
 - {name: PUBLIC_URL, value: {{ .Values.publicUrl | quote }}}
+- {name: HOME_NUMBER, value: {{ .Values.home | quote }}}
 - {name: REQUIRE_SECRET_KEY, value: "true"}
 - {name: METRICS_DIR, value: /dev/shm/metrics}
 {{- range .Values.secrets }}
