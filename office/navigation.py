@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+from django.conf import settings
 from django.contrib.admin import site
 from django.http import HttpRequest
 from django.templatetags.static import static
@@ -184,12 +185,18 @@ def only_app_id(request: HttpRequest) -> uuid.UUID | None:
 
 
 def account_links(request: HttpRequest) -> list[dict[str, str]]:
-    """Return the pages of the account's own menu in the theme's format."""
-    return [
+    """Return the pages of the account's own menu, and the other cells, in the theme's format."""
+    pages = [
         {"title": gettext("Security"), "link": reverse("mfa_index")},
         {"title": gettext("Sessions"), "link": reverse("account_sessions")},
         {"title": gettext("Keyboard shortcuts"), "link": "#office-keys"},
     ]
+    cells = [
+        {"title": name, "link": f"{address}/admin/"}
+        for name, address in settings.CELLS
+        if address != settings.PUBLIC_URL
+    ]
+    return pages + cells
 
 
 def site_title(request: HttpRequest) -> str:

@@ -177,6 +177,22 @@ def env_group_roles(name: str) -> list[tuple[str, str, str]]:
     return roles
 
 
+def env_cells(name: str) -> list[tuple[str, str]]:
+    """Read `Europe=https://eu.example.com, Asia=https://asia.example.com` as (name, address).
+
+    Raises ImproperlyConfigured.
+    """
+    cells = []
+    for word in env_list(name, ""):
+        label, _, address = map(str.strip, word.rpartition("="))
+        if not label or not re.fullmatch(r"https?://[^\s/?#]+/?", address):
+            raise ImproperlyConfigured(
+                f"{name} must be like `Europe=https://eu.example.com`, not {word!r}"
+            )
+        cells.append((label, address.rstrip("/")))
+    return cells
+
+
 def local_secret(path: Path) -> str:
     """Return the secret key in the file, which is created once: for a service without settings."""
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -455,7 +471,7 @@ SILENCED_SYSTEM_CHECKS = [
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 # The home of apps and accounts that are created here: a part of their ids, keys and rows, for ever.
-#: the number of this database in new ids and keys ([Homes](#homes))
+#: the number of this database in new ids and keys ([Homes](scaling.md#homes))
 HOME_NUMBER = env_int("HOME_NUMBER", 0, most=255)
 
 # --- Secrets --------------------------------------------------------------------------------------
@@ -577,6 +593,9 @@ MFA_TOTP_TOLERANCE = 1  # clocks of phones are seconds off
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # http://localhost
 
 # --- The back office ------------------------------------------------------------------------------
+#: the cells, for links between their back offices: `Europe=https://eu.example.com, Asia=https://...`
+#: ([Cells](scaling.md#cells))
+CELLS = env_cells("CELLS")
 UNFOLD = {
     "SITE_TITLE": "office.navigation.site_title",
     "SITE_HEADER": "office.navigation.site_header",

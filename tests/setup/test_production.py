@@ -158,6 +158,9 @@ def test_deploy_check_is_clean_in_the_compose_environment():
             {"PASSWORD_LOGIN": "off", "OIDC_ISSUER": ""},
             "PASSWORD_LOGIN=off needs OIDC_ISSUER: nobody could log in",
         ),
+        ({"CELLS": "https://eu.example.com"}, "CELLS must be like `Europe=https://eu"),
+        ({"CELLS": "Europe=eu.example.com"}, "CELLS must be like `Europe=https://eu"),
+        ({"CELLS": "Europe=https://a.example/x"}, "CELLS must be like `Europe=https://eu"),
         ({"REQUIRE_SECOND_FACTOR": "all"}, "REQUIRE_SECOND_FACTOR must be one of off, staff"),
     ],
 )
