@@ -24,9 +24,10 @@ from tests.services import Service
 
 MAX_WHEEL = 300_000
 README = blocks_of_readme()
+SLUG = "check-up-of-readme"  # a service has each slug once
 CHECK_UP = {
     "name": "Check-up",
-    "slug": "check-up",
+    "slug": SLUG,
     "availability": {"length": "30 minutes", "timeslot_increments": "30 minutes"},
     "booking": {"graph": "instant", "what": "Check-up"},
 }
@@ -60,7 +61,7 @@ def app(live_service: Service) -> LiveApp:
 
 
 def example(app: LiveApp, name: str) -> str:
-    code = README[name].replace("http://127.0.0.1:8000", app.url)
+    code = README[name].replace("http://127.0.0.1:8000", app.url).replace("check-up", SLUG)
     return code.replace("live_api_key_...", str(app.key)).replace("whsec_...", new_secret())
 
 
@@ -214,3 +215,26 @@ def test_mistakes_of_a_caller_are_found(python: Path, tmp_path: Path) -> None:
 def test_package_itself_is_typed_strictly() -> None:
     """Its pyproject.toml asks for `strict`."""
     run(sys.executable, "-m", "mypy", cwd=SOURCE)
+
+
+# --- The command ----------------------------------------------------------------------------------
+def test_command_is_installed(app: LiveApp, python: Path, tmp_path: Path) -> None:
+    command = python.with_name("scheduling")
+    env = {"SCHEDULING_URL": app.url, "SCHEDULING_KEY": str(app.key)}
+
+    said = run(command, "slots", SLUG, "--to", "3 days", cwd=tmp_path, **env)
+    done = subprocess.run(
+        [command, "app", "export"],
+        env=plain_environment(**env),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert said.splitlines()[0].endswith("\tAda")
+    # PyYAML comes with the extra alone.
+    assert (done.returncode, done.stdout, done.stderr) == (
+        1,
+        "",
+        "scheduling: Files need PyYAML: pip install 'scheduling-client[cli]'\n",
+    )
