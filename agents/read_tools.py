@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 from agents import schemas
 from agents.operations import Answer, Operation
-from agents.records import BOOKING, Json, resource_record, service_record
+from agents.records import BOOKING, Json, booking_record, resource_record, service_record
 from agents.schemas import Schema
 from agents.tools import Call, Tool
 
@@ -30,13 +30,13 @@ def _list_bookings(call: Call) -> Json:
     order = {"orderBy": "start", "sortedBy": "asc"}
     query = {**filters, **span, **order, "limit": PER_PAGE, "include": BOOKING}
     answer = call.perform(Operation("GET", "/bookings", query))
-    return _page(answer, "bookings", call.booking_record)
+    return _page(answer, "bookings", booking_record)
 
 
 def _get_booking(call: Call) -> Json:
     path = f"/bookings/{call.argument('booking_id')}"
     answer = call.perform(Operation("GET", path, {"include": BOOKING}))
-    return {"booking": call.booking_record(answer.json["data"])}
+    return {"booking": booking_record(answer.json["data"])}
 
 
 def _page(answer: Answer, name: str, record: Callable[[Json], Json]) -> Json:

@@ -1,7 +1,7 @@
 """What tools return of the API's records: chosen fields, and customers' texts apart from ours.
 
 An agent reads all of it, and may take a sentence for an order. So what customers typed stands only
-under `untrusted_text`, and addresses are masked for keys that may not read people.
+under `untrusted_text`.
 """
 
 import unicodedata
@@ -31,14 +31,6 @@ def mask_email(email: str) -> str:
     return f"{name[:1]}***@{domain}"
 
 
-def mask_phone(phone: str) -> str:
-    """
-    >>> mask_phone("+1 555 0100")
-    '***00'
-    """
-    return f"***{phone[-2:]}"
-
-
 def service_record(project: Json) -> Json:
     """A project, with what an agent needs to search and to book."""
     terms, defaults = project["availability"], project["booking"]
@@ -64,7 +56,7 @@ def resource_record(resource: Json) -> Json:
     }
 
 
-def booking_record(booking: Json, *, shows_people: bool) -> Json:
+def booking_record(booking: Json) -> Json:
     """A booking with the includes of `BOOKING`, as far as the key may see them."""
     event, project = booking.get("event") or booking, booking.get("project")
     resource, customers = booking.get("resource"), booking.get("customers", [])
@@ -78,17 +70,10 @@ def booking_record(booking: Json, *, shows_people: bool) -> Json:
         "resource": resource and {"resource_id": resource["id"], "name": resource["name"]},
         "outcome": booking.get("outcome"),
         "available_actions": booking.get("available_actions", []),
-        "customers": [_customer(each, shows_people) for each in customers],
+        "customers": [{name: each[name] for name in ("email", "phone")} for each in customers],
     }
     typed = _typed_texts(event, customers, (project or {}).get("customer_fields") or {})
     return record | {"untrusted_text": typed}
-
-
-def _customer(customer: Json, shows_people: bool) -> Json:
-    email, phone = customer.get("email"), customer.get("phone")
-    if shows_people:
-        return {"email": email, "phone": phone}
-    return {"email": email and mask_email(email), "phone": phone and mask_phone(phone)}
 
 
 def _typed_texts(event: Json, customers: list[Json], fields: Mapping[str, Any]) -> Json:

@@ -7,7 +7,7 @@ from typing import Any
 from django.http import HttpRequest
 
 from agents.operations import Answer, Operation, call_operation
-from agents.records import Json, booking_record, refusal_record
+from agents.records import Json, refusal_record
 from agents.schemas import Schema
 from apps_config.authentication import Caller
 
@@ -54,10 +54,6 @@ class Call:
         if answer.is_refusal:
             raise ToolRefusal(refusal_record(answer.json))
         return answer
-
-    def booking_record(self, booking: Json) -> Json:
-        """The booking as this key may see it."""
-        return booking_record(booking, shows_people=True)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from agents.confirmations import (
 )
 from agents.limits import count_write
 from agents.operations import Answer, Operation, rehearse_operation
-from agents.records import BOOKING, Json, clean_text, mask_email, refusal_record
+from agents.records import BOOKING, Json, booking_record, clean_text, mask_email, refusal_record
 from agents.schemas import Schema
 from agents.tools import Call, Tool, ToolRefusal
 from apps_config.public_limits import count_booking_attempt
@@ -56,15 +56,15 @@ def _includes(call: Call) -> Json:
 def _act(call: Call, operation: Operation, **headers: str) -> Json:
     count_write(call.caller, call.request)
     key = {"HTTP_IDEMPOTENCY_KEY": call.argument("request_id")}
-    return _result(call, call.perform(operation, **key, **headers))
+    return _result(call.perform(operation, **key, **headers))
 
 
-def _result(call: Call, answer: Answer) -> Json:
+def _result(answer: Answer) -> Json:
     record = answer.json["data"]
     if answer.status == 202:
         return {"status": WAITS_FOR_CODE, "hold": _hold_record(record)}
     if "state" in record:
-        return {"status": DONE, "booking": call.booking_record(record)}
+        return {"status": DONE, "booking": booking_record(record)}
     return {"status": DONE, "hold": _hold_record(record)}
 
 
@@ -93,7 +93,7 @@ def _with_confirmation(call: Call, operation: Operation, booking_id: str | None 
     before, version = _present(call, booking_id)
     answer, preview = _rehearse(call, operation, before)
     if answer.is_replay:
-        return _result(call, answer)
+        return _result(answer)
     if is_rehearsal:
         return {"status": REHEARSED, "preview": preview}
     return _ask(call, version, preview)
@@ -151,11 +151,11 @@ def _rehearse(call: Call, operation: Operation, before: Json | None) -> tuple[An
 
     def read_preview(answer: Answer) -> Json:
         record = answer.json["data"]
-        after = call.booking_record(record) if "state" in record else None
+        after = booking_record(record) if "state" in record else None
         if after and not before:
             after["booking_id"] = None
         return {
-            "before": before and call.booking_record(before),
+            "before": before and booking_record(before),
             "after": after,
             "emails": _planned_emails(call, answer, began),
             "policy": _policy(before),
