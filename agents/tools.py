@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from django.conf import settings
 from django.http import HttpRequest
 
 from agents.operations import Answer, Operation, call_operation
@@ -44,7 +45,8 @@ class Call:
     @property
     def headers(self) -> dict[str, str]:
         zone = self.argument("zone")
-        return {"HTTP_SERVICE_TIMEZONE": zone} if zone else {}
+        prefix = settings.API_HEADER_PREFIXES[0].upper().replace("-", "_")
+        return {f"HTTP_{prefix}_TIMEZONE": zone} if zone else {}
 
     def perform(self, operation: Operation, **headers: str) -> Answer:
         """Return the response. Raises ToolRefusal."""

@@ -4,8 +4,10 @@ from typing import Any
 
 import jsonschema
 import pytest
+from django.db import connection
 
 from apps_config.models import Membership
+from availability.search import live_freebusy
 from tests.agents.client import Agent
 from tests.agents.conftest import END, LATER, LATER_END, START
 from tests.world import Tenant
@@ -130,6 +132,30 @@ def test_a_held_time_is_booked_once_confirmed(agent: Agent, service: Any, tenant
     [log] = entry["logs"]
     assert log["source"] == "mcp"
     assert log["actor"].startswith("mcp:server key ")
+
+
+def test_a_preview_asks_other_calendars_outside_of_its_transaction(
+    agent: Agent, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    depths: list[int] = []
+
+    def ask(resource_ids: Any, span: Any, **_: Any) -> Any:
+        depths.append(len(connection.savepoint_ids))
+        return {resource_id: [] for resource_id in resource_ids}
+
+    monkeypatch.setattr(live_freebusy, "freebusy_sources", [ask])
+    ada = tenant.make_resource()
+    project = tenant.make_project(
+        ada["id"], availability={"length": "30 minutes"}, settings={"check_external": True}
+    )
+    wish = {"project_id": project["id"], "start": START, "end": END, "customer": CUSTOMER}
+    own_depth = len(connection.savepoint_ids)
+
+    asked = agent.use("book", **wish, what="Check-up", request_id="b")
+    done = agent.use("book", **wish, what="Check-up", request_id="b", confirm=asked["confirm"])
+
+    assert (asked["preview"]["after"]["state"], done["status"]) == ("confirmed", "done")
+    assert depths == [own_depth, own_depth]
 
 
 def test_move_cancel_and_outcome(agent: Agent, booking: Any, tenant: Tenant, clock: Any) -> None:
