@@ -39,6 +39,7 @@ from office.base.permissions import MOVE, has_permission
 from office.base.scope import Scope, scope_of
 from office.bookings.postponed import refused_steps
 from office.bookings.tabs import CALLED_OFF, open_requests
+from office.calendar.grid_data import counted_words
 from office.calendars.sync_status import (
     NEEDS_ATTENTION,
     STATES,
@@ -324,6 +325,7 @@ def _declined_lines(today: Today) -> list[dict[str, Any]]:
             "booking": row.booking,
             "when": moment_words(row.booking.event.start),
             "who": row.name or row.booking.event.what,
+            "what": counted_words(row.booking),
         }
         for row in rows.order_by("-responded_at", "-id")[:MAX_LISTED]
     ]
@@ -338,6 +340,7 @@ def _pending_request_lines(request: HttpRequest, bookings: Bookings) -> list[dic
             "booking": row,
             "when": moment_words(row.event.start),
             "who": ", ".join(person.name for person in row.customers.all()[:2]) or row.event.what,
+            "what": counted_words(row),
             "actions": action_buttons(row) if has_permission(request, row.app_id, MOVE) else (),
         }
         for row in rows

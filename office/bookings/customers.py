@@ -386,7 +386,7 @@ def _booking_lines(bookings: Iterable[Booking]) -> list[dict[str, Any]]:
         {
             "link": reverse("admin:bookings_booking_change", args=[row.id]),
             "when": moment_words(row.event.start),
-            "who": row.event.what,
+            "who": row.counted(row.event.what),
             "resource": row.resource.name,
             "state": state_words(row.outcome or row.state),
             "colour": STATE_COLOURS.get(row.outcome or row.state, "info"),

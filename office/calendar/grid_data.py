@@ -250,6 +250,11 @@ def entry_title(event: Event, booking: Booking, seats: dict[uuid.UUID, int]) -> 
     return " · ".join([what, *names[:1], *people_words(booking)])
 
 
+def counted_words(booking: Booking) -> str:
+    """Return `3 × Bike`, `Dinner · People: 6`."""
+    return " · ".join([booking.counted(booking.event.what), *people_words(booking)])
+
+
 def people_words(booking: Booking) -> list[str]:
     """Return `People: 6` if the size of the party is known."""
     size = booking.party_size

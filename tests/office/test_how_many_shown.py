@@ -99,3 +99,14 @@ def test_day_sheet_has_numbers_people_and_places(editor: Client) -> None:
         ("=Hanna", "cleaning"): [],
         ("Ada", "check-up"): [],
     }
+
+
+def test_requests_show_the_number(tenant: Tenant, editor: Client) -> None:
+    bikes = tenant.make_resource("Tandems", "UTC", capacity=4)
+    given = {"graph": "confirm_decline", "what": "Tandem", "quantity": 3, **NINE}
+    asked = tenant.book(resource_id=bikes["id"], customer=MARTY, **given)
+    assert asked.status == 201
+
+    [line] = editor.get("/admin/").context["requests"]
+
+    assert (line["who"], line["what"]) == ("Marty", "3 × Tandem")
