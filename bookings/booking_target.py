@@ -18,6 +18,7 @@ from availability.core.matching import (
     FreeIds,
     choose,
 )
+from availability.core.parties import Party
 from availability.core.visits import Visit
 from availability.models import Calendar, Event, Hold, Project, ProjectResource
 from availability.reserve.events import NotAvailable, TimeRequest
@@ -35,6 +36,7 @@ from availability.search.availability_query import (
     for_party,
     load_project_resources,
     load_resources,
+    with_party,
 )
 from availability.search.fair_turns import (
     has_fair_requirement,
@@ -46,7 +48,7 @@ from availability.search.parameters import FAIR, MODE_ALIASES, MODES
 from availability.search.queries import fetch_parties, fetch_project_resource_zones
 from availability.search.requirements import (
     load_requirements,
-    order_by_party,
+    requirements_for_party,
     resource_ids_of_requirements,
     stretches_of,
 )
@@ -171,6 +173,10 @@ class BookingTarget:
             steps, order = self.steps["steps"], self.steps["order"]
             own_visit = load_visit(self.app.id, steps, order, is_new=self.is_new)
             query = replace(query, alternatives=(), visit=own_visit)
+        if self.party_size and (query.alternatives or query.visit):
+            lists = requirements_of(query.visit) or query.alternatives
+            ranges = fetch_parties(self.app.id, resource_ids_of_requirements(lists))
+            query = with_party(query, Party(self.party_size, ranges))
         return without_booking_terms(query) if self.is_group else query
 
     @cached_property
@@ -213,13 +219,7 @@ class BookingTarget:
     @cached_property
     def alternatives(self) -> Alternatives:
         """What a new booking requires; () for the calendars of an existing one."""
-        if self.calendar or not self.has_requirements:
-            return ()
-        alternatives = self.policies.alternatives
-        if not self.party_size:
-            return alternatives
-        parties = fetch_parties(self.app.id, resource_ids_of_requirements(alternatives))
-        return order_by_party(alternatives, parties)
+        return self.policies.alternatives if self.has_requirements and not self.calendar else ()
 
     @cached_property
     def visit(self) -> Visit | None:
@@ -234,25 +234,27 @@ class BookingTarget:
         costed = visit_with_costs(query.visit, self.project, self.fixed, now=self.now)
         return replace(query, visit=costed)
 
-    def choose(self, free: FreeIds) -> list[Chosen] | None:
-        """Return different free resources for the requirements; None if there is no such choice.
+    def choose(self, alternatives: Alternatives, free: FreeIds) -> list[Chosen] | None:
+        """Return different free resources for its requirements, as the query to check it has them;
+        None if there is no such choice.
 
         In the mode fair it depends on the project's bookings, as they are now.
         """
-        costed = with_costs(self.alternatives, self.project, self.fixed, now=self.now)
+        costed = with_costs(alternatives, self.project, self.fixed, now=self.now)
         return choose(costed, free, self.fixed)
 
     def choose_held(self) -> list[Chosen] | None:
         """Return the held resources with the requirements that they are held for; None if they are
-        not what the booking requires.
+        not what the booking requires, for a party of any size.
         """
         held = {row.resource_id for row in self.holds}
         named: dict[str, tuple[uuid.UUID, ...]] = {}
         for row in self.holds:
             if row.requirement is not None:
                 named[row.requirement] = (*named.get(row.requirement, ()), row.resource_id)
-        free = dict.fromkeys(stretches_of(self.alternatives), held)
-        chosen = choose(self.alternatives, free, FixedChoice({**named, **self.fixed.named}))
+        alternatives = requirements_for_party(self.alternatives, None)
+        free = dict.fromkeys(stretches_of(alternatives), held)
+        chosen = choose(alternatives, free, FixedChoice({**named, **self.fixed.named}))
         return chosen if chosen and {each.id for each in chosen} == held else None
 
     @property

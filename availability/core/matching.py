@@ -1,12 +1,14 @@
 """Choose different resources for the requirements of a booking."""
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 from itertools import accumulate, chain, islice
 from operator import itemgetter, or_, xor
 from typing import Any, NamedTuple
 
 from availability.core.intervals import Span
+from availability.core.parties import NO_RANGE, Kinds, Party, Range, find_combinations, party_rank
 from availability.core.slots import (
     MAX_SLOTS,
     ResourceTimeline,
@@ -55,7 +57,8 @@ class Requirement(NamedTuple):
 
     optional: the booking is made without, if it must. shown: the customer is told who it is.
     costs: of each of the `ids`; empty: their position. A choice has the least sum. They follow from
-    mode, weights and calibrate_from (epoch seconds; None: the project's making).
+    mode, weights and calibrate_from (epoch seconds; None: the project's making). party: of the
+    booking; what is chosen for all its requirements has to suit it together.
     """
 
     name: str
@@ -68,6 +71,7 @@ class Requirement(NamedTuple):
     mode: str = PRIORITIZED
     weights: tuple[tuple[Any, int], ...] = ()
     calibrate_from: int | None = None
+    party: Party | None = None
 
     def cheapest_first(self) -> Iterable[Any]:
         if not self.costs:
@@ -114,7 +118,8 @@ def choose(
     """Return different free resources for the first alternative that can be met, at the least cost.
 
     In the order of the requirements, `number` for each. Optional requirements are met in their
-    order as far as possible; one with a fixed resource is not optional. None: there is no choice.
+    order as far as possible; one with a fixed resource is not optional. The chosen resources suit
+    the party together, also before an optional one is added. None: there is no choice.
     """
     for requirements in alternatives:
         names = {each.name for each in requirements}
@@ -163,15 +168,18 @@ Place = Sequence[tuple[Any, int]]
 def _choose_for_all(
     requirements: Sequence[Requirement], free: FreeIds, named: Mapping[str, tuple[Any, ...]]
 ) -> list[Chosen] | None:
+    party = requirements[0].party if requirements else None
     matching = None if named else _cheapest_if_different(requirements, free)
-    if matching is None:
+    if matching is None or (party and not party.is_suited_by(matching)):
         places: list[Place] = []
         for requirement in requirements:
             own = _places(requirement, free[requirement.stretch], named.get(requirement.name, ()))
             if not all(own):
                 return None
             places += own
-        matching = find_cheapest_matching(places)
+        matching = (
+            find_cheapest_for_party(places, party) if party else find_cheapest_matching(places)
+        )
     if matching is None:
         return None
     chosen: list[Chosen] = []
@@ -253,6 +261,91 @@ def find_cheapest_matching(places: Sequence[Place]) -> list[Any] | None:
             last = before
     matching = {place: each for each, place in place_of.items()}
     return [matching[place] for place in range(len(places))]
+
+
+def find_cheapest_for_party(places: Sequence[Place], party: Party) -> list[Any] | None:
+    """Return the cheapest matching whose resources suit the party together; None: there is none.
+
+    Tries the combinations of their ranges, those that may be the cheapest first.
+    """
+    by_range = {id(place): _by_range(place, party) for place in places}
+    kinds = [(by_range[key], number) for key, number in Counter(map(id, places)).items()]
+    tries = []
+    for combination in find_combinations(kinds, party.size):
+        parts = [by_range[id(place)][each] for place, each in zip(places, combination, strict=True)]
+        tries.append((sum(part[0][1] for part in parts), parts))
+    best, least = None, 0
+    for at_least, parts in sorted(tries, key=itemgetter(0)):
+        if best is not None and at_least >= least:
+            break
+        matching = find_cheapest_matching(parts)
+        if matching is not None:
+            cost = sum(dict(part)[each] for part, each in zip(parts, matching, strict=True))
+            if best is None or cost < least:
+                best, least = matching, cost
+    return best
+
+
+def _by_range(place: Place, party: Party) -> dict[Range, list[tuple[Any, int]]]:
+    found: dict[Range, list[tuple[Any, int]]] = {}
+    for each, cost in place:
+        found.setdefault(party.range_of(each), []).append((each, cost))
+    return found
+
+
+def smallest_first(requirements: Sequence[Requirement]) -> Sequence[Requirement]:
+    """Return the requirements with costs by which the smallest resources for their party are
+    chosen, and of these the cheapest.
+    """
+    party = requirements[0].party if requirements else None
+    if party is None:
+        return requirements
+    costs = [[cost for _, cost in each.ranked()] or [0] for each in requirements]
+    numbers = [each.number for each in requirements]
+    spread = 1 + sum(
+        number * (max(own) - min(own)) for own, number in zip(costs, numbers, strict=True)
+    )
+    return [
+        each._replace(
+            costs=tuple(
+                party_rank(party.range_of(key)) * spread + cost for key, cost in each.ranked()
+            )
+        )
+        for each in requirements
+    ]
+
+
+def find_suited(requirements: Sequence[Requirement]) -> set[Any]:
+    """Return the resources that some choice for the requirements contains if all are free."""
+    party = requirements[0].party if requirements else None
+    if party is None:
+        return {key for requirement in requirements for key in requirement.ids}
+    kinds = kinds_of(requirements)
+    usable: list[set[Range]] = [set() for _ in kinds]
+    owners = [place for place, (_, number) in enumerate(kinds) for _ in range(number)]
+    for combination in find_combinations(kinds, party.size):
+        for place, each in zip(owners, combination, strict=True):
+            usable[place].add(each)
+    return {
+        key
+        for requirement, ranges in zip(requirements, usable, strict=True)
+        for key in requirement.ids
+        if party.range_of(key) in ranges
+    }
+
+
+def kinds_of(requirements: Sequence[Requirement]) -> Kinds:
+    """Return the ranges that each requirement may take, and how many of them."""
+    return [
+        (
+            {
+                *(each.party.range_of(key) for key in each.ids if each.party),
+                *([NO_RANGE] if each.optional else []),
+            },
+            each.number,
+        )
+        for each in requirements
+    ]
 
 
 def find_matched_slots(

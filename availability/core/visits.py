@@ -10,6 +10,7 @@ from availability.core.intervals import Intervals, Span, clip, intersect, normal
 from availability.core.matching import (
     NOTHING_FIXED,
     WHOLE,
+    Alternatives,
     Chosen,
     FixedChoice,
     Requirement,
@@ -52,6 +53,16 @@ class Visit(NamedTuple):
     def longest(self) -> int:
         """The time from its start to its end at most."""
         return sum(step.length + step.max_gap for step in self.steps)
+
+    @property
+    def requirements(self) -> list[Sequence[Requirement]]:
+        """The requirements of each step."""
+        return [step.requirements for step in self.steps]
+
+    def with_requirements(self, requirements: Alternatives) -> "Visit":
+        """Return the visit with other requirements, one list for each step."""
+        pairs = zip(self.steps, requirements, strict=True)
+        return self._replace(steps=[step._replace(requirements=own) for step, own in pairs])
 
 
 class PlacedStep(NamedTuple):

@@ -14,6 +14,7 @@ from availability.core.explain import Reason
 from availability.core.intervals import Span, clip, normalise
 from availability.core.matching import WHOLE, FixedChoice, FreeIds, Requirement, Stretch, choose
 from availability.core.pacing import closed_starts
+from availability.core.parties import join_ranges, suits
 from availability.core.periods import Period, local_periods
 from availability.models import Event
 from availability.reserve.events import (
@@ -32,13 +33,15 @@ from availability.search.availability_query import (
     AvailabilityQuery,
     SearchResource,
     is_leading,
+    not_for_party,
     query_of_stretch,
     too_small,
+    with_party,
 )
 from availability.search.explaining import Obstacles, find_unavailability, is_available
 from availability.search.preparation import count_bookings_per_period, fetch_busy_items, starts_near
 from availability.search.queries import ClosedByUnit, TimeSpan, add_to_periods, closed_by_limits
-from availability.search.requirements import stretches_of
+from availability.search.requirements import requirements_for_party, stretches_of
 from availability.search.visit_slots import find_closed_step, place_visit_at
 from common.messages import Message
 from common.time.instants import to_datetime
@@ -140,7 +143,8 @@ def find_unmet_requirement(
     SlotTaken if the rules leave one, else NotAvailable with the first requirement that fails, of
     each alternative.
     """
-    permitted = _permitted_by_stretch(time_request, candidates)
+    # The party counts for all resources of a choice together.
+    permitted = _permitted_by_stretch(time_request, replace(candidates, party_size=None))
     if choose(candidates.alternatives, permitted, fixed):
         return SlotTaken()
     possible = [
@@ -156,14 +160,29 @@ def _unmet_text(
     requirements: Sequence[Requirement], permitted: FreeIds, fixed: FixedChoice
 ) -> Message:
     """Return the sentence about the first requirement that has no resource, with those before."""
+    (for_any_party,) = requirements_for_party([requirements], None)
     for count, requirement in enumerate(requirements, start=1):
-        first = requirements[:count]
+        first = for_any_party[:count]
         named = {each.name: fixed.named[each.name] for each in first if each.name in fixed.named}
         if not choose([first], permitted, FixedChoice(named)):
             return Message(
                 'No resource for "%(requirement)s" is open.', requirement=requirement.name
             )
+    if party := requirements[0].party:
+        return _unsuited_text(party.size)
     return Message("Too few different resources are open.")
+
+
+def _unsuited_text(party_size: int) -> Message:
+    return Message("No choice of open resources is for %(count)s people.", count=party_size)
+
+
+def check_party(query: AvailabilityQuery, resource_ids: Collection[uuid.UUID]) -> None:
+    """Raise NotAvailable unless the resources suit the query's party together."""
+    chosen = restrict_to_resources(query, resource_ids).resources
+    joined = join_ranges(each.party for each in chosen if each.party)
+    if query.party_size and not suits(query.party_size, [joined]):
+        raise NotAvailable([not_for_party(joined)])
 
 
 def _permitted_by_stretch(
@@ -189,9 +208,11 @@ def find_visit_refusal(
     start, end = time_request.span
     if place_visit_at(candidates, start, end, counts_busy=False):
         return SlotTaken()
-    step = find_closed_step(candidates, start, end)
     text = Message("The steps of the visit do not fit into this time.")
-    if step is not None:
+    for_any_party = replace(with_party(candidates, None), party_size=None)
+    if candidates.party_size and place_visit_at(for_any_party, start, end, counts_busy=False):
+        text = _unsuited_text(candidates.party_size)
+    elif (step := find_closed_step(for_any_party, start, end)) is not None:
         text = Message('No resource for the step "%(step)s" is open.', step=step)
     return NotAvailable([Reason("requirement", "project", (), None, text)])
 

@@ -8,7 +8,12 @@ from datetime import datetime
 from availability.core.busy_items import Buffers
 from availability.core.periods import UNITS, PeriodLimit
 from availability.models import Calendar, Project
-from availability.search.availability_query import AvailabilityQuery, SearchResource, project_rules
+from availability.search.availability_query import (
+    AvailabilityQuery,
+    SearchResource,
+    project_rules,
+    with_party,
+)
 from availability.search.parameters import SlotParameters, read_buffers, with_parameters
 from availability.search.requirements import project_requirements
 from availability.search.visits import project_visit
@@ -95,7 +100,7 @@ def public_policy_query(
 def without_rules(query: AvailabilityQuery) -> AvailabilityQuery:
     """The query without rules: only busy time counts."""
     return replace(
-        query,
+        with_party(query, None),
         resources=[resource.without_rules() for resource in query.resources],
         terms=SlotParameters(
             length=None,
@@ -129,7 +134,7 @@ def conflicts_only_query(query: AvailabilityQuery) -> AvailabilityQuery:
     was made, and the owner may confirm late.
     """
     return replace(
-        query,
+        with_party(query, None),
         resources=[resource.without_rules() for resource in query.resources],
         terms=replace(query.terms, length=None, include_past=True, constraints=(), windows=None),
         own=None,

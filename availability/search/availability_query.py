@@ -18,8 +18,16 @@ from availability.core.constraints import (
 from availability.core.explain import Reason
 from availability.core.fairness import Turn
 from availability.core.intervals import complement
-from availability.core.matching import NOTHING_FIXED, WHOLE, Alternatives, FixedChoice, Stretch
-from availability.core.parties import party_rank
+from availability.core.matching import (
+    NOTHING_FIXED,
+    WHOLE,
+    Alternatives,
+    FixedChoice,
+    Stretch,
+    find_suited,
+    smallest_first,
+)
+from availability.core.parties import Party, Range, join_ranges, party_rank, suits
 from availability.core.slots import ZoneRules, starts_on_grid, starts_rules
 from availability.core.visits import Visit
 from availability.models import Project
@@ -31,7 +39,7 @@ from availability.search.queries import (
     fetch_project_resources,
     fetch_resources,
 )
-from availability.search.requirements import order_by_party
+from availability.search.requirements import requirements_for_party
 from common.errors import Invalid
 from common.messages import Message, find_message
 from common.time.durations import DurationError
@@ -128,7 +136,7 @@ class AvailabilityQuery:
     turns: of the mode roundrobin_fair. alternatives: a slot needs a choice of the resources of one
     of them; `fixed` are among them. visit: a slot has its steps, whose lengths replace `length`.
     quantity: the units of a resource that a booking takes. party_size: the people who come, whom
-    its resources have to suit.
+    its resources have to suit together; the requirements know the party too.
     """
 
     resources: Sequence[SearchResource]
@@ -234,12 +242,23 @@ class AvailabilityQuery:
         """Why the resource can take no such booking at any time; None if it can."""
         if self.quantity > resource.capacity:
             return too_small(resource.capacity)
-        if self.party_size and resource.party:
-            least, most = resource.party
-            if not least <= self.party_size <= most:
-                text = Message("Is for %(least)s to %(most)s people.", least=least, most=most)
-                return Reason("limit", "resource", (), None, text)
-        return None
+        if not self.party_size or not resource.party:
+            return None
+        if self.alternatives or self.visit:
+            return not_for_party(resource.party) if resource.id in self._unsuited_ids else None
+        suited = self._joined_range if self.takes_several_resources else resource.party
+        return None if suits(self.party_size, [suited]) else not_for_party(suited)
+
+    @cached_property
+    def _unsuited_ids(self) -> set[uuid.UUID]:
+        """The resources that no list of requirements can take for the party."""
+        lists = self.visit.requirements if self.visit else self.alternatives
+        named = {key for one in lists for requirement in one for key in requirement.ids}
+        return named.difference(*map(find_suited, lists))
+
+    @cached_property
+    def _joined_range(self) -> Range:
+        return join_ranges(each.party for each in self.resources if each.party)
 
     def rule_lists(self, resource: SearchResource) -> tuple[tuple[ConstraintRule, ...], ...]:
         return (*self.grid_rules(resource), *self.terms.extra)
@@ -269,14 +288,61 @@ def too_small(capacity: int) -> Reason:
     return Reason("capacity", "resource", (), None, text)
 
 
+def not_for_party(party: Range) -> Reason:
+    """The reason why a resource, or several together, take no booking of a party."""
+    text = Message("Is for %(least)s to %(most)s people.", least=party[0], most=party[1])
+    return Reason("limit", "resource", (), None, text)
+
+
 def for_party(query: AvailabilityQuery) -> AvailabilityQuery:
-    """Return the query with the resources for small parties first, if it is for a party."""
+    """Return the query with the resources for small parties first, if it is for a party. Raises
+    Invalid as `requirements_for_party`.
+    """
     if not query.party_size:
         return query
-    parties = {each.id: each.party for each in query.resources if each.party}
-    resources = sorted(query.resources, key=lambda each: party_rank(each.party))
-    alternatives = order_by_party(query.alternatives, parties)
-    return replace(query, resources=resources, alternatives=alternatives)
+    ranges = {each.id: each.party for each in query.resources if each.party}
+    query = with_party(query, Party(query.party_size, ranges))
+    visit = query.visit
+    if visit:
+        visit = visit.with_requirements([smallest_first(each) for each in visit.requirements])
+    return replace(
+        query,
+        resources=sorted(query.resources, key=lambda each: party_rank(each.party)),
+        alternatives=[smallest_first(each) for each in query.alternatives],
+        visit=visit,
+    )
+
+
+def with_party(query: AvailabilityQuery, party: Party | None) -> AvailabilityQuery:
+    """Return the query with its requirements for the party; None: any resources will do. Raises
+    Invalid as `requirements_for_party`.
+    """
+    visit = query.visit
+    if visit:
+        visit = visit.with_requirements(requirements_for_party(visit.requirements, party))
+    alternatives = requirements_for_party(query.alternatives, party)
+    return replace(query, alternatives=alternatives, visit=visit)
+
+
+def party_limits(query: AvailabilityQuery) -> Range | None:
+    """Return how many people a booking may be for at least and at most; None: any number."""
+    ranges = {each.id: each.party for each in query.resources if each.party}
+    if not ranges:
+        return None
+    possible = [*ranges.values()]
+    if query.alternatives:
+        possible = [
+            join_ranges(
+                each
+                for requirement in requirements
+                if (own := [ranges[key] for key in requirement.ids if key in ranges])
+                for each in [(min(own)[0], max(most for _, most in own))] * requirement.number
+            )
+            for requirements in query.alternatives
+        ]
+    elif query.takes_several_resources and not query.visit:
+        possible = [join_ranges(possible)]
+    return min(least for least, _ in possible), max(most for _, most in possible)
 
 
 def is_leading(alternatives: Alternatives, resource_id: uuid.UUID) -> bool:
@@ -293,7 +359,7 @@ def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> Availability
         return query
     if stretch.is_step:
         terms = replace(query.terms, length=None, lengths=())
-        return replace(query, terms=terms, on_grid=False, visit=None)
+        return replace(query, terms=terms, on_grid=False, visit=None, party_size=None)
     terms = replace(
         query.terms,
         length=None,
@@ -303,4 +369,4 @@ def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> Availability
         constraints=(),
         extra=((),),
     )
-    return replace(query, terms=terms, own=None, on_grid=False, alternatives=())
+    return replace(query, terms=terms, own=None, on_grid=False, alternatives=(), party_size=None)

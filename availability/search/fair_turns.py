@@ -12,7 +12,13 @@ from django.db.models import Count, QuerySet
 
 from availability.core.fairness import Turn, find_turns
 from availability.core.matching import FAIR as FAIR_REQUIREMENT
-from availability.core.matching import RANDOM, Alternatives, FixedChoice, Requirement
+from availability.core.matching import (
+    RANDOM,
+    Alternatives,
+    FixedChoice,
+    Requirement,
+    smallest_first,
+)
 from availability.graph_names import ENDED_EARLY
 from availability.models import Hold, Project
 from availability.search.availability_query import AvailabilityQuery
@@ -93,7 +99,8 @@ def has_fair_requirement(alternatives: Alternatives) -> bool:
 def with_costs(
     alternatives: Alternatives, project: Project | None, fixed: FixedChoice, *, now: datetime
 ) -> Alternatives:
-    """Return the requirements with the costs of their modes, as of now.
+    """Return the requirements with the costs of their modes, as of now, for a party behind those
+    that put small resources first.
 
     In the mode fair a resource costs more than others by what it has above its share; without a
     project nothing is counted. Three database queries for each `calibrate_from` of fair ones.
@@ -119,7 +126,9 @@ def with_costs(
             return _with_fair_costs(requirement, counts_of(requirement), fixed)
         return requirement
 
-    return [[costed(each) for each in requirements] for requirements in alternatives]
+    return [
+        smallest_first([costed(each) for each in requirements]) for requirements in alternatives
+    ]
 
 
 def _with_fair_costs(

@@ -34,7 +34,13 @@ from availability.search.requirements import (
     project_requirements,
     resource_ids_of_requirements,
 )
-from availability.search.visits import fixed_in_visit, load_visit, project_visit, requirements_of
+from availability.search.visits import (
+    fixed_in_visit,
+    load_visit,
+    project_visit,
+    requirements_of,
+    visit_with_costs,
+)
 from common.errors import Forbidden, Invalid
 from common.messages import Message, find_message
 from common.time.durations import is_relative, parse_instant_or_date
@@ -87,7 +93,8 @@ def parse_availability_query(
         party_size=given.get("party_size"),
     )
     if visit:
-        query = replace(query, fixed=fixed_in_visit(visit, query.fixed))
+        fixed = fixed_in_visit(visit, query.fixed)
+        query = replace(query, fixed=fixed, visit=visit_with_costs(visit, project, fixed, now=now))
     check_quantity(caller, project, query.quantity)
     if query.quantity > 1 and query.takes_several_resources:
         raise Invalid.at("quantity", "A booking of several resources takes one unit of each.")

@@ -13,8 +13,15 @@ from typing import Any
 from django.db.models import Q
 from django.db.models.functions import Lower
 
-from availability.core.matching import PRIORITIZED, Alternatives, FixedChoice, Requirement, Stretch
-from availability.core.parties import party_rank
+from availability.core.matching import (
+    PRIORITIZED,
+    Alternatives,
+    FixedChoice,
+    Requirement,
+    Stretch,
+    kinds_of,
+)
+from availability.core.parties import MAX_COMBINATIONS, Party, count_combinations
 from availability.models import Project, ProjectResource, Resource
 from common.api.query import SearchTerm
 from common.api.search_conditions import RESOURCE_SEARCH
@@ -173,17 +180,17 @@ def check_fixed(alternatives: Alternatives, fixed: FixedChoice) -> None:
         raise Invalid(errors)
 
 
-def order_by_party(
-    alternatives: Alternatives, parties: Mapping[uuid.UUID, tuple[int, int]]
-) -> Alternatives:
-    """Return the requirements with the resources for small parties first."""
-    return tuple(
-        tuple(
-            each._replace(ids=tuple(sorted(each.ids, key=lambda key: party_rank(parties.get(key)))))
-            for each in requirements
-        )
-        for requirements in alternatives
-    )
+def requirements_for_party(alternatives: Alternatives, party: Party | None) -> Alternatives:
+    """Return the requirements for the party, which the resources of a list have to suit together.
+
+    None: any resources will do. Raises Invalid on `party_size` if the resources have too many
+    different ranges.
+    """
+    found = [[each._replace(party=party) for each in one] for one in alternatives]
+    if party and any(count_combinations(kinds_of(each)) > MAX_COMBINATIONS for each in found):
+        text = "The resources have too many different `party` ranges to be joined."
+        raise Invalid.at("party_size", text)
+    return found
 
 
 def derive_resources(project: Project, alternatives: Alternatives) -> None:

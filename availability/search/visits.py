@@ -92,19 +92,15 @@ def requirements_of_project(project: Project) -> list[Sequence[Requirement]]:
 
 def requirements_of(visit: Visit | None) -> list[Sequence[Requirement]]:
     """Return the requirements of each step."""
-    return [step.requirements for step in visit.steps] if visit else []
+    return visit.requirements if visit else []
 
 
 def visit_with_costs(
     visit: Visit, project: Project | None, fixed: FixedChoice, *, now: datetime
 ) -> Visit:
     """Return the visit with the costs of its requirements' modes, as of now."""
-    costed = with_costs(requirements_of(visit), project, fixed, now=now)
-    steps = [
-        step._replace(requirements=requirements)
-        for step, requirements in zip(visit.steps, costed, strict=True)
-    ]
-    return visit._replace(steps=steps)
+    costed = with_costs(visit.requirements, project, fixed, now=now)
+    return visit.with_requirements(costed)
 
 
 def fixed_in_visit(visit: Visit, fixed: FixedChoice) -> FixedChoice:

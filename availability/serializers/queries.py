@@ -102,7 +102,7 @@ class QuerySerializer(TermsSerializer):
         1,
         MAX_PARTY,
         help_text="The people who come: only resources whose `party` contains it, the smallest"
-        " first, whatever the mode.",
+        " first, whatever the mode. The ranges of several resources add up.",
         **CLEARABLE,
     )
     include_past = StrictBooleanField(

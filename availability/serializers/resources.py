@@ -94,7 +94,8 @@ class ResourceSerializer(ObjectSerializer):
     party = PartySerializer(
         allow_null=True,
         help_text="How many people it suits, such as a table: bookings and queries with"
-        " `party_size` take a resource whose range contains it. Null: any number.",
+        " `party_size` take a resource whose range contains it, or several whose sums do. Null: any"
+        " number.",
         **OPTIONAL,
     )
     meta = MetaField(**OPTIONAL)

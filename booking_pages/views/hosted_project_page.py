@@ -31,6 +31,7 @@ from availability.search.availability_query import (
     SearchResource,
     for_party,
     load_project_resources,
+    party_limits,
 )
 from availability.search.cost import public_days
 from availability.search.fair_turns import with_fair_turns
@@ -464,12 +465,7 @@ def numbers_to_choose(
     if not rules.takes_several_resources:
         allowed = project.settings.get("max_quantity") or 1
         most = min(allowed, max((each.capacity for each in rules.resources), default=1))
-    parties = [each.party for each in rules.resources if each.party]
-    least, largest = (
-        (min(party[0] for party in parties), max(party[1] for party in parties))
-        if parties
-        else (1, 0)
-    )
+    least, largest = party_limits(rules) or (1, 0)
     return (
         range(1, min(most, MAX_NUMBERS) + 1) if most > 1 else (),
         range(least, min(largest, least + MAX_NUMBERS - 1) + 1),

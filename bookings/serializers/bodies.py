@@ -195,7 +195,7 @@ class TargetSerializer(ObjectSerializer):
         1,
         MAX_PARTY,
         help_text="The people who come: only resources whose `party` contains it, the smallest"
-        " first.",
+        " first. The ranges of several resources add up.",
         **CLEARABLE,
     )
     place = OneLineField(

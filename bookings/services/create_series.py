@@ -181,7 +181,8 @@ def _choose_for_requirements(
             for choice in _check_each(of_stretch, candidates, new, target, stretch)
             if not choice.conflicts
         }
-    chosen = target.choose(free) or target.choose(named)
+    required = candidates.alternatives
+    chosen = target.choose(required, free) or target.choose(required, named)
     if chosen is None:
         raise NotAvailable([NO_RESOURCE])
     by_id = {resource.id: resource for resource in resources}

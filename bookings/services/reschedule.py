@@ -22,6 +22,7 @@ from availability.core.matching import (
 )
 from availability.models import Calendar, Event, Resource
 from availability.reserve.checks import (
+    check_party,
     find_first_refusal,
     find_free_for_requirements,
     requests_of_event,
@@ -41,7 +42,12 @@ from availability.reserve.events import (
 from availability.reserve.policies import first_own_calendars, without_rules
 from availability.search.availability_query import SearchResource
 from availability.search.fair_turns import with_costs
-from availability.search.requirements import check_fixed, resource_ids_of_requirements, stretches_of
+from availability.search.requirements import (
+    check_fixed,
+    requirements_for_party,
+    resource_ids_of_requirements,
+    stretches_of,
+)
 from availability.search.visits import requirements_of
 from availability.serializers.projects import PROJECT_DEFAULTS
 from bookings.booking_target import BookingTarget
@@ -513,22 +519,26 @@ def _choose_other_resources(move: _Move, own: Sequence[uuid.UUID]) -> _Move:
     new_target = old.at(None, fixed=move.fixed)
     _check_fixed(new_target)
     rows = event_with_companions(event)
-    alternatives = with_costs(new_target.alternatives, old.project, move.fixed, now=old.now)
+    is_enforced, buffers = move.time_request.rules is not None, move.time_request.buffers
+    required = new_target.candidate_query(enforced=is_enforced).alternatives
+    alternatives = with_costs(required, old.project, move.fixed, now=old.now)
     alternatives = [_preferring_present(each, rows) for each in _as_booked(alternatives, rows)]
     free = _free_resources(move, new_target, own)
     chosen = choose(alternatives, free, move.fixed)
     if chosen is None and move.fixed == NOTHING_FIXED:
         return move
     if chosen is None:
-        chosen = choose(alternatives, stretches_of(alternatives), move.fixed)
+        for_any_party = requirements_for_party(alternatives, None)
+        chosen = choose(for_any_party, stretches_of(alternatives), move.fixed)
     if chosen is None or len(chosen) != len(rows):
         raise Invalid.at("resources", "No other resources fit the requirements.")
     ids = [each.id for each in chosen]
+    if is_enforced:
+        check_party(new_target.rules, ids)
     calendars = _calendars_of(move, ids)
     if not set(ids) - set(move.was_with) <= calendars.keys():
         return move
     new = old.at(calendars.get(ids[0], event.calendar), others=ids[1:])
-    is_enforced, buffers = move.time_request.rules is not None, move.time_request.buffers
     rules = new.with_buffers(new.rules, buffers) if is_enforced else None
     return replace(
         move, target=new, time_request=replace(move.time_request, rules=rules), calendars=calendars

@@ -20,6 +20,7 @@ from availability.core.parties import party_rank
 from availability.models import Calendar
 from availability.reserve.checks import (
     check_capacity,
+    check_party,
     check_request,
     find_free_for_requirements,
     find_free_resources,
@@ -85,7 +86,10 @@ def find_candidates(time_request: TimeRequest, target: BookingTarget) -> Iterabl
     if target.holds:
         places = _held_places(target)
         held = list(dict.fromkeys(place.calendar.resource_id for place in places))
-        return [Candidate(places, target.rules_of(held) if enforced else None)]
+        rules = target.rules_of(held) if enforced else None
+        if rules:
+            _check_party_of_held(places, rules)
+        return [Candidate(places, rules)]
     if target.visit:
         visits = _visit_candidates(time_request, target)
         with alternatives_on_refusal(time_request, target):
@@ -134,7 +138,7 @@ def _matched_candidates(time_request: TimeRequest, target: BookingTarget) -> Ite
     for number in range(MAX_MATCHES):
         query = target.rules if enforced else without_rules(target.rules)
         free = find_free_for_requirements(time_request, query)
-        chosen = target.choose(free)
+        chosen = target.choose(query.alternatives, free)
         if chosen is None:
             if number == 0:
                 raise find_unmet_requirement(time_request, query, target.fixed)
@@ -208,6 +212,18 @@ def _held_places(target: BookingTarget) -> list[Place]:
     if not target.alternatives:
         return _places_of(target.held_resource_ids)
     return _chosen_places(target.choose_held() or [])
+
+
+def _check_party_of_held(places: Sequence[Place], rules: AvailabilityQuery) -> None:
+    """Raise NotAvailable if the held resources, of a visit those of a step, do not suit the party
+    together: the hold may be for another one.
+    """
+    by_step: dict[str | None, set[uuid.UUID]] = {}
+    for place in places:
+        if place.step != VISIT:
+            by_step.setdefault(place.step, set()).add(place.calendar.resource_id)
+    for resource_ids in by_step.values():
+        check_party(rules, resource_ids)
 
 
 def _resource_ids_to_try(target: BookingTarget) -> Iterator[uuid.UUID]:

@@ -15,7 +15,10 @@ from availability.core.matching import (
     Stretch,
     choose,
     find_cheapest_matching,
+    find_suited,
+    smallest_first,
 )
+from availability.core.parties import Party
 
 SECOND_HALF = Stretch(1800)
 COUNTS = st.integers(1, 3)
@@ -71,6 +74,67 @@ def test_choice_equals_the_best_of_all_assignments(data: st.DataObject) -> None:
         assert [each.name for each in chosen] == names
         costs = [dict(place)[each.id] for place, each in zip(places, chosen, strict=True)]
         assert sum(costs) == least
+
+
+RANGES = {0: (1, 2), 1: (2, 2), 2: (1, 4), 3: (3, 6), 4: (4, 8)}
+
+
+@given(data=st.data())
+@settings(max_examples=500, deadline=None)
+def test_choice_for_a_party_equals_the_smallest_of_all(data: st.DataObject) -> None:
+    ids = st.lists(st.integers(0, 5), min_size=1, max_size=6, unique=True).map(tuple)
+    party = Party(data.draw(st.integers(1, 16)), RANGES)
+    requirements = smallest_first(
+        [
+            Requirement(str(number), data.draw(ids), data.draw(st.integers(1, 2)), party=party)
+            for number in range(data.draw(COUNTS))
+        ]
+    )
+    free = data.draw(st.sets(st.integers(0, 5)))
+
+    chosen = choose([requirements], {WHOLE: free})
+
+    places: list[Place] = [
+        [pair for pair in requirement.ranked() if pair[0] in free]
+        for requirement in requirements
+        for _ in range(requirement.number)
+    ]
+    possible = [
+        (cost, found) for cost, found in all_matchings(places) if suits_together(party.size, found)
+    ]
+    if chosen is None:
+        assert not possible
+    else:
+        costs = [dict(place)[each.id] for place, each in zip(places, chosen, strict=True)]
+        assert (sum(costs), [each.id for each in chosen]) in possible
+        assert sum(costs) == min(cost for cost, _ in possible)
+        found = [each.id for each in chosen]
+        assert size_of(found) == min(size_of(ids) for _, ids in possible)
+    assert find_suited(requirements) >= {each for _, found in possible for each in found}
+
+
+def suits_together(size: int, ids: list[int]) -> bool:
+    ranges = [RANGES[each] for each in ids if each in RANGES]
+    least, most = sum(each[0] for each in ranges), sum(each[1] for each in ranges)
+    return not ranges or least <= size <= most
+
+
+def size_of(ids: list[int]) -> int:
+    """How many people they suit together at most; 5 suits any number."""
+    return sum(RANGES[each][1] if each in RANGES else 10_001 for each in ids)
+
+
+def test_only_resources_of_a_suiting_choice_are_suited() -> None:
+    party = Party(7, {"two": (1, 2), "four": (1, 4), "six": (1, 6)})
+    joined = [
+        Requirement("first", ("two", "four"), party=party),
+        Requirement("second", ("two", "four"), party=party),
+        Requirement("waiter", ("tom",), party=party),
+    ]
+    alone = [Requirement("table", ("two", "four", "six"), party=party)]
+
+    assert find_suited(joined) == {"four", "tom"}
+    assert find_suited(alone) == set()
 
 
 def test_first_alternative_that_can_be_met_is_taken() -> None:

@@ -36,6 +36,7 @@ class Diary:
     booked: list[tuple[int, int]] = field(default_factory=list)
     schedule: list[Mapping[str, Any]] | None = None
     tags: Collection[str] = ()
+    party: tuple[int, int] | None = None  # how many people it suits
 
     def is_open(self, minute: int, project_rules: Sequence[Mapping[str, Any]]) -> bool:
         wall = read_wall(minute, self.zone)
@@ -177,6 +178,7 @@ def find_assignments(
     start: int,
     end: int,
     *,
+    party_size: int | None = None,
     on_grid: bool = False,
 ) -> tuple[Sequence[Need], list[Assignment]]:
     """The first alternative that can be met, and all its choices for a booking with those named
@@ -202,14 +204,28 @@ def find_assignments(
             for need in needs
         }
         kept = [need for need in needs if not need.optional or need.name in named]
-        found = assign(kept, free, named)
+        found = _for_party(assign(kept, free, named), diaries, party_size)
         for need in needs if found else ():
             more = [each for each in needs if each in kept or each is need]
-            if need not in kept and (with_optional := assign(more, free, named)):
+            with_optional = _for_party(assign(more, free, named), diaries, party_size)
+            if need not in kept and with_optional:
                 kept, found = more, with_optional
         if found:
             return kept, found
     return (), []
+
+
+def _for_party(
+    choices: list[Assignment], diaries: Mapping[str, Diary], size: int | None
+) -> list[Assignment]:
+    """The choices whose resources suit a party together: those for any number do not count."""
+    return [choice for choice in choices if size is None or _suits(choice, diaries, size)]
+
+
+def _suits(choice: Assignment, diaries: Mapping[str, Diary], size: int) -> bool:
+    parties = [diaries[each].party for ids in choice.values() for each in ids]
+    counted = [party for party in parties if party]
+    return not counted or sum(p[0] for p in counted) <= size <= sum(p[1] for p in counted)
 
 
 def is_free_for(offer: Offer, diary: Diary, need: Need, start: int, end: int) -> bool:

@@ -120,8 +120,8 @@ def test_restaurant(story: Story) -> None:
     story.execute("restaurant")
 
     assert busy() == [
-        ("24 18:00-24 20:00", "Table for 6"),
-        ("24 21:00-24 23:00", "Table for 2"),
+        ("24 18:00-24 20:00", "Table for 2"),
+        ("24 18:00-24 20:00", "Table for 4"),
         ("24 21:00-24 23:00", "Table for 4"),
     ]
 

@@ -1,9 +1,17 @@
 """Rules of a project: party sizes, windows for start and end, and pacing."""
 
+from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
+from availability.core.matching import Requirement
+from availability.core.parties import Party
+from availability.search.availability_query import AvailabilityQuery, SearchResource, party_limits
+from availability.search.parameters import SlotParameters
+from availability.search.requirements import requirements_for_party
+from common.errors import Invalid
 from tests.world import Answer, Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
@@ -107,6 +115,229 @@ def test_requirement_takes_the_smallest_table(tenant: Tenant, tables: Any) -> No
     booking = book(tenant, project, instant(23, 9), instant(23, 10), party_size=3)
     assert [each["name"] for each in offered[0]["resources"]] == ["Middle", "Waiter"]
     assert tenant.get(f"/bookings/{booking.data['id']}").data["resource"]["name"] == "Middle"
+
+
+@pytest.fixture
+def sizes(tenant: Tenant) -> dict[str, str]:
+    """Tables for 2, 4, 4 and 6, and a waiter."""
+    known = {
+        name: tenant.make_resource(name, party={"min": 1, "max": size})["id"]
+        for name, size in {"Two": 2, "Four": 4, "Other four": 4, "Six": 6}.items()
+    }
+    return known | {"Tom": tenant.make_resource("Tom", capacity=10)["id"]}
+
+
+def joined_tables(tenant: Tenant, sizes: dict[str, str]) -> Any:
+    """A project that takes two tables and a waiter."""
+    tables = [each for name, each in sizes.items() if name != "Tom"]
+    names = ("first", "second")
+    requires = [
+        *({"name": name, "any_of": tables} for name in names),
+        {"name": "waiter", "any_of": [sizes["Tom"]]},
+    ]
+    return tenant.post("/projects", {"name": "Large party", "requires": requires}).data
+
+
+def names_of(tenant: Tenant, booking_id: str) -> list[str]:
+    shown = tenant.get(f"/bookings/{booking_id}?include=resources").data
+    return [each["name"] for each in shown["resources"]]
+
+
+EVENING = {"start": instant(23, 18), "end": instant(23, 19)}
+
+
+@pytest.mark.parametrize(
+    ("party_size", "names"),
+    [
+        (2, ["Two", "Four"]),
+        (6, ["Two", "Four"]),
+        (7, ["Four", "Other four"]),
+        (9, ["Four", "Six"]),
+        (10, ["Four", "Six"]),
+        (11, []),
+        (1, []),
+    ],
+)
+def test_joined_tables_suit_a_party_together(
+    tenant: Tenant, sizes: dict[str, str], party_size: int, names: list[str]
+) -> None:
+    project = joined_tables(tenant, sizes)
+    range_ = {"from": EVENING["start"], "to": EVENING["end"]}
+    query = {"project_id": project["id"], "party_size": party_size, **range_}
+
+    offered = tenant.post("/availability", query).data
+    booking = book(tenant, project, **EVENING, party_size=party_size)
+
+    assert [sorted(each["name"] for each in slot["resources"]) for slot in offered] == (
+        [sorted([*names, "Tom"])] if names else []
+    )
+    if names:
+        assert sorted(names_of(tenant, booking.data["id"])) == sorted([*names, "Tom"])
+    else:
+        text = f"No choice of open resources is for {party_size} people."
+        assert reasons(booking) == [text]
+
+
+def test_larger_joined_tables_are_taken_when_the_small_ones_are_busy(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    project = joined_tables(tenant, sizes)
+
+    made = [book(tenant, project, **EVENING, party_size=6) for _ in range(3)]
+
+    assert [each.status for each in made] == [201, 201, 409]
+    assert [names_of(tenant, each.data["id"]) for each in made[:2]] == [
+        ["Two", "Four", "Tom"],
+        ["Other four", "Six", "Tom"],
+    ]
+
+
+def test_alternative_of_joined_tables_is_taken_where_no_table_is_large_enough(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    one = [{"name": "table", "any_of": [sizes["Four"], sizes["Six"]]}]
+    two = [
+        {"name": "table", "any_of": [sizes["Four"]]},
+        {"name": "second", "any_of": [sizes["Two"]]},
+    ]
+    given = {"name": "Dinner", "requires": {"alternatives": [one, two]}}
+    project = tenant.post("/projects", given).data
+
+    made = [book(tenant, project, **EVENING, party_size=6) for _ in range(3)]
+
+    assert [each.status for each in made] == [201, 201, 409]
+    assert [names_of(tenant, each.data["id"]) for each in made[:2]] == [["Six"], ["Four", "Two"]]
+
+
+def test_all_tables_of_mode_mutual_suit_a_party_together(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    ids = [sizes["Two"], sizes["Four"]]
+    project = tenant.make_project(*ids, availability={"mode": "mutual"})
+    query = {"project_id": project["id"], "from": EVENING["start"], "to": EVENING["end"]}
+
+    assert len(tenant.post("/availability", {**query, "party_size": 6}).data) == 1
+    assert tenant.post("/availability", {**query, "party_size": 7}).data == []
+    assert reasons(book(tenant, project, **EVENING, party_size=7)) == ["Is for 2 to 6 people."]
+    booking = book(tenant, project, **EVENING, party_size=6)
+    assert names_of(tenant, booking.data["id"]) == ["Two", "Four"]
+    moved = {"start": instant(23, 20), "end": instant(23, 21)}
+    assert tenant.post(f"/bookings/{booking.data['id']}/reschedule", moved).status == 200
+
+
+def test_joined_tables_are_moved_and_replaced_for_the_same_party(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    booking = book(tenant, joined_tables(tenant, sizes), **EVENING, party_size=6).data["id"]
+    path = f"/bookings/{booking}/reschedule"
+
+    moved = tenant.post(path, {"start": instant(23, 20), "end": instant(23, 21)})
+    assert (moved.status, names_of(tenant, booking)) == (200, ["Two", "Four", "Tom"])
+    replaced = tenant.post(path, {"resources": {"second": sizes["Other four"]}})
+    assert (replaced.status, names_of(tenant, booking)) == (200, ["Two", "Other four", "Tom"])
+    for name in ("Four", "Other four", "Six"):
+        tenant.put(f"/resources/{sizes[name]}", {"party": {"min": 1, "max": 2}})
+    refused = tenant.post(path, {"resources": {"second": sizes["Four"]}})
+    assert reasons(refused) == ["Is for 2 to 4 people."]
+    assert names_of(tenant, booking) == ["Two", "Other four", "Tom"]
+
+
+def test_hold_of_joined_tables_is_booked_by_a_party_that_they_suit(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    project = joined_tables(tenant, sizes)
+    body = {"project_id": project["id"], "party_size": 6, "reservation_time": 600, **EVENING}
+    hold = {"reservation_id": tenant.post("/bookings/reserve", body).data["reservation_id"]}
+
+    refused = book(tenant, project, **EVENING, party_size=8, **hold)
+    assert reasons(refused) == ["Is for 2 to 6 people."]
+    made = book(tenant, project, **EVENING, party_size=5, **hold)
+    assert names_of(tenant, made.data["id"]) == ["Two", "Four", "Tom"]
+
+
+def test_any_joined_tables_are_taken_where_rules_are_not_enforced(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    project = joined_tables(tenant, sizes)
+    unenforced = {"settings": {"enforce_availability": False}}
+
+    made = book(tenant, project, **EVENING, party_size=50, **unenforced)
+    moved = {"start": instant(23, 20), "end": instant(23, 21)}
+
+    assert made.status == 201
+    path = f"/bookings/{made.data['id']}/reschedule"
+    assert tenant.post(path, {**moved, "resources": {"first": sizes["Six"]}}).status == 200
+
+
+def test_step_of_a_visit_joins_tables(tenant: Tenant, sizes: dict[str, str]) -> None:
+    tables = [{"name": name, "any_of": [sizes["Two"], sizes["Four"]]} for name in ("one", "two")]
+    steps = [
+        {"name": "drinks", "length": "30 mins", "resources": [sizes["Tom"]]},
+        {"name": "dinner", "length": "30 mins", "requires": tables},
+    ]
+    project = tenant.post("/projects", {"name": "Evening", "steps": steps}).data
+    query = {"project_id": project["id"], "from": EVENING["start"], "to": EVENING["end"]}
+    time = {"project_id": project["id"], "reservation_time": 600, **EVENING}
+
+    assert len(tenant.post("/availability", {**query, "party_size": 6}).data) == 1
+    assert tenant.post("/availability", {**query, "party_size": 7}).data == []
+    text = "No choice of open resources is for 7 people."
+    assert reasons(book(tenant, project, **EVENING, party_size=7)) == [text]
+    hold = tenant.post("/bookings/reserve", {**time, "party_size": 6}).data
+    held = {"reservation_id": hold["reservation_id"]}
+    assert book(tenant, project, **EVENING, party_size=6, **held).status == 201
+
+
+def test_explain_names_tables_that_no_choice_for_the_party_contains(
+    tenant: Tenant, sizes: dict[str, str]
+) -> None:
+    query = {
+        "project_id": joined_tables(tenant, sizes)["id"],
+        "party_size": 9,
+        "from": EVENING["start"],
+        "to": EVENING["end"],
+    }
+    explained = tenant.post("/availability/explain", query).data
+
+    assert {
+        each["resource"]["name"]: [
+            reason["text"] for part in each["segments"] for reason in part["reasons"]
+        ]
+        for each in explained
+    } == {"Two": ["Is for 1 to 2 people."], "Four": [], "Other four": [], "Six": [], "Tom": []}
+
+
+def test_party_of_too_many_different_tables_is_refused(tenant: Tenant) -> None:
+    parties = {uuid4(): (1, most) for most in range(1, 46)}
+    few = dict(list(parties.items())[:44])
+
+    def for_party(ranges: dict[UUID, tuple[int, int]]) -> Any:
+        tables = [Requirement("tables", tuple(ranges), number=2)]
+        return requirements_for_party([tables], Party(10, ranges))
+
+    assert for_party(few)[0][0].party == Party(10, few)
+    with pytest.raises(Invalid) as refused:
+        for_party(parties)
+    assert list(refused.value.fields["errors"]) == ["party_size"]
+
+
+def test_limits_of_a_party_are_those_of_all_tables_of_a_choice() -> None:
+    two, four, waiter = (
+        SearchResource(uuid4(), "Name", "UTC", (), party=party) for party in ((1, 2), (2, 4), None)
+    )
+    tables = Requirement("table", (two.id, four.id), number=2)
+    staff = Requirement("waiter", (waiter.id,))
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+
+    def limits(resources: Any, mode: str = "exclusive", *requirements: Requirement) -> Any:
+        terms = SlotParameters(mode=mode)
+        alternatives = [requirements] if requirements else []
+        return party_limits(AvailabilityQuery(resources, terms, now, alternatives=alternatives))
+
+    assert limits([waiter]) is None
+    assert limits([two, four, waiter]) == (1, 4)
+    assert limits([two, four, waiter], "mutual") == (3, 6)
+    assert limits([two, four, waiter], "exclusive", tables, staff) == (2, 8)
 
 
 def test_party_of_a_resource_is_stored(tenant: Tenant) -> None:

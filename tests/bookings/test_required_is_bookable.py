@@ -1,8 +1,8 @@
 """What a query with requirements offers can be booked by the same body, and nothing else.
 
 Random requirements with modes, tags, offsets, lengths, alternatives and optional ones, of a project
-or of the request, with named resources; over the API and a real database, against the slow model in
-`offer_model`, which tries every choice: 12 examples, 3,000 with --deep.
+or of the request, with named resources and for parties; over the API and a real database, against
+the slow model in `offer_model`, which tries every choice: 12 examples, 3,000 with --deep.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,6 +38,7 @@ EXAMPLES = 3000 if settings().max_examples > 100 else 12
 KINDS = ("project", "sent within a project", "sent alone")
 NAMES = ("person", "room", "car")
 TAGS = ("a", "b")
+PARTIES = (None, (1, 2), (2, 4), (3, 6))
 ANY_TAGS = st.lists(st.sampled_from(TAGS), min_size=1, unique=True)
 LENGTH, INCREMENT = 60, 30
 DURATIONS = {None: None, "30 mins": 30, "45 mins": 45, "2 hours": 120}
@@ -87,16 +88,22 @@ class World:
             [self._need_of(each) for each in requirements] for requirements in self._lists()
         ]
         self.named = self._draw_named()
+        self.party_size = draw(st.sampled_from((None, None, 2, 3, 6)), label="party size")
         self.offer, self.body = self._make_offer()
 
     def _make_resource(self, name: str) -> None:
         rules = self.draw(RULES, label="rules of a resource")
         capacity = self.draw(st.sampled_from((1, 1, 2)), label="capacity")
         tags = self.draw(st.lists(st.sampled_from(TAGS), unique=True), label="tags")
+        party = self.draw(st.sampled_from(PARTIES), label="party")
         made = self.tenant.make_resource(
-            name, availability_constraints=rules, capacity=capacity, tags=tags
+            name,
+            availability_constraints=rules,
+            capacity=capacity,
+            tags=tags,
+            party=party and {"min": party[0], "max": party[1]},
         )
-        diary = RememberingDiary("UTC", rules, capacity, tags=tags)
+        diary = RememberingDiary("UTC", rules, capacity, tags=tags, party=party)
         self.diaries[made["id"]] = diary
         self.names[made["id"]] = name
         calendar = made["calendars"][0]["id"]
@@ -182,7 +189,8 @@ class World:
 
     # --- The project and the body -----------------------------------------------------------------
     def _make_offer(self) -> tuple[Offer, dict[str, Any]]:
-        named = {"resources": self.named} if self.named else {}
+        named: dict[str, Any] = {"resources": self.named} if self.named else {}
+        named |= {"party_size": self.party_size} if self.party_size else {}
         latest = "12 hours"
         if self.kind == "sent alone":
             offer = self._offer([], "999 days", (0, 0))
@@ -222,10 +230,12 @@ class World:
     def find(self, start: int, *, on_grid: bool = False) -> tuple[Sequence[Need], list[Assignment]]:
         """The requirements that can be met, and the model's choices for a booking of an hour.
 
-        on_grid: for a query. A booking without a project keeps no opening hours.
+        on_grid: for a query. A booking without a project keeps no opening hours, and its party
+        does not count.
         """
-        diaries = self.diaries
+        diaries, party_size = self.diaries, self.party_size
         if self.kind == "sent alone" and not on_grid:
+            party_size = None
             diaries = {each: replace(diary, rules=[], known={}) for each, diary in diaries.items()}
         return find_assignments(
             self.offer,
@@ -234,6 +244,7 @@ class World:
             self.named,
             start,
             start + LENGTH,
+            party_size=party_size,
             on_grid=on_grid,
         )
 
@@ -300,7 +311,7 @@ def check_offer(world: World, offered: Mapping[int, Any], grid: Sequence[int]) -
 
 def check_booking(world: World, start: int) -> None:
     """Made if and only if the model finds a choice; it is one of them, the best of prioritized
-    ones."""
+    ones: for a party the smallest."""
     needs, choices = world.find(start)
     answer, made = world.try_booking(start)
     event(f"accepted: {bool(choices)}")
@@ -315,10 +326,16 @@ def check_booking(world: World, start: int) -> None:
         spans = {(first, last) for _, first, last in made.get(need.name, ())}
         assert spans <= {need.within(start, start + LENGTH)}
     if all(need.mode == "prioritized" for need in needs):
-        costs = [cost_of(needs, choice) for choice in choices]
-        assert cost_of(needs, chosen) == min(costs)
+        costs = [cost_of(world, needs, choice) for choice in choices]
+        assert cost_of(world, needs, chosen) == min(costs)
 
 
-def cost_of(needs: Sequence[Need], choice: Assignment) -> int:
-    """How far down the lists the chosen ones stand together."""
-    return sum(need.ids.index(each) for need in needs for each in choice.get(need.name, ()))
+def cost_of(world: World, needs: Sequence[Need], choice: Assignment) -> tuple[int, int, int]:
+    """For a party, how many people the chosen ones suit at most and at least; how far down the
+    lists they stand together."""
+    pairs = [(need, each) for need in needs for each in choice.get(need.name, ())]
+    parties = [world.diaries[each].party or (0, 10_001) for _, each in pairs]
+    place = sum(need.ids.index(each) for need, each in pairs)
+    if world.party_size is None or world.kind == "sent alone":
+        return 0, 0, place
+    return sum(most for _, most in parties), sum(least for least, _ in parties), place

@@ -303,7 +303,7 @@ export type BookingBody = {
   reservation_id?: string | null;
   /** How many units of the resource's capacity, at most 100, or seats of the group to take together; 1 by default, with `reservation_id` as many as are held. With a widget key, at most the project's `max_quantity`. */
   quantity?: number | null;
-  /** The people who come: only resources whose `party` contains it, the smallest first. */
+  /** The people who come: only resources whose `party` contains it, the smallest first. The ranges of several resources add up. */
   party_size?: number | null;
   /** The place of the seats: required for a group with `places`. */
   place?: string | null;
@@ -1723,7 +1723,7 @@ export type HoldBody = {
   order?: "given" | "any" | null;
   /** How many units of the resource's capacity, at most 100, or seats of the group to take together; 1 by default, with `reservation_id` as many as are held. With a widget key, at most the project's `max_quantity`. */
   quantity?: number | null;
-  /** The people who come: only resources whose `party` contains it, the smallest first. */
+  /** The people who come: only resources whose `party` contains it, the smallest first. The ranges of several resources add up. */
   party_size?: number | null;
   /** The place of the seats: required for a group with `places`. */
   place?: string | null;
@@ -2080,7 +2080,7 @@ export type NewResource = {
   tags?: string[];
   /** So many bookings may overlap: 12 for a pool of twelve. A number below what is booked ahead: 409 `in_use`. */
   capacity?: number;
-  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it. Null: any number. */
+  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it, or several whose sums do. Null: any number. */
   party?: PartyInput | null;
   /** Free keys, at most 50 and 16 kB as JSON. */
   meta?: {
@@ -2328,7 +2328,7 @@ export type PatchedResourceInput = {
   tags?: string[];
   /** So many bookings may overlap: 12 for a pool of twelve. A number below what is booked ahead: 409 `in_use`. */
   capacity?: number;
-  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it. Null: any number. */
+  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it, or several whose sums do. Null: any number. */
   party?: PartyInput | null;
   /** Free keys, at most 50 and 16 kB as JSON. */
   meta?: {
@@ -2913,7 +2913,7 @@ export type Query = {
   constraints?: Constraint[] | null;
   /** The units of a resource's capacity that a booking takes: slots with so many free ones. 1 by default; with a widget key, at most the project's `max_quantity`. */
   quantity?: number | null;
-  /** The people who come: only resources whose `party` contains it, the smallest first, whatever the mode. */
+  /** The people who come: only resources whose `party` contains it, the smallest first, whatever the mode. The ranges of several resources add up. */
   party_size?: number | null;
   /** Include slots that have begun. Not for widget keys. */
   include_past?: boolean | null;
@@ -3062,7 +3062,7 @@ export type Resource = {
   tags: string[];
   /** So many bookings may overlap: 12 for a pool of twelve. A number below what is booked ahead: 409 `in_use`. */
   capacity: number;
-  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it. Null: any number. */
+  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it, or several whose sums do. Null: any number. */
   party: Party | null;
   meta: {
     [key: string]: unknown;
@@ -3104,7 +3104,7 @@ export type ResourceInput = {
   tags?: string[];
   /** So many bookings may overlap: 12 for a pool of twelve. A number below what is booked ahead: 409 `in_use`. */
   capacity?: number;
-  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it. Null: any number. */
+  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it, or several whose sums do. Null: any number. */
   party?: PartyInput | null;
   /** Free keys, at most 50 and 16 kB as JSON. */
   meta?: {
