@@ -115,11 +115,17 @@ def check_second_factor(account: Account, code: str, *, now: datetime) -> bool:
     return True
 
 
-def issue_token(proof: Proof, network: str, *, now: datetime) -> tuple[Credential, str]:
-    """Create the key of a log-in. Raises Unauthenticated if the password was changed meanwhile, or
-    the first second factor was added: either has ended all earlier keys.
+def issue_token(
+    proof: Proof, network: str, *, scopes: Sequence[str] | None = None, now: datetime
+) -> tuple[Credential, str]:
+    """Create the key of a log-in. scopes: of an account's token; None: all.
+
+    Raises Unauthenticated if the password was changed meanwhile, or the first second factor was
+    added: either has ended all earlier keys. Raises Invalid for scopes of a resource's key.
     """
     person = proof.person
+    if scopes and isinstance(person, Resource):
+        raise Invalid.at("scopes", "Only access tokens of accounts have scopes.")
     account_id = person.pk if isinstance(person, Account) else None
     with transaction.atomic(), change_actor(account_id, person.email or ""):
         rows = type(person)._default_manager.select_for_update(no_key=True)
@@ -131,4 +137,6 @@ def issue_token(proof: Proof, network: str, *, now: datetime) -> tuple[Credentia
         if has_second_factor(person) and not proof.has_code:
             raise Unauthenticated
         is_new = is_new_device(person, network)
-        return issue_access_token(Credential.ACCESS, now=now, is_new_device=is_new, account=person)
+        return issue_access_token(
+            Credential.ACCESS, now=now, is_new_device=is_new, scopes=scopes, account=person
+        )

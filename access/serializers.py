@@ -11,6 +11,7 @@ from common.api.fields import (
     EmailField,
     IdField,
     ListOf,
+    NetworkField,
     OneLineField,
     OriginField,
     StampField,
@@ -23,7 +24,20 @@ from common.openapi.component_registry import Json
 
 # Kinds that an app issues. Access tokens belong to an account: POST /auth issues them.
 APP_KINDS = (Credential.SERVER, Credential.WIDGET, Credential.RESOURCE)
-MAX_PROJECTS, MAX_ORIGINS = 100, 50
+MAX_PROJECTS, MAX_ORIGINS, MAX_NETWORKS = 100, 50, 50
+KINDS_WITH = {
+    "projects": (Credential.SERVER, Credential.WIDGET),
+    "origins": (Credential.WIDGET,),
+    "scopes": (Credential.SERVER,),
+    "addresses": (Credential.SERVER,),
+}
+
+
+def scopes_field(help_text: str) -> ListOf:
+    choices = serializers.ChoiceField(Credential.SCOPES)
+    return ListOf(
+        choices, len(Credential.SCOPES), allow_empty=False, help_text=help_text, **CLEARABLE
+    )
 
 
 class CredentialSerializer(ObjectSerializer):
@@ -35,6 +49,7 @@ class CredentialSerializer(ObjectSerializer):
         "key": WIDGET_KEY_EXAMPLE,
         "description": "www.example.com",
         "origins": ["https://shop.example"],
+        "scopes": None,
         "last_used_at": STAMP_EXAMPLE,
     }
     on_request = ("key", "secret_shown")
@@ -66,7 +81,8 @@ class CredentialSerializer(ObjectSerializer):
         IdField(),
         MAX_PROJECTS,
         allow_empty=False,
-        help_text="The only projects that a widget key may use. Null: any, published or not.",
+        help_text="The only projects that a server key or widget key may use. Null: any, published"
+        " or not.",
         **CLEARABLE,
     )
     origins = ListOf(
@@ -75,6 +91,15 @@ class CredentialSerializer(ObjectSerializer):
         allow_empty=False,
         help_text="The only web sites that may use a widget key: requests with another `Origin`"
         " are 403. Null: any.",
+        **CLEARABLE,
+    )
+    scopes = scopes_field("What a server key may do. Null: everything.")
+    addresses = ListOf(
+        NetworkField(),
+        MAX_NETWORKS,
+        allow_empty=False,
+        help_text="The only networks from which a server key may be used: requests from other"
+        " addresses are 403 `address_not_allowed`. Null: any.",
         **CLEARABLE,
     )
     expires_at = StampField(
@@ -93,11 +118,10 @@ class CredentialSerializer(ObjectSerializer):
         return super().render(row, include=("key",) if row.public_text else ())
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
-        for name in ("projects", "origins"):
-            if given.get(name) and given["kind"] != Credential.WIDGET:
-                raise serializers.ValidationError(
-                    {name: [f"Only keys of the kind widget take {name}."]}
-                )
+        for name, kinds in KINDS_WITH.items():
+            if given.get(name) and given["kind"] not in kinds:
+                text = f"Only keys of the kind {' or '.join(kinds)} take {name}."
+                raise serializers.ValidationError({name: [text]})
         expires_at = given.get("expires_at")
         if expires_at and expires_at <= self.context["now"]:
             raise serializers.ValidationError({"expires_at": [Message("Must be in the future.")]})
@@ -145,6 +169,7 @@ class LogInInputSerializer(ObjectSerializer):
         " factor. Each works once.",
         **CLEARABLE,
     )
+    scopes = scopes_field("What the access token of an account may do. Null: everything.")
 
 
 class LogInSerializer(ObjectSerializer):

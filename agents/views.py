@@ -37,6 +37,7 @@ from agents.tools import Call, Tool, ToolRefusal
 from agents.write_tools import QUESTION, PersonNeeded
 from apps_config.authentication import Caller
 from apps_config.history import change_actor
+from apps_config.permissions import AddressPermission
 from apps_config.throttling import add_rate_headers
 from common.api.views import ApiView, Handler, PublicApiView
 from common.errors import AGENTS, Forbidden, Refusal
@@ -81,7 +82,7 @@ class WithKey(BasePermission):
 class ToolsView(ApiView):
     """The tools of agents. Errors are JSON-RPC's, with the HTTP status of the API's."""
 
-    permission_classes = (SameOrigin, WithKey)
+    permission_classes = (SameOrigin, AddressPermission, WithKey)
     throttle_classes = (AgentThrottle,)
     json_only = False  # a GET that asks for a stream is 405, not 406
     caller: Caller

@@ -4,9 +4,10 @@ import base64
 import binascii
 import hmac
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from ipaddress import ip_network
 from typing import Any, TypeVar
 
 from django.conf import settings
@@ -19,6 +20,7 @@ from apps_config.models import (
     Account,
     App,
     Credential,
+    EventNotification,
     FailedLogin,
     Membership,
     digest_secret,
@@ -40,7 +42,9 @@ from common.errors import (
     ignore_database_outage,
 )
 from common.limits.rate_limit import (
+    Address,
     CountedRequest,
+    Network,
     RateKey,
     RateWindow,
     RefusedKeys,
@@ -49,10 +53,12 @@ from common.limits.rate_limit import (
 )
 from common.observability.log_format import add_log_fields
 
-Scope = TypeVar("Scope")
+Value = TypeVar("Value")
 
 MAX_HEADER, MAX_PREFIX = 1024, 40
 PURGE_SLICE = 5000
+# What somebody sees who chooses where bookings are sent: to a webhook, a calendar, an address.
+WHOLE_BOOKINGS = (Credential.BOOKINGS_READ, Credential.PEOPLE_READ)
 _NOBODY_HASH = digest_secret("")
 
 _CREDENTIAL = FixedQuery(
@@ -96,7 +102,7 @@ class KeyAuthentication(BaseAuthentication):
 class Caller:
     """An authenticated credential and its app. `app` is None only if several apps are possible.
 
-    projects, origins: the scope of a widget key; None: no limit.
+    projects, origins, scopes, addresses: the limits of the key; None: no limit.
     """
 
     credential_id: uuid.UUID
@@ -109,11 +115,37 @@ class Caller:
     actor: str
     projects: frozenset[uuid.UUID] | None = None
     origins: frozenset[str] | None = None
+    scopes: frozenset[str] | None = None
+    addresses: frozenset[Network] | None = None
     is_agent: bool = False  # calls tools at /mcp
 
     @property
     def is_widget(self) -> bool:
         return self.kind == Credential.WIDGET
+
+    @property
+    def keeps_to_projects(self) -> bool:
+        """Whether it uses a project's resources only as the project has them."""
+        return self.is_widget or self.projects is not None
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether it may do less than the other keys of its kind and role."""
+        return (self.scopes, self.projects, self.addresses) != (None, None, None)
+
+    @property
+    def reads_people(self) -> bool:
+        """Whether it may read what customers typed and how to reach them."""
+        return self.has_scopes(Credential.PEOPLE_READ)
+
+    def has_scopes(self, *scopes: str) -> bool:
+        return self.scopes is None or self.scopes.issuperset(scopes)
+
+    def check_scopes(self, *scopes: str) -> None:
+        """Raise Forbidden for the first scope that the key lacks."""
+        for scope in scopes:
+            if not self.has_scopes(scope):
+                raise Forbidden(f"This key lacks the scope {scope}.")
 
     @property
     def only_app(self) -> App:
@@ -124,9 +156,20 @@ class Caller:
             raise Invalid.at("Service-App", "Required: this account has several apps.")
         return self.app
 
+    def check_receivers(self, notifications: Iterable[Mapping[str, Any]] | None) -> None:
+        """Raise Forbidden for a webhook call about bookings that the key may not read."""
+        if any(each["type"] == EventNotification.WEBHOOK for each in notifications or ()):
+            self.check_scopes(*WHOLE_BOOKINGS)
+
     def allows_origin(self, origin: str | None) -> bool:
         """Whether a request with this Origin header may use the key; None: without the header."""
         return origin is None or self.origins is None or origin.lower() in self.origins
+
+    def allows_address(self, address: Address | None) -> bool:
+        """Whether a client with the address may use the key. None: the address is not known."""
+        if self.addresses is None:
+            return True
+        return address is not None and any(address in network for network in self.addresses)
 
     @property
     def source(self) -> str:
@@ -257,8 +300,10 @@ def _caller(credential: Credential, app_slug: str | None) -> Caller:
         account_id=credential.account_id,
         resource_id=credential.resource_id,
         actor=_holder(credential) or f"{credential.kind} key {str(credential.id)[:8]}",
-        projects=_scope(credential.projects, uuid.UUID),
-        origins=_scope(credential.origins, str),
+        projects=_limit(credential.projects, uuid.UUID),
+        origins=_limit(credential.origins, str),
+        scopes=_limit(credential.scopes, str),
+        addresses=_limit(credential.addresses, ip_network),
     )
 
 
@@ -273,7 +318,7 @@ def _memberships(credential: Credential) -> Iterator[tuple[str, App]]:
             yield membership.role, membership.app
 
 
-def _scope(stored: list[str] | None, read: Callable[[str], Scope]) -> frozenset[Scope] | None:
+def _limit(stored: list[str] | None, read: Callable[[str], Value]) -> frozenset[Value] | None:
     return None if stored is None else frozenset(map(read, stored))
 
 

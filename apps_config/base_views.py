@@ -141,7 +141,12 @@ class TenantViewSet(ReplicaReads, LockRetry, IdempotentActions, ConditionalWrite
 
     @property
     def acts_as_owner(self) -> bool:
-        """Whether the request has a server key or an owner's access token."""
+        """Whether the request has a server key or an owner's access token. Raises Forbidden for one
+        that has scopes, but not that of keys.
+        """
+        self.caller.check_scopes(Credential.KEYS_WRITE)
+        if self.caller.projects is not None:
+            return False
         if self.caller.kind == Credential.SERVER:
             return True
         return self.caller.kind == Credential.ACCESS and self.has_role(Membership.OWNER)

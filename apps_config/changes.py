@@ -105,8 +105,16 @@ def oldest_unnumbered() -> datetime | None:
     return Change.objects.filter(number=None).aggregate(oldest=Min("at"))["oldest"]
 
 
-def read_changes(app: App, after: Position | None, *, types: Collection[str], limit: int) -> Part:
+def read_changes(
+    app: App,
+    after: Position | None,
+    *,
+    types: Collection[str],
+    visible: Q | None = None,
+    limit: int,
+) -> Part:
     """Return the changes of these types after the position; None: the present one, without any.
+    visible: those that the reader may see; None: all.
 
     A part may be empty although more follow: a request reads at most SCANNED changes. Raises
     CursorExpired if a change after the position was deleted, or if it is of a history that was
@@ -119,7 +127,8 @@ def read_changes(app: App, after: Position | None, *, types: Collection[str], li
         raise CursorExpired
     until = min(after.number + SCANNED, last)
     rows = Change.objects.filter(app=app, number__range=(after.number, until))
-    rows = rows.filter(Q(type__in=types) | Q(number=after.number)).order_by("number")
+    asked = Q(type__in=types) & (visible or Q())
+    rows = rows.filter(asked | Q(number=after.number)).order_by("number")
     found = list(rows[: limit + 2])
     if found and found[0].number == after.number:
         if Position.after(found.pop(0)) != after:

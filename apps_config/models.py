@@ -254,6 +254,15 @@ class Credential(models.Model):
 
     SERVER, WIDGET, ACCESS, RESOURCE = "server", "widget", "access", "resource"
     KINDS = (SERVER, WIDGET, ACCESS, RESOURCE)
+    AVAILABILITY_READ = "availability:read"
+    BOOKINGS_READ, BOOKINGS_WRITE = "bookings:read", "bookings:write"
+    PEOPLE_READ = "people:read"
+    SETTINGS_READ, SETTINGS_WRITE = "settings:read", "settings:write"
+    KEYS_WRITE = "keys:write"
+    SCOPES = (
+        *(AVAILABILITY_READ, BOOKINGS_READ, BOOKINGS_WRITE, PEOPLE_READ),
+        *(SETTINGS_READ, SETTINGS_WRITE, KEYS_WRITE),
+    )
 
     id = TenantIdField(primary_key=True)
     kind = models.CharField(max_length=8, choices=[(kind, kind) for kind in KINDS])
@@ -269,12 +278,21 @@ class Credential(models.Model):
     # Widget keys are public and stay readable; empty for all others.
     public_text = models.CharField(max_length=100, blank=True, editable=False)
     description = models.CharField(max_length=200, blank=True)
-    # The scope of a widget key.
+    # Of server and widget keys.
     projects = models.JSONField(
         null=True, blank=True, help_text="ids of the only projects that it may use; empty: any"
     )
+    # Of widget keys.
     origins = models.JSONField(
         null=True, blank=True, help_text="the only web origins that may use it; empty: any"
+    )
+    # Of server keys and access tokens.
+    scopes = models.JSONField(
+        null=True, blank=True, help_text="what it may do, of SCOPES; empty: everything"
+    )
+    # Of server keys.
+    addresses = models.JSONField(
+        null=True, blank=True, help_text="the only networks that may use it; empty: any"
     )
     hosted_project = models.ForeignKey(
         "availability.Project",

@@ -124,7 +124,7 @@ def issue_key(
 ) -> tuple[Credential, str]:
     """Create a key; returns its text too, shown once.
 
-    `holder`: app, account, or app and resource; for a widget key also its scope.
+    `holder`: app, account, or app and resource, and the limits of the key.
     """
     with transaction.atomic(savepoint=False):
         credential, text = _store_key(
@@ -147,16 +147,25 @@ def record_key(event: str, key: Credential, **more: Any) -> None:
 
 
 def issue_access_token(
-    kind: str, *, now: datetime, is_new_device: bool = False, **holder: Any
+    kind: str,
+    *,
+    now: datetime,
+    is_new_device: bool = False,
+    scopes: Sequence[str] | None = None,
+    **holder: Any,
 ) -> tuple[Credential, str]:
     """Create the key of a log-in with a password: it expires after 30 days; the newest ten are
     kept.
 
-    is_new_device: the account has logged in before, but not from this network.
+    is_new_device: the account has logged in before, but not from this network. scopes: None: all.
     """
     with transaction.atomic():
         credential, text = _store_key(
-            kind, description=LOG_IN_DESCRIPTION, expires_at=now + ACCESS_TOKEN_LIFETIME, **holder
+            kind,
+            description=LOG_IN_DESCRIPTION,
+            expires_at=now + ACCESS_TOKEN_LIFETIME,
+            scopes=scopes,
+            **holder,
         )
         own = Credential.objects.filter(kind=kind, description=LOG_IN_DESCRIPTION, **holder)
         kept = own.order_by("-created_at", "-id").values_list("id", flat=True)[:MAX_ACCESS_TOKENS]

@@ -1,5 +1,6 @@
 """Endpoints of the tenant: /app, /apps, /apps/:slug."""
 
+from collections.abc import Collection
 from typing import cast
 from uuid import UUID
 
@@ -7,6 +8,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps_config.authentication import Caller
 from apps_config.base_views import TenantViewSet
 from apps_config.models import Account, App
 from apps_config.permissions import RANKS
@@ -14,6 +16,7 @@ from apps_config.serializers import AppSerializer, EventNotificationSerializer
 from apps_config.services import archive_app, change_app, create_app
 from common.api.serializers import read_body_as
 from common.errors import Forbidden, NotFound
+from common.openapi.component_registry import Json
 from common.openapi.generator import named_examples, parameters
 from common.openapi.parameters import include_of
 
@@ -43,7 +46,15 @@ class CurrentAppViewSet(TenantViewSet):
         includes = self.query.include(APP_INCLUDES)
         if includes and not self.acts_as_owner:
             raise Forbidden("Only server keys and owners can include signing_secret.")
-        return Response({"data": AppSerializer.render(self.app, include=includes)})
+        return Response({"data": app_record(self.app, self.caller, includes)})
+
+
+def app_record(app: App, caller: Caller, includes: Collection[str] = ()) -> Json:
+    """Render the app; a key that may not read people gets no `blocked_customers`."""
+    record = AppSerializer.render(app, include=includes)
+    if not caller.reads_people:
+        record["settings"].pop("blocked_customers", None)
+    return record
 
 
 class AppPathViewSet(TenantViewSet):
@@ -83,7 +94,8 @@ class AppViewSet(AppPathViewSet):
     def list(self, request: Request) -> Response:
         ids = [app.id for _, app in self.caller.memberships]
         apps = App.objects.open().filter(id__in=ids).prefetch_related("event_notifications")
-        return self.list_page(request, self.filter_queryset(apps), AppSerializer.render)
+        rows = self.filter_queryset(apps)
+        return self.list_page(request, rows, lambda app: app_record(app, self.caller))
 
     @extend_schema(
         summary="Create an app",
@@ -104,15 +116,16 @@ class AppViewSet(AppPathViewSet):
         if all(role != self.access.role for role, _ in self.caller.memberships):
             raise Forbidden("Only owners of an app can create apps.")
         given = read_body_as(AppSerializer, request)
+        self.caller.check_receivers(given.get("event_notifications"))
         app = create_app(**given, owner=Account.objects.get(id=cast(UUID, self.caller.account_id)))
-        return Response({"data": AppSerializer.render(app)}, status=201)
+        return Response({"data": app_record(app, self.caller)}, status=201)
 
     @extend_schema(
         summary="An app",
         parameters=parameters(path=SLUG),
     )
     def retrieve(self, request: Request, slug: str) -> Response:
-        return Response({"data": AppSerializer.render(self.find_app(slug))})
+        return Response({"data": app_record(self.find_app(slug), self.caller)})
 
     @extend_schema(
         summary="Change an app",
@@ -130,8 +143,10 @@ class AppViewSet(AppPathViewSet):
     )
     def update(self, request: Request, slug: str) -> Response:
         app = self.find_app(slug)
-        app = change_app(app, read_body_as(AppSerializer, request, partial=True))
-        return Response({"data": AppSerializer.render(app)})
+        given = read_body_as(AppSerializer, request, partial=True)
+        self.caller.check_receivers(given.get("event_notifications"))
+        app = change_app(app, given)
+        return Response({"data": app_record(app, self.caller)})
 
     @extend_schema(
         summary="Archive an app: its keys are refused, its data stays",

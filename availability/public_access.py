@@ -1,5 +1,6 @@
 """What a public caller, the holder of a widget key, may use: projects in the scope of the key, and
-resources in no project if the app allows it.
+resources in no project if the app allows it. A server key with `projects` is no public caller, but
+keeps to its projects in the same way.
 """
 
 import uuid
@@ -22,6 +23,7 @@ NEEDS_PROJECT = (
     " resources that are in no project, if the app's setting `public_resources` is on and the key"
     " is not bound to projects."
 )
+NEEDS_ONE_OF_ITS_PROJECTS = "This key works for its `projects` only: send `project_id`."
 IN_PROJECT = "A widget key books this resource through a project: send `project_id`."
 
 
@@ -33,15 +35,15 @@ def visible_projects(app: App, caller: Caller) -> QuerySet[Project]:
 
 def needs_project(app: App, caller: Caller) -> bool:
     """Whether the caller can use no resource without a project."""
-    return caller.is_widget and not (
-        app.allows_public_bookings_without_project and caller.projects is None
-    )
+    if caller.projects is not None:
+        return True
+    return caller.is_widget and not app.allows_public_bookings_without_project
 
 
 def check_project_is_named(app: App, caller: Caller, project_id: uuid.UUID | None) -> None:
     """Raise Forbidden if the caller has to name a project."""
     if project_id is None and needs_project(app, caller):
-        raise Forbidden(NEEDS_PROJECT)
+        raise Forbidden(NEEDS_PROJECT if caller.is_widget else NEEDS_ONE_OF_ITS_PROJECTS)
 
 
 def check_resources_are_in_no_project(caller: Caller, resource_ids: Collection[uuid.UUID]) -> None:

@@ -80,9 +80,11 @@ RESOURCE_FIELDS = (
 )
 
 
-def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, str]:
-    """Create a resource with its first calendar and its API key; returns the key's text, shown
-    once.
+def create_resource(
+    *, app: App, given: Mapping[str, Any], issues_key: bool = True
+) -> tuple[Resource, str | None]:
+    """Create a resource with its first calendar and its API key, if it gets one; returns the key's
+    text, shown once.
 
     Raises AlreadyExists if another resource of the app has the e-mail address.
     """
@@ -97,6 +99,8 @@ def create_resource(*, app: App, given: Mapping[str, Any]) -> tuple[Resource, st
         Calendar.objects.create(app_id=app.id, resource=resource, name=FIRST_CALENDAR)
         if resource.tags:
             derive_resources_by_tag(app)
+        if not issues_key:
+            return resource, None
         _, text = issue_key(Credential.RESOURCE, app=app, resource=resource)
     return resource, text
 

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from apps_config.authentication import Caller
-from apps_config.models import App
+from apps_config.models import App, Credential
 from availability.core.matching import FixedChoice
 from availability.core.visits import Visit
 from availability.graph_names import DEFAULT_GRAPH
@@ -44,7 +44,7 @@ from common.api.fields import array_as_object
 from common.db.compiled_query import FixedQuery
 from common.errors import Forbidden, Invalid
 from common.ical.rrule import RecurrenceRuleError, read_booking_rule
-from common.messages import Message, find_message
+from common.messages import find_message
 
 NOT_ASKED = ("id", "meta", "timezone")  # keys of a customer that no form asks for
 GROUP_POLICIES = ("min_cancel_time", "min_booking_time", "max_booking_time")
@@ -89,6 +89,7 @@ def parse_new_booking(
     shape = NewGroupSerializer if graph.is_group else NewBookingSerializer
     given = flat.read(shape, zone=wall_time_zone(booking_target, zone))
     check_may_write_note(caller, given)
+    caller.check_receivers(given.get("event_notifications"))
     check_max_length_without_project(caller, project, given["start"], given["end"])
     _check_holds(flat, booking_target, given)
     _check_customer_count(given, project, caller)
@@ -97,13 +98,11 @@ def parse_new_booking(
 
 
 def check_may_send_requirements(body: Any, caller: Caller) -> None:
-    """Raise Forbidden for `requires` or `steps` by a widget key, which may only choose among the
-    project's.
-    """
+    """Raise Forbidden for `requires` or `steps` by a key that chooses among the project's only."""
     body = array_as_object(body)
     for name in ("requires", "steps"):
-        if caller.is_widget and isinstance(body, Mapping) and body.get(name):
-            raise Forbidden(Message("A widget key can't send `%(field)s`.", field=name))
+        if caller.keeps_to_projects and isinstance(body, Mapping) and body.get(name):
+            raise Forbidden(f"This key can't send `{name}`: its projects have their own.")
 
 
 def read_quantity(
@@ -128,9 +127,14 @@ def read_quantity(
 
 
 def check_may_write_note(caller: Caller, given: Mapping[str, Any]) -> None:
-    """Raise Invalid for a note by a resource's key, which reads none."""
-    if caller.resource_id and given.get("note") is not None:
+    """Raise Invalid for a note by a resource's key, and Forbidden for one by a key with scopes that
+    may not read it.
+    """
+    if given.get("note") is None:
+        return
+    if caller.resource_id:
         raise Invalid.at("note", "The key of a resource can't write notes.")
+    caller.check_scopes(Credential.PEOPLE_READ)
 
 
 def target_resources(
@@ -236,15 +240,17 @@ def _find_calendar(
         raise Invalid.at(
             flat.path("calendar_id"), "This calendar is read-only: choose a writable calendar."
         )
-    if project and caller.is_widget:
+    if project and caller.keeps_to_projects:
         check_is_of_project(project.id, calendar)
-        if project.is_mutual:
-            return None  # one resource alone would be less than the project offers
+    if project and caller.is_widget and project.is_mutual:
+        return None  # one resource alone would be less than the project offers
     return calendar
 
 
 def check_is_of_project(project_id: uuid.UUID, calendar: Calendar) -> None:
-    """Raise Invalid unless the project has the calendar's resource, as widget keys require."""
+    """Raise Invalid unless the project has the calendar's resource, as keys that keep to projects
+    require.
+    """
     own = ProjectResource.objects.filter(project_id=project_id, resource_id=calendar.resource_id)
     if not own.exists():
         raise Invalid.at("resource_id", "There is no such resource.")
@@ -476,6 +482,7 @@ def _read_seat(
         raise Invalid.at(flat.path("calendar_id"), "Must equal the group's value.")
     given = flat.read(NewSeatSerializer, zone=owner.resource.timezone)
     check_may_write_note(caller, given)
+    caller.check_receivers(given.get("event_notifications"))
     if given.get("recurrence"):
         raise Invalid.at("recurrence", "A seat can't have a recurrence.")
     _check_customer_count(given, project, caller)
@@ -551,7 +558,7 @@ def find_group(
         _check_group_is_in_no_project(caller, owner)
     elif owner.project_id not in (None, project.id):
         raise Invalid.at(path, "Must equal the group's value.")
-    if project and caller.is_widget and owner.project_id is None:
+    if project and caller.keeps_to_projects and owner.project_id is None:
         check_is_of_project(project.id, owner.event.calendar)
     return owner
 

@@ -48,6 +48,7 @@ STATUS = {
     "unauthenticated": 401,
     "second_factor_required": 401,
     "forbidden": 403,
+    "address_not_allowed": 403,
     "not_found": 404,
     "method_not_allowed": 405,
     "not_acceptable": 406,
@@ -143,6 +144,15 @@ class Forbidden(Refusal):
         self, message: str = "These credentials lack the required permission.", **fields: Any
     ) -> None:
         super().__init__(message, **fields)
+
+
+class AddressNotAllowed(Refusal):
+    """The key works in other networks than the client's."""
+
+    code = "address_not_allowed"
+
+    def __init__(self) -> None:
+        super().__init__("This key can't be used from your network address.")
 
 
 class NotFound(Refusal):

@@ -58,15 +58,20 @@ def path_of(pattern: URLPattern) -> str:
 
 
 def permission_table() -> str:
-    """Return who may call each endpoint, beside server keys."""
-    rows = ["| endpoint | access token | widget key | resource key |", "|---|---|---|---|"]
+    """Return who may call each endpoint, beside server keys, and what keys with limits need."""
+    rows = [
+        "| endpoint | scope | key with `projects` | access token | widget key | resource key |",
+        "|---|---|---|---|---|---|",
+    ]
     for path, methods, access in endpoints():
         role = access.role + (" (no server key)" if access.only_accounts else "")
         kinds = [
             "yes" if kind in access.kinds else ""
             for kind in (Credential.WIDGET, Credential.RESOURCE)
         ]
-        rows.append(f"| {', '.join(methods)} `{path}` | {' | '.join([role, *kinds])} |")
+        scopes = ", ".join(f"`{scope}`" for scope in access.scopes)
+        cells = [scopes, "yes" if access.by_project else "", role, *kinds]
+        rows.append(f"| {', '.join(methods)} `{path}` | {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
 
 

@@ -644,6 +644,7 @@ REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["apps_config.authentication.KeyAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": [
         "apps_config.permissions.OriginPermission",
+        "apps_config.permissions.AddressPermission",
         "apps_config.permissions.KeyPermission",
     ],
     "DEFAULT_THROTTLE_CLASSES": ["apps_config.throttling.KeyThrottle"],

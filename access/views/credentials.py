@@ -1,8 +1,9 @@
 """Endpoints of keys: /credentials and /auth."""
 
 import uuid
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_network
+from typing import Any, NamedTuple
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -11,15 +12,17 @@ from rest_framework.response import Response
 
 from access.password_login import Person, issue_token, log_in_with_password
 from access.serializers import CredentialSerializer, LogInInputSerializer, LogInSerializer
+from apps_config.authentication import Caller
 from apps_config.base_views import PublicView, TenantViewSet
 from apps_config.models import App, Credential
+from apps_config.permissions import WIDER_KEY, may_make_key
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.query import service_header
 from common.api.search_conditions import CREDENTIAL_SEARCH
 from common.api.serializers import read_body_as
-from common.errors import Invalid
+from common.errors import Forbidden, Invalid
 from common.limits.rate_limit import customer_network
 from common.openapi.generator import named_examples
 
@@ -39,6 +42,20 @@ def check_projects(app: App, project_ids: Sequence[uuid.UUID] | None) -> list[st
     found_ids = set(projects.values_list("id", flat=True))
     Invalid.check_known("projects", project_ids, found_ids, "There is no such project.")
     return [str(project_id) for project_id in dict.fromkeys(project_ids)]
+
+
+def check_may_make(caller: Caller, given: Mapping[str, Any]) -> None:
+    """Raise Forbidden for a key that may do more than the caller's own."""
+    networks = given.get("addresses")
+    may_make = may_make_key(
+        caller,
+        given["kind"],
+        scopes=given.get("scopes"),
+        projects=given.get("projects"),
+        addresses=None if networks is None else [ip_network(each) for each in networks],
+    )
+    if not may_make:
+        raise Forbidden(WIDER_KEY)
 
 
 def find_resource(app: App, resource_id: uuid.UUID | None) -> Resource | None:
@@ -77,8 +94,9 @@ class CredentialViewSet(TenantViewSet):
 
     @extend_schema(
         summary="Create a key",
-        description="Only this response contains the full key (`key`). `projects` and `origins`"
-        " are the scope of a widget key. POST /v2/auth creates access tokens.",
+        description="Only this response contains the full key (`key`). `scopes`, `projects`,"
+        " `addresses` and `origins` limit what it may do, for which projects, from where. 403 for a"
+        " key that may do more than the key of the request. POST /v2/auth creates access tokens.",
         examples=named_examples(
             request={
                 "for a web site": {
@@ -91,6 +109,12 @@ class CredentialViewSet(TenantViewSet):
                     "description": "Night job",
                     "expires_at": "2099-01-01T00:00:00Z",
                 },
+                "to read free time and to book": {
+                    "kind": "server",
+                    "description": "Assistant",
+                    "scopes": ["availability:read", "bookings:write"],
+                    "addresses": ["203.0.113.0/24"],
+                },
                 "a resource's": {"kind": "resource", "resource_id": RESOURCE_EXAMPLE["id"]},
             },
             response={"a server key": {"data": SERVER_KEY}},
@@ -98,6 +122,7 @@ class CredentialViewSet(TenantViewSet):
     )
     def create(self, request: Request) -> Response:
         given = read_body_as(CredentialSerializer, request, zone=self.input_zone, now=self.now)
+        check_may_make(self.caller, given)
         credential, text = issue_key(
             given["kind"],
             mode=self.app.mode,
@@ -107,6 +132,8 @@ class CredentialViewSet(TenantViewSet):
             resource=find_resource(self.app, given.get("resource_id")),
             projects=check_projects(self.app, given.get("projects")),
             origins=given.get("origins"),
+            scopes=given.get("scopes"),
+            addresses=given.get("addresses"),
         )
         return Response(
             {"data": CredentialSerializer.render(credential) | {"key": text}}, status=201
@@ -115,10 +142,21 @@ class CredentialViewSet(TenantViewSet):
     @extend_schema(
         summary="Revoke a key",
         description="The key is refused at once and stays in the list. Revoking it again also"
-        " returns 204.",
+        " returns 204. 403 for a key that may do more than the key of the request.",
     )
     def destroy(self, request: Request, credential_id: uuid.UUID) -> Response:
-        revoke_key(self.get_object())
+        key = self.get_object()
+        projects = None if key.projects is None else [uuid.UUID(each) for each in key.projects]
+        check_may_make(
+            self.caller,
+            {
+                "kind": key.kind,
+                "scopes": key.scopes,
+                "projects": projects,
+                "addresses": key.addresses,
+            },
+        )
+        revoke_key(key)
         return Response(status=204)
 
 
@@ -172,5 +210,5 @@ class AuthView(PublicView):
         )
         if isinstance(proof.person, Resource):
             self.app = proof.person.app
-        key = issue_token(proof, network, now=self.now)
+        key = issue_token(proof, network, scopes=given.get("scopes"), now=self.now)
         return Response({"data": LogInSerializer.render(LogIn(proof.person, *key))})

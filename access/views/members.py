@@ -13,7 +13,7 @@ from apps_config.services import remove_member
 from apps_config.views import SLUG, AppPathViewSet
 from common.api.pagination import Page, list_envelope
 from common.api.serializers import read_body_as
-from common.errors import NotFound
+from common.errors import Forbidden, NotFound
 from common.openapi.generator import named_examples, parameters
 
 
@@ -49,6 +49,8 @@ class MemberViewSet(AppPathViewSet):
     )
     def create(self, request: Request, slug: str) -> Response:
         app = self.find_app(slug)
+        if self.caller.is_restricted:
+            raise Forbidden("A key with limits can't invite members, who have none.")
         given = read_body_as(MemberSerializer, request)
         invitation = invite_member(app=app, **given, now=self.now)
         return Response({"data": MemberSerializer.render(member_of(invitation))}, status=201)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 
 from access.resource_password_reset_request import MAX_PASSWORD_MAILS, request_password_reset
 from apps_config.base_views import TenantViewSet
+from apps_config.permissions import check_may_make_resource_key
 from availability.models import Resource
 from availability.serializers.resources import PasswordResetSerializer, PasswordSerializer
 from availability.services import replace_password
@@ -64,6 +65,7 @@ class PasswordResetViewSet(TenantViewSet):
         examples=named_examples(request={"Ada": {"email": "ada@example.com"}}),
     )
     def create(self, request: Request) -> Response:
+        check_may_make_resource_key(self.caller)
         email = read_body_as(PasswordResetSerializer, request)["email"]
         request_password_reset(app=self.app, email=email, now=self.now)
         return Response({"data": {}})

@@ -117,8 +117,8 @@ def _find_requirements(
     """The requirements of the request, else of the project. Raises Forbidden for a widget key that
     sends some, Invalid for a list of resources beside them.
     """
-    if "requires" in given and caller.is_widget:
-        raise Forbidden("A widget key can't send `requires`.")
+    if "requires" in given and caller.keeps_to_projects:
+        raise Forbidden("This key can't send `requires`: its projects have their own.")
     alternatives = (
         load_requirements(app.id, given["requires"])
         if "requires" in given
@@ -141,8 +141,8 @@ def _find_visit(
     Forbidden for a widget key that sends steps, Invalid for a list of resources beside them.
     """
     if "steps" in given:
-        if caller.is_widget:
-            raise Forbidden("A widget key can't send `steps`.")
+        if caller.keeps_to_projects:
+            raise Forbidden("This key can't send `steps`: its projects have their own.")
         visit: Visit | None = load_visit(app.id, given["steps"], given.get("order"))
     else:
         has_steps = project and project.steps and "requires" not in given
@@ -183,7 +183,7 @@ def _find_resources(
         ids = ids or [only]
     elif ids is None and project is None:
         raise Invalid.at("resources", "Required without a project.")
-    if project and (ids is None or caller.is_widget):
+    if project and (ids is None or caller.keeps_to_projects):
         project_resources = load_project_resources(app, project, now=now)
     else:
         project_resources = load_resources(app, list(dict.fromkeys(ids or ())), now=now)

@@ -29,6 +29,9 @@ from common.messages import Message
 from common.openapi.component_registry import Json
 from common.time.instants import find_zone
 
+# What a key without the scope `people:read` sees of texts that may be about customers.
+NO_EVENT_TEXTS: Json = {"description": "", "participants": []}
+
 
 class EventCalendarSerializer(ObjectSerializer):
     """The calendar of a new event; read first, because its zone is needed to read the times."""

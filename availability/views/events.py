@@ -7,14 +7,15 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from availability.models import EventQuerySet, overlap
-from availability.serializers.events import EventCalendarSerializer, EventSerializer
+from availability.models import Event, EventQuerySet, overlap
+from availability.serializers.events import NO_EVENT_TEXTS, EventCalendarSerializer, EventSerializer
 from availability.services import change_event, create_event, delete_event
 from availability.views.base_views import STAMPS, ResourceScopedViewSet
 from common.api.ordering import BOUND
 from common.api.search_conditions import EVENT_SEARCH
 from common.api.serializers import read_body_as
 from common.errors import Invalid
+from common.openapi.component_registry import Json
 from common.openapi.generator import named_examples, parameters
 
 EVENT_EXAMPLE = EventSerializer.example()
@@ -43,7 +44,7 @@ class EventViewSet(ResourceScopedViewSet):
     def list(self, request: Request) -> Response:
         start, end = self._range()
         rows = self.filter_queryset(self.get_queryset().filter(overlap(start, end)))
-        return self.list_page(request, rows, lambda row: EventSerializer.render(row, self.zone))
+        return self.list_page(request, rows, self.record)
 
     @extend_schema(
         summary="Create an event",
@@ -72,11 +73,11 @@ class EventViewSet(ResourceScopedViewSet):
             raise Invalid.at("calendar_id", "There is no such calendar.")
         given = read_body_as(EventSerializer, request, zone=calendar.resource.timezone)
         event = create_event(calendar=calendar, given=given)
-        return Response({"data": EventSerializer.render(event, self.zone)}, status=201)
+        return Response({"data": self.record(event)}, status=201)
 
     @extend_schema(summary="An event")
     def retrieve(self, request: Request, event_id: uuid.UUID) -> Response:
-        return Response({"data": EventSerializer.render(self.get_object(), self.zone)})
+        return Response({"data": self.record(self.get_object())})
 
     @extend_schema(
         summary="Change an event",
@@ -88,7 +89,7 @@ class EventViewSet(ResourceScopedViewSet):
         given = read_body_as(
             EventSerializer, request, partial=True, zone=event.resource.timezone, event=event
         )
-        return Response({"data": EventSerializer.render(change_event(event, given), self.zone)})
+        return Response({"data": self.record(change_event(event, given))})
 
     @extend_schema(
         summary="Delete an event",
@@ -97,6 +98,11 @@ class EventViewSet(ResourceScopedViewSet):
     def destroy(self, request: Request, event_id: uuid.UUID) -> Response:
         delete_event(self.get_object())
         return Response(status=204)
+
+    def record(self, event: Event) -> Json:
+        """Render the event; without texts about customers for a key that may not read people."""
+        record = EventSerializer.render(event, self.zone)
+        return record if self.caller.reads_people else record | NO_EVENT_TEXTS
 
     def _range(self) -> tuple[datetime, datetime]:
         start = self.query.bound("start", self.input_zone, self.now)

@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from apps_config.base_views import TenantViewSet
 from apps_config.idempotent_actions import secret_response
 from availability.models import Project, Resource
+from availability.public_access import visible_projects
 from availability.serializers.projects import (
     PROJECT_EXAMPLE,
     PROJECT_INCLUDES,
@@ -50,6 +51,10 @@ PROJECT_INCLUDE = {
 }
 
 
+# What decides which resources of the app a project has.
+RESOURCE_FIELDS = frozenset({"resources", "requires", "steps"})
+
+
 class ProjectViewSet(TenantViewSet):
     serializer_class = ProjectSerializer
     lookup_url_kwarg = "project_id"
@@ -59,7 +64,7 @@ class ProjectViewSet(TenantViewSet):
     ordering_fields = BY_NAME
 
     def get_queryset(self) -> QuerySet[Project]:
-        return Project.objects.for_app(self.app)
+        return visible_projects(self.app, self.caller)
 
     @extend_schema(
         summary="List projects",
@@ -89,6 +94,7 @@ class ProjectViewSet(TenantViewSet):
     def create(self, request: Request) -> Response:
         includes = self.includes()
         given = read_body_as(ProjectSerializer, request)
+        self.caller.check_receivers(given.get("event_notifications"))
         project = create_project(app=self.app, given=given)
         return self.answer_project(project.id, includes, 201)
 
@@ -108,9 +114,11 @@ class ProjectViewSet(TenantViewSet):
     def update(self, request: Request, project_id: uuid.UUID) -> Response:
         includes = self.includes()
         project = self.get_object()
-        change_project(
-            project, read_body_as(ProjectSerializer, request, partial=True, project=project)
-        )
+        given = read_body_as(ProjectSerializer, request, partial=True, project=project)
+        self.caller.check_receivers(given.get("event_notifications"))
+        if self.caller.projects is not None and not RESOURCE_FIELDS.isdisjoint(given):
+            raise Forbidden("A key with `projects` can't change which resources a project has.")
+        change_project(project, given)
         return self.answer_project(project_id, includes)
 
     @extend_schema(

@@ -1,8 +1,9 @@
 """Endpoints of resources."""
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from datetime import timedelta
+from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -10,6 +11,9 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from apps_config.authentication import WHOLE_BOOKINGS
+from apps_config.models import Credential
+from apps_config.permissions import check_may_make_resource_key, may_make_key
 from availability.models import Resource
 from availability.resources_by_email import with_email
 from availability.serializers.resources import (
@@ -73,7 +77,11 @@ class ResourceViewSet(ResourceScopedViewSet):
     def create(self, request: Request) -> Response:
         includes = {*self.query.include(RESOURCE_INCLUDES), "calendars"}
         given = read_body_as(ResourceSerializer, request)
-        resource, api_token = create_resource(app=self.app, given=given)
+        self.check_address_and_password(given)
+        issues_key = self.caller.has_scopes(Credential.KEYS_WRITE) and may_make_key(
+            self.caller, Credential.RESOURCE
+        )
+        resource, api_token = create_resource(app=self.app, given=given, issues_key=issues_key)
         row = with_resource_includes(self.get_queryset(), includes).get(id=resource.id)
         record = ResourceSerializer.render(row, include=includes) | {"api_token": api_token}
         return Response({"data": record}, status=201)
@@ -106,6 +114,7 @@ class ResourceViewSet(ResourceScopedViewSet):
         includes = self.query.include(RESOURCE_INCLUDES)
         resource = self.get_object()
         given = read_body_as(ResourceSerializer, request, partial=True)
+        self.check_address_and_password(given)
         schedule_id = given.get("schedule_id", resource.schedule_id)
         if self.caller.resource_id and schedule_id != resource.schedule_id:
             raise Forbidden("Keys of resources can't change the schedule.")
@@ -140,6 +149,15 @@ class ResourceViewSet(ResourceScopedViewSet):
         hours = offset.total_seconds() / 3600
         shown = int(hours) if hours.is_integer() else hours
         return Response({"data": {"timezone": resource.timezone, "utc_offset": shown}})
+
+    def check_address_and_password(self, given: Mapping[str, Any]) -> None:
+        """Raise Forbidden for an address, which gets e-mails about bookings, by a key that may not
+        read these, and for a password by a key that can't make the resource's key.
+        """
+        if "email" in given:
+            self.caller.check_scopes(*WHOLE_BOOKINGS)
+        if "password" in given:
+            check_may_make_resource_key(self.caller)
 
     def _answer(self, resource_id: uuid.UUID, includes: Collection[str]) -> Response:
         rows = with_resource_includes(self.get_queryset(), includes)

@@ -1,7 +1,7 @@
 """Bookings in responses, and the rows that each include needs (api.md section 4)."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as dataclass_field
 from datetime import datetime
 from functools import lru_cache
@@ -29,7 +29,7 @@ from apps_config.serializers import EventNotificationSerializer
 from availability.conferences import PROVIDERS
 from availability.models import Resource
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
-from availability.serializers.events import EventSerializer
+from availability.serializers.events import NO_EVENT_TEXTS, EventSerializer
 from availability.serializers.projects import (
     PROJECT_EXAMPLE,
     BookingDefaultsSerializer,
@@ -675,6 +675,57 @@ PUBLIC_INCLUDES: dict[str, Include] = {
     "party_size": INCLUDES["party_size"],
     "place": INCLUDES["place"],
 }
+
+
+# --- Without people -------------------------------------------------------------------------------
+# What a key without the scope `people:read` sees: no address, phone, note, answer or other text of
+# a customer or about one, and no link that acts for them. Names stay.
+NO_PERSON: Json = {"email": "", "phone": "", "voip": "", "meta": {}}
+
+
+def without_person(customer: Json | None) -> Json | None:
+    """Return the record of a customer without what reaches or describes the person."""
+    return customer and customer | NO_PERSON
+
+
+def _attributes_without_people(attributes: Json) -> Json:
+    return attributes | {
+        "event_info": attributes["event_info"] | NO_EVENT_TEXTS,
+        "customer": without_person(attributes["customer"]),
+    }
+
+
+def _seats_without_people(seats: list[Json] | None) -> list[Json] | None:
+    return seats and [
+        seat | {"customers": [without_person(customer) for customer in seat["customers"]]}
+        for seat in seats
+    ]
+
+
+# Field -> what is left of its value.
+WITHOUT_PEOPLE: Mapping[str, Callable[[Any], Any]] = {
+    "attributes": _attributes_without_people,
+    "event": lambda event: event | NO_EVENT_TEXTS,
+    "customers": lambda customers: [without_person(customer) for customer in customers],
+    "meta": lambda _: {},
+    "logs": lambda logs: [entry | {"message": ""} for entry in logs],
+    "seats": _seats_without_people,
+}
+NO_LINKS = replace(INCLUDES["customer_action_links"], write=lambda booking, zone: {})
+
+
+@lru_cache(maxsize=128)  # equal to itself only, see `Include`
+def without_people(include: Include) -> Include:
+    """Return the include for a key that may not read people."""
+    reduce = WITHOUT_PEOPLE.get(include.key)
+    if reduce is None:
+        return include
+    write_field = writer_of(BookingSerializer, (include.key,))
+
+    def write(booking: Booking, zone: str) -> Any:
+        return reduce(write_field(booking, zone)[include.key])
+
+    return replace(include, write=write)
 
 
 def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) -> QuerySet[Booking]:

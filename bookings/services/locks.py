@@ -53,12 +53,13 @@ def lock_together(
     scope: str = THIS,
     with_bulk: bool = False,
     only_resource: uuid.UUID | None = None,
+    only_projects: Collection[uuid.UUID] | None = None,
 ) -> list[Booking]:
     """Lock the booking and its related bookings; return them ordered by start.
 
     scope: which bookings of its series. with_bulk: also those related by its bulk request.
-    only_resource: restrict related bookings to this resource (a resource's key). Completed ones are
-    omitted except for the named booking. Raises NotFound.
+    only_resource, only_projects: restrict related bookings to those that the key may see. Completed
+    ones are omitted except for the named booking. Raises NotFound.
     """
     bookings = Booking.objects.for_app(app)
     named = (
@@ -71,7 +72,11 @@ def lock_together(
         booking
         for booking in lock_bookings(app, ids)
         if booking.id == booking_id
-        or not (booking.completed or (only_resource and booking.resource_id != only_resource))
+        or not (
+            booking.completed
+            or (only_resource and booking.resource_id != only_resource)
+            or (only_projects is not None and booking.project_id not in only_projects)
+        )
     ]
     if all(booking.id != booking_id for booking in found):
         raise NotFound("Booking")

@@ -78,18 +78,24 @@ def apply_action(
     scope: str = THIS,
     with_bulk: bool = False,
     only_resource: uuid.UUID | None = None,
+    only_projects: Collection[uuid.UUID] | None = None,
 ) -> Booking:
     """Apply an action to a booking and its related bookings: all or none.
 
-    `scope`, `with_bulk`, `only_resource`: as in `lock_together`. Raises NotFound, ActionNotAllowed,
-    PolicyViolated; if the next state blocks: ResourceDeleted, and SlotTaken or NotAvailable if the
-    time is taken. Then the bookings stay unchanged.
+    `scope`, `with_bulk`, `only_resource`, `only_projects`: as in `lock_together`. Raises NotFound,
+    ActionNotAllowed, PolicyViolated; if the next state blocks: ResourceDeleted, and SlotTaken or
+    NotAvailable if the time is taken. Then the bookings stay unchanged.
     """
     requested: list[tuple[TimeRequest, BookingTarget]] = []
     try:
         with guarded_transaction():
             bookings = lock_together(
-                app, booking_id, scope=scope, with_bulk=with_bulk, only_resource=only_resource
+                app,
+                booking_id,
+                scope=scope,
+                with_bulk=with_bulk,
+                only_resource=only_resource,
+                only_projects=only_projects,
             )
             for booking in bookings:
                 if GRAPHS[booking.graph].next_state(booking.state, action) is None:

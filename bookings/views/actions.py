@@ -141,6 +141,7 @@ class BookingActions(BookingScopedViewSet):
             scope=given.get("scope") or THIS,
             with_bulk=given.get("apply_to_bulked_bookings") is not False,
             only_resource=self.caller.resource_id,
+            only_projects=self.caller.projects,
         )
         return self.answer_booking(booking, includes, 200)
 
@@ -207,7 +208,7 @@ class BookingActions(BookingScopedViewSet):
         calendar = target_calendar(self.app, resource_id)
         if calendar is None or self.caller.resource_id:
             raise Invalid.at("resource_id", "There is no such resource.")
-        if booking.project_id and self.caller.is_widget:
+        if booking.project_id and self.caller.keeps_to_projects:
             check_is_of_project(booking.project_id, calendar)
         return calendar
 

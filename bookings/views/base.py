@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
+from apps_config.models import Credential
 from apps_config.public_limits import (
     count_booking_attempt,
     count_public_success,
@@ -30,11 +31,13 @@ from bookings.public_booking_checks import (
 )
 from bookings.serializers.responses import (
     INCLUDES,
+    NO_LINKS,
     PUBLIC_INCLUDES,
     WRITTEN,
     Include,
     booking_record,
     find_booking,
+    without_people,
 )
 from bookings.services import Actor, customer_may_move
 from common.api.views import Handler, found_or_404
@@ -140,11 +143,27 @@ class BookingScopedViewSet(TenantViewSet):
             return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
         if self.caller.is_widget:
             return CREATOR_INCLUDES if self.action in self.creator_actions else PUBLIC_INCLUDES
-        return INCLUDES
+        return self._includes_of_limited_key() if self.caller.is_restricted else INCLUDES
+
+    def _includes_of_limited_key(self) -> Mapping[str, Include]:
+        """Return the includes of a key with scopes or projects."""
+        known = dict(INCLUDES)
+        if self.caller.projects is not None:
+            del known["bulked_bookings"]  # of any project
+        if not self.caller.reads_people:
+            known = {name: without_people(include) for name, include in known.items()}
+        if not self.caller.has_scopes(Credential.BOOKINGS_WRITE, Credential.PEOPLE_READ):
+            known["customer_action_links"] = NO_LINKS  # whoever has a link acts as the customer
+        return known
 
     def includes(self, always: tuple[str, ...] = ()) -> list[Include]:
+        """Return the includes of the request. Raises Invalid, and Forbidden for a note that the key
+        may not read.
+        """
         known = self.known_includes()
         names = dict.fromkeys([*always, *self.query.include(known)])
+        if "note" in names:
+            self.caller.check_scopes(Credential.PEOPLE_READ)
         return [known[name] for name in names]
 
     def includes_with_series(self, booking: Booking, includes: list[Include]) -> list[Include]:
@@ -157,8 +176,8 @@ class BookingScopedViewSet(TenantViewSet):
         return Actor(name=self.caller.actor, source=self.caller.source)
 
     def check_is_visible(self, booking_id: uuid.UUID) -> None:
-        """Raise NotFound if the booking belongs to another resource than the key."""
-        if self.caller.resource_id and not self.bookings().filter(id=booking_id).exists():
+        """Raise NotFound if the booking is none that the caller may see."""
+        if self._scope() and not self.bookings().filter(id=booking_id).exists():
             raise NotFound("Booking")
 
     def handle_exception(self, exc: Exception) -> Any:
@@ -168,7 +187,7 @@ class BookingScopedViewSet(TenantViewSet):
         return super().handle_exception(exc)
 
     def write_reasons(self, refusal: NotAvailable) -> None:
-        record = public_reason_record if self.caller.is_widget else reason_record
+        record = public_reason_record if self.caller.keeps_to_projects else reason_record
         refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
 
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:

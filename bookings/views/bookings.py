@@ -9,10 +9,10 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.models import ListingTally
+from apps_config.models import Credential, ListingTally
 from apps_config.pagination import tally_of
 from bookings.booking_input import check_may_write_note, parse_new_booking, public_body
-from bookings.filters import FILTER_NAMES, ORDERS, SEARCH, BookingFilter
+from bookings.filters import FILTER_NAMES, ORDERS, SEARCH, BookingFilter, is_about_person
 from bookings.models import Booking
 from bookings.serializers.bodies import BookingBodySerializer, BookingChangeSerializer
 from bookings.serializers.customers import CustomerSerializer
@@ -106,16 +106,23 @@ class BookingViewSet(BookingActions):
     )
     def list(self, request: Request) -> Response:
         includes = self.includes()
+        self._check_may_ask()
         rows = with_includes(self.filter_queryset(self.bookings()), includes)
         if not includes:
             rows = rows.only(*ENTRY_COLUMNS)
         write = booking_writer(includes, self.zone)
         return self.list_page(request, rows, write, tally=self._tally())
 
+    def _check_may_ask(self) -> None:
+        """Raise Forbidden if the query asks for what the key may not read of people."""
+        terms = self.query.search(SEARCH)
+        if self.query.text("customer_email") or any(is_about_person(term.field) for term in terms):
+            self.caller.check_scopes(Credential.PEOPLE_READ)
+
     def _tally(self) -> QuerySet[ListingTally] | None:
         """Return the tally of the bookings that match the query; None if none counts them."""
         conditions = self.query.values.keys() & {*FILTER_NAMES, "search", "updated_since"}
-        if self.caller.resource_id or not conditions <= {"state"}:
+        if self._scope() or not conditions <= {"state"}:
             return None
         states = self.query.text("state")
         parts = {"part__in": states.split(",")} if states else {}
@@ -212,6 +219,8 @@ class BookingViewSet(BookingActions):
         includes = self.includes()
         given = read_body_as(BookingChangeSerializer, request)
         check_may_write_note(self.caller, given)
+        if not given.keys().isdisjoint({"customers", "note"}):
+            self.caller.check_scopes(Credential.PEOPLE_READ)
         body = array_as_object(request.data) or {}
         self._check_read_only_unchanged(
             booking_id, body.keys() - BookingChangeSerializer().fields, body

@@ -168,6 +168,7 @@ class BulkViewSet(BookingScopedViewSet):
             scope=given.get("scope") or THIS,
             with_bulk=given.get("apply_to_bulked_bookings") is True,
             only_resource=self.caller.resource_id,
+            only_projects=self.caller.projects,
         )
 
     def _change_all(self, changes: list, given: Mapping[str, Any]) -> list[BulkResult]:

@@ -4,6 +4,7 @@ import re
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
+from ipaddress import ip_network
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -136,6 +137,25 @@ class OutboundUrlField(UrlField):
         if problem:
             raise serializers.ValidationError(problem)
         return text
+
+
+@extend_schema_field(
+    {"type": "string", "maxLength": 50, "pattern": "^[0-9A-Fa-f:.]+(/[0-9]{1,3})?$"}
+)
+class NetworkField(OneLineField):
+    """A network of IP addresses as in CIDR notation, or one address."""
+
+    default_error_messages = {"network": "Must be a network such as 203.0.113.0/24, or an address."}
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(max_length=50, **kwargs)
+
+    def to_internal_value(self, data: Any) -> str:
+        text = super().to_internal_value(data)
+        try:
+            return str(ip_network(text))
+        except ValueError:
+            self.fail("network")
 
 
 @extend_schema_field(

@@ -154,13 +154,18 @@ def client_address(request: HttpRequest) -> str:
     return claimed if is_ip_address(claimed) else direct
 
 
+def read_client_address(request: HttpRequest) -> Address | None:
+    """Return `client_address`, an IPv4 address mapped into IPv6 as itself; None: not known."""
+    return _read_address(client_address(request))
+
+
 def customer_network(request: HttpRequest) -> str:
     """The client's address, or the /64 network of an IPv6 address, all of which one customer has.
 
     Behind a proxy that TRUSTED_PROXIES does not count, the proxy's. Without an address (a UNIX
     socket): NO_ADDRESS.
     """
-    address = _read_address(client_address(request))
+    address = read_client_address(request)
     if address is None:
         return NO_ADDRESS
     return str(address if address.version == 4 else _network_of(address, 64))

@@ -336,8 +336,12 @@ ERROR_RESPONSES = {
     ),
     403: error_response(
         403,
-        "The credentials are valid but lack the permission.",
-        {"forbidden": {"error": "These credentials lack the required permission."}},
+        "The credentials are valid but lack the permission. `address_not_allowed`: the key works in"
+        " other networks.",
+        {
+            "forbidden": {"error": "These credentials lack the required permission."},
+            "address_not_allowed": {"error": "This key can't be used from your network address."},
+        },
     ),
     404: error_response(
         404,

@@ -260,8 +260,11 @@ class Schema(AutoSchema):
             noun = re.sub("^(update|put|patch)", "", operation["operationId"])
             operation["operationId"] = f"patch{noun}"
         if hasattr(self.view, "access"):
-            paragraphs = [operation.get("description"), f"Keys: {self.view.access}."]
+            access = self.view.access
+            scopes = " and ".join(f"`{scope}`" for scope in access.scopes)
+            paragraphs = [operation.get("description"), f"Keys: {access}. Scope: {scopes}."]
             operation["description"] = "\n\n".join(filter(None, paragraphs))
+            operation["x-scope"] = access.scope
         if "requestBody" in operation:
             optional = getattr(self.view, "optional_bodies", ())
             operation["requestBody"]["required"] = self.action not in optional

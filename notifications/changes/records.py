@@ -10,11 +10,11 @@ from apps_config.changes import Position
 from apps_config.models import App, Change
 from availability.models import Event, Project, Resource, Schedule
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
-from availability.serializers.events import EventSerializer
+from availability.serializers.events import NO_EVENT_TEXTS, EventSerializer
 from availability.serializers.projects import ProjectSerializer, with_project_rows
 from availability.serializers.resources import ResourceSerializer, ScheduleSerializer
 from bookings.models import Booking, Customer, StateChange
-from bookings.serializers.responses import booking_writer, with_includes
+from bookings.serializers.responses import NO_LINKS, booking_writer, with_includes, without_people
 from common.openapi.component_registry import Json
 from notifications.changes.serializers import CustomerOfBookingSerializer
 from notifications.models import Delivery, Webhook
@@ -44,10 +44,15 @@ class ListedChange(NamedTuple):
     object: Json | None
 
 
-def listed_changes(app: App, changes: Sequence[Change], zone: str) -> list[ListedChange]:
-    """Return the changes with their authors and with the objects as they are now."""
+def listed_changes(
+    app: App, changes: Sequence[Change], zone: str, *, people: bool
+) -> list[ListedChange]:
+    """Return the changes with their authors and with the objects as they are now. people: with what
+    reaches or describes customers.
+    """
+    readers = _READERS if people else _READERS | _READERS_WITHOUT_PEOPLE
     objects = {
-        kind: _objects_of(kind, app, {row.object_id for row in changes if row.type == kind}, zone)
+        kind: _read_objects(readers[kind](app, zone), changes, kind)
         for kind in {row.type for row in changes}
     }
     authors = _authors(changes)
@@ -66,12 +71,13 @@ def listed_changes(app: App, changes: Sequence[Change], zone: str) -> list[Liste
     ]
 
 
-def _objects_of(kind: str, app: App, ids: set[UUID], zone: str) -> dict[UUID, Json]:
-    rows, render = _READERS[kind](app, zone)
-    return {row.id: render(row) for row in rows.filter(id__in=ids)}
-
-
 Reader = tuple[QuerySet, Callable[[Any], Json]]
+
+
+def _read_objects(reader: Reader, changes: Sequence[Change], kind: str) -> dict[UUID, Json]:
+    rows, render = reader
+    ids = {row.object_id for row in changes if row.type == kind}
+    return {row.id: render(row) for row in rows.filter(id__in=ids)}
 
 
 def _bookings(app: App, zone: str) -> Reader:
@@ -79,9 +85,22 @@ def _bookings(app: App, zone: str) -> Reader:
     return rows, booking_writer(WHOLE_BOOKING, zone)
 
 
+def _bookings_without_people(app: App, zone: str) -> Reader:
+    includes = [
+        NO_LINKS if include.key == NO_LINKS.key else without_people(include)
+        for include in WHOLE_BOOKING
+    ]
+    return with_includes(Booking.objects.for_app(app), includes), booking_writer(includes, zone)
+
+
 def _events(app: App, zone: str) -> Reader:
     rows = Event.objects.for_app(app).select_related("calendar", "resource")
     return rows, lambda row: EventSerializer.render(row, zone)
+
+
+def _events_without_people(app: App, zone: str) -> Reader:
+    rows, render = _events(app, zone)
+    return rows, lambda row: render(row) | NO_EVENT_TEXTS
 
 
 def _customers(app: App, zone: str) -> Reader:
@@ -94,7 +113,7 @@ def _calendars(app: App, zone: str) -> Reader:
     return rows, CalendarSerializer.render
 
 
-_READERS: Mapping[str, Callable[[App, str], Reader]] = {
+_READERS: dict[str, Callable[[App, str], Reader]] = {
     "booking": _bookings,
     "event": _events,
     "customer": _customers,
@@ -110,6 +129,12 @@ _READERS: Mapping[str, Callable[[App, str], Reader]] = {
         with_list_rows(Delivery.objects.filter(app=app)),
         DeliverySerializer.render,
     ),
+}
+
+
+_READERS_WITHOUT_PEOPLE = {
+    "booking": _bookings_without_people,
+    "event": _events_without_people,
 }
 
 

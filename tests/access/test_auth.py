@@ -25,9 +25,9 @@ def _frozen_clock(clock: Any) -> None:
     """The clock stands still."""
 
 
-def auth(email: str, password: str = PASSWORD, **headers: str) -> Answer:
+def auth(email: str, password: str = PASSWORD, *, scopes: Any = None, **headers: str) -> Answer:
     """POST /auth without any key."""
-    body = {"email": email, "password": password}
+    body = {"email": email, "password": password, **({"scopes": scopes} if scopes else {})}
     response = Client().post("/v2/auth", body, content_type="application/json", headers=headers)
     return Answer(response)
 
@@ -288,3 +288,31 @@ def test_failures_are_counted_per_network(tenant: Tenant, monkeypatch: pytest.Mo
 
     shown = [(answer.status, answer.headers["X-RateLimit-Remaining"]) for answer in answers]
     assert shown == [(200, "1"), (200, "0"), (429, "0")]
+
+
+# --- Scopes ---------------------------------------------------------------------------------------
+def test_access_token_has_the_scopes_of_the_log_in(tenant: Tenant) -> None:
+    make_owner(tenant)
+
+    token = auth("owner@example.com", scopes=["bookings:read", "keys:write"]).data["api_token"]
+
+    caller = Caller(token, user="owner@example.com")
+    answers = [
+        caller.get("/bookings"),
+        caller.get("/customers"),
+        caller.post("/credentials", {"kind": "server"}),
+    ]
+    assert [(answer.status, answer.json.get("error")) for answer in answers] == [
+        (200, None),
+        (403, "This key lacks the scope people:read."),
+        (403, "A key can't make or revoke a key that may do more than itself."),
+    ]
+
+
+def test_key_of_a_resource_has_no_scopes(tenant: Tenant) -> None:
+    make_ada(tenant)
+
+    answer = auth("Ada@example.com", scopes=["bookings:read"])
+
+    errors = {"scopes": ["Only access tokens of accounts have scopes."]}
+    assert (answer.status, answer.json["errors"]) == (422, errors)

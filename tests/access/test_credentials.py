@@ -27,6 +27,8 @@ def record(made: Any, kind: str, **given: Any) -> dict[str, Any]:
         "resource_id": None,
         "projects": None,
         "origins": None,
+        "scopes": None,
+        "addresses": None,
         "expires_at": None,
         "revoked_at": None,
         "last_used_at": None,

@@ -1,15 +1,19 @@
 """Who may do what: every kind of key and role, on every path that there is (section 3)."""
 
+import json
+import re
 import uuid
 from typing import Any, NamedTuple
 
 import pytest
+from django.conf import settings
 from django.db import transaction
-from django.urls import URLPattern, get_resolver
+from django.urls import URLPattern, get_resolver, resolve
 
 from apps_config.base_views import TenantViewSet
-from apps_config.models import Membership
-from apps_config.permissions import ACCESS
+from apps_config.models import Credential, Membership
+from apps_config.permissions import ACCESS, Access
+from apps_config.services import issue_key
 from bookings.services import code_of
 from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav
 from tests.world import Answer, Caller, Tenant
@@ -284,6 +288,97 @@ def test_permissions_of_each_endpoint(tenant: Tenant, caller: str) -> None:
     assert found == {
         f"{row.method} {row.path}": 403 if caller in row.refused else row.status for row in TABLE
     }
+
+
+# What a key with limits can't do at all: it would have or end rights that it lacks.
+NEVER_LIMITED = {
+    "POST /apps",
+    "POST /apps/{slug}/members",
+    "POST /credentials",
+    "DELETE /credentials/{credential}",
+    "POST /resources/resetpassword",
+    "POST /users/resetpassword",
+}
+
+
+def access_of(row: Row) -> Access:
+    example = row.path.partition("?")[0].replace("{slug}", "a").replace("{client}", "google")
+    example = re.sub(r"{(template|email|booking|done)}", str(uuid.UUID(int=0)), example)
+    view = resolve("/v2" + re.sub(r"{\w+}", str(uuid.UUID(int=0)), example)).func
+    return ACCESS[view.initkwargs["basename"]][view.actions[row.method.lower()]]
+
+
+def test_key_with_the_scopes_of_an_endpoint_may_call_it(tenant: Tenant) -> None:
+    world = World(tenant)
+
+    found = {}
+    for row in TABLE:
+        scopes = list(access_of(row).scopes)
+        world.callers["limited"] = limited_key(tenant, scopes=scopes)
+        found[f"{row.method} {row.path}"] = world.call("limited", row).status
+
+    assert found == {
+        name: 403 if name in NEVER_LIMITED else row.status
+        for row in TABLE
+        if (name := f"{row.method} {row.path}")
+    }
+
+
+def test_key_without_a_scope_of_an_endpoint_is_told_which_one(tenant: Tenant) -> None:
+    world = World(tenant)
+
+    found, expected = {}, {}
+    for row in TABLE:
+        for scope in access_of(row).scopes:
+            others = [each for each in Credential.SCOPES if each != scope]
+            world.callers["limited"] = limited_key(tenant, scopes=others)
+            name = f"{row.method} {row.path} without {scope}"
+            answer = world.call("limited", row)
+            found[name] = (answer.status, answer.json and answer.json.get("error"))
+            expected[name] = (403, f"This key lacks the scope {scope}.")
+
+    assert found == expected
+
+
+def test_key_with_projects_may_call_what_is_of_its_projects(tenant: Tenant) -> None:
+    world = World(tenant)
+    world.callers["limited"] = limited_key(tenant, projects=[world.names["project"]])
+
+    found = {f"{row.method} {row.path}": world.call("limited", row).status for row in TABLE}
+
+    by_project = {f"{row.method} {row.path}" for row in TABLE if access_of(row).by_project}
+    assert {name for name, status in found.items() if status != 403} == by_project - {
+        # Without the project, or of another one, or a key without projects.
+        "POST /availability/explain",
+        "POST /unavailable/slots",
+        "POST /credentials",
+        "DELETE /credentials/{credential}",
+    }
+
+
+def test_document_names_the_scope_of_each_operation() -> None:
+    document = json.loads((settings.BASE_DIR / "docs/openapi.json").read_text())
+
+    named = {
+        (method.upper(), path): operation.get("x-scope")
+        for path, item in document["paths"].items()
+        for method, operation in item.items()
+        if operation["security"]
+    }
+
+    assert named == {
+        (method.upper(), "/v2/" + re.sub(r"<\w+:(\w+)>", r"{\1}", path)): ACCESS[
+            view.initkwargs["basename"]
+        ][action].scope
+        for path, view in endpoints()
+        for method, action in view.actions.items()
+        if method != "head"
+    }
+    assert set(named.values()) == set(Credential.SCOPES)
+
+
+def limited_key(tenant: Tenant, **limits: Any) -> Caller:
+    return Caller(issue_key(Credential.SERVER, app=tenant.app, **limits)[1])
 
 
 def test_head_has_the_permissions_and_parameters_of_get(tenant: Tenant) -> None:

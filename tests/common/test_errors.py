@@ -12,7 +12,7 @@ from common import errors
 CODES = {
     400: ["malformed"],
     401: ["unauthenticated", "second_factor_required"],
-    403: ["forbidden"],
+    403: ["forbidden", "address_not_allowed"],
     404: ["not_found"],
     405: ["method_not_allowed"],
     406: ["not_acceptable"],

@@ -17,13 +17,14 @@ from django.utils import timezone
 
 from apps_config import changes
 from apps_config.changes import Position, number_all_changes, purge_changes, read_changes
-from apps_config.models import Change, ChangeFeed
+from apps_config.models import Change, ChangeFeed, Credential
+from apps_config.services import issue_key
 from availability.models import Resource
 from availability.services import change_resource
 from bookings.privacy import erase_person
 from tests.bookings.booking_drafts import MARTY
 from tests.queries import Queries
-from tests.world import Tenant
+from tests.world import Caller, Tenant
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
@@ -99,6 +100,47 @@ def test_configuration_is_listed_as_get_shows_it(tenant: Tenant) -> None:
     assert now["webhook", webhook["id"]] is None
     assert {row["actor"][:10] for row in rows if row["type"] == "schedule"} == {"server key"}
     assert {row["source"] for row in rows} == {None}
+
+
+def limited(tenant: Tenant, **limits: Any) -> Any:
+    return Caller(issue_key(Credential.SERVER, app=tenant.app, **limits)[1])
+
+
+def test_key_without_people_follows_bookings_without_them(tenant: Tenant, resource: Any) -> None:
+    before = start_of(tenant)
+    booking = book(tenant, resource)
+    tenant.post("/webhooks", {"url": "https://example.com/hook", "active": False})
+    key = limited(tenant, scopes=["bookings:read"])
+
+    rows = follow(key, before)
+
+    assert [row["type"] for row in rows] == ["event", "booking"]
+    assert rows[1]["object"] == key.get(f"/bookings/{booking['id']}").data
+    assert rows[0]["object"] == key.get(f"/events/{rows[0]['object_id']}").data
+    refused = [key.get(f"/changes?types={kind}").json["error"] for kind in ("customer", "webhook")]
+    assert refused == [
+        "This key lacks the scope people:read.",
+        "This key lacks the scope settings:read.",
+    ]
+
+
+def test_key_with_projects_follows_these(tenant: Tenant, resource: Any) -> None:
+    terms = {"length": "30 minutes"}
+    own, other = (
+        tenant.make_project(resource["id"], name=name, availability=terms)["id"]
+        for name in ("Own", "Other")
+    )
+    before = start_of(tenant)
+    body = {"what": "A", "customer": MARTY}
+    mine = tenant.post("/bookings", {"project_id": own, **body, **in_days(2)}).data["id"]
+    tenant.post("/bookings", {"project_id": other, **body, **in_days(3)})
+    tenant.post("/bookings", {"resource_id": resource["id"], **body, **in_days(4)})
+    tenant.put(f"/projects/{own}", {"name": "Mine"})
+    tenant.put(f"/projects/{other}", {"name": "Theirs"})
+    key = limited(tenant, projects=[own])
+
+    assert named(follow(key, before)) == [("booking", "confirm", mine), ("project", "updated", own)]
+    assert key.get("/changes?types=booking,event").status == 403
 
 
 def test_cursor_of_each_change_leads_to_those_after_it(tenant: Tenant) -> None:

@@ -542,6 +542,20 @@ class LogInInput(TypedDict, total=False):
     email: Required[str]
     password: Required[str]
     code: str | None
+    scopes: (
+        Sequence[
+            Literal[
+                "availability:read",
+                "bookings:read",
+                "bookings:write",
+                "people:read",
+                "settings:read",
+                "settings:write",
+                "keys:write",
+            ]
+        ]
+        | None
+    )
 
 
 class MailSwitch(TypedDict, total=False):
@@ -602,6 +616,21 @@ class NewCredential(TypedDict, total=False):
     resource_id: str | None
     projects: Sequence[str] | None
     origins: Sequence[str] | None
+    scopes: (
+        Sequence[
+            Literal[
+                "availability:read",
+                "bookings:read",
+                "bookings:write",
+                "people:read",
+                "settings:read",
+                "settings:write",
+                "keys:write",
+            ]
+        ]
+        | None
+    )
+    addresses: Sequence[str] | None
     expires_at: datetime | date | str | None
 
 

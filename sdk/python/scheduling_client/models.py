@@ -393,6 +393,21 @@ class Credential(Model):
     resource_id: str | None
     projects: list[str] | None
     origins: list[str] | None
+    scopes: (
+        list[
+            Literal[
+                "availability:read",
+                "bookings:read",
+                "bookings:write",
+                "people:read",
+                "settings:read",
+                "settings:write",
+                "keys:write",
+            ]
+        ]
+        | None
+    )
+    addresses: list[str] | None
     expires_at: datetime | None
     revoked_at: datetime | None
     last_used_at: datetime | None
@@ -570,6 +585,7 @@ class ErrorOfOne(Model):
         "unauthenticated",
         "second_factor_required",
         "forbidden",
+        "address_not_allowed",
         "not_found",
         "method_not_allowed",
         "not_acceptable",

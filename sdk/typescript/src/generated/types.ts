@@ -956,10 +956,14 @@ export type Credential = {
   description: string;
   /** The resource of a key of the kind `resource`; null for keys of the app. */
   resource_id: string | null;
-  /** The only projects that a widget key may use. Null: any, published or not. */
+  /** The only projects that a server key or widget key may use. Null: any, published or not. */
   projects: string[] | null;
   /** The only web sites that may use a widget key: requests with another `Origin` are 403. Null: any. */
   origins: string[] | null;
+  /** What a server key may do. Null: everything. */
+  scopes: Array<"availability:read" | "bookings:read" | "bookings:write" | "people:read" | "settings:read" | "settings:write" | "keys:write"> | null;
+  /** The only networks from which a server key may be used: requests from other addresses are 403 `address_not_allowed`. Null: any. */
+  addresses: string[] | null;
   /** In a body, it must be in the future. Absent or null: the key never expires. */
   expires_at: Date | null;
   revoked_at: Date | null;
@@ -1282,12 +1286,12 @@ export type Error401 = {
   request_id: string;
 };
 
-/** The credentials are valid but lack the permission. */
+/** The credentials are valid but lack the permission. `address_not_allowed`: the key works in other networks. */
 export type Error403 = {
   /** One sentence for a person. */
   error: string;
   /** A stable code for programs. */
-  code: "forbidden";
+  code: "forbidden" | "address_not_allowed";
   /** The value of the header Service-Request-Id. */
   request_id: string;
 };
@@ -1457,7 +1461,7 @@ export type ErrorOfOne = {
   /** One sentence for a person. */
   error: string;
   /** A stable code for programs. */
-  code: "malformed" | "unauthenticated" | "second_factor_required" | "forbidden" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "slot_taken" | "not_available" | "action_not_allowed" | "policy" | "hold_expired" | "group_full" | "in_use" | "already_exists" | "outdated" | "idempotency_in_progress" | "cursor_expired" | "precondition_failed" | "too_large" | "unsupported_media_type" | "misdirected" | "idempotency_mismatch" | "invalid" | "not_attempted" | "not_kept" | "rate_limited" | "internal" | "unavailable";
+  code: "malformed" | "unauthenticated" | "second_factor_required" | "forbidden" | "address_not_allowed" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "slot_taken" | "not_available" | "action_not_allowed" | "policy" | "hold_expired" | "group_full" | "in_use" | "already_exists" | "outdated" | "idempotency_in_progress" | "cursor_expired" | "precondition_failed" | "too_large" | "unsupported_media_type" | "misdirected" | "idempotency_mismatch" | "invalid" | "not_attempted" | "not_kept" | "rate_limited" | "internal" | "unavailable";
   /** What was not found; `Page` for an unknown path. */
   model?: string;
   /** With `slot_taken`: the times that overlap. With `in_use` for a `capacity`: the first time at which more is booked. */
@@ -1863,6 +1867,8 @@ export type LogInInput = {
   password: string;
   /** A code of the authenticator app, or a recovery code, of an account with a second factor. Each works once. */
   code?: string | null;
+  /** What the access token of an account may do. Null: everything. */
+  scopes?: Array<"availability:read" | "bookings:read" | "bookings:write" | "people:read" | "settings:read" | "settings:write" | "keys:write"> | null;
 };
 
 export type MailSwitch = {
@@ -1987,10 +1993,14 @@ export type NewCredential = {
   description?: string | null;
   /** The resource of a key of the kind `resource`; null for keys of the app. */
   resource_id?: string | null;
-  /** The only projects that a widget key may use. Null: any, published or not. */
+  /** The only projects that a server key or widget key may use. Null: any, published or not. */
   projects?: string[] | null;
   /** The only web sites that may use a widget key: requests with another `Origin` are 403. Null: any. */
   origins?: string[] | null;
+  /** What a server key may do. Null: everything. */
+  scopes?: Array<"availability:read" | "bookings:read" | "bookings:write" | "people:read" | "settings:read" | "settings:write" | "keys:write"> | null;
+  /** The only networks from which a server key may be used: requests from other addresses are 403 `address_not_allowed`. Null: any. */
+  addresses?: string[] | null;
   /** In a body, it must be in the future. Absent or null: the key never expires. */
   expires_at?: Date | string | null;
 };
@@ -3537,6 +3547,7 @@ export type WebhookSettings = {
 /** The body of an error, by its `code`. */
 export interface ErrorBodies {
   action_not_allowed: Error409;
+  address_not_allowed: Error403;
   already_exists: Error409;
   cursor_expired: Error410;
   forbidden: Error403;
