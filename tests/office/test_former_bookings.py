@@ -78,6 +78,7 @@ def search(client: Any, term: str = "marty") -> list[str]:
         ({"source": "widget", "actor": ""}, 0, "by the customer, today"),
         ({"source": "timer", "actor": ""}, 0, "automatically, today"),
         ({"source": "calendar", "actor": "Work"}, 0, "in a connected calendar, today"),
+        ({"source": "mcp", "actor": "mcp:server key 0193a4c2"}, 0, "by an agent, today"),
         ({"source": "api", "actor": ""}, 0, "via API, today"),
     ],
 )
