@@ -123,19 +123,23 @@ def find_visits(
     return [placements[start] for start in sorted(placements)]
 
 
-def place_visit(
+def placements_at(
     timelines: Mapping[Any, ResourceTimeline],
     slot_request: SlotRequest,
     visit: Visit,
     start: int,
     *,
+    end: int | None = None,
     fixed: FixedChoice = NOTHING_FIXED,
-) -> Placement | None:
-    """Return the visit that `find_visits` has at the start, on any grid; None: there is none."""
-    for plan in _plans(timelines, slot_request, visit, fixed):
+) -> Iterator[Placement]:
+    """Yield the visits that may begin at the start, on any grid: one for each combination of
+    resources for the steps with `same_as`. `find_visits` has the first one.
+
+    end: of the visit; the steps then take place as early as they can for this end. None: any.
+    """
+    for plan in _plans(timelines, slot_request, visit, fixed, end):
         if plan.can_start(start):
-            return plan.place(start)
-    return None
+            yield plan.place(start)
 
 
 def possible_starts(
@@ -151,8 +155,12 @@ def _plans(
     slot_request: SlotRequest,
     visit: Visit,
     fixed: FixedChoice,
+    end: int | None = None,
 ) -> Iterator["_Plan"]:
-    """Yield a plan for each combination of resources for the steps with `same_as`, best first."""
+    """Yield a plan for each combination of resources for the steps with `same_as`, best first.
+
+    end: that of the visits; None: any.
+    """
     groups = _groups(visit)
     known: dict[tuple[str, Any], list[_Piece]] = {}
     for ids in product(*(_common_ids(visit, names) for names in groups)):
@@ -165,7 +173,7 @@ def _plans(
                 known[key] = [] if own is None else _find_pieces(timelines, slot_request, step, own)
             pieces[step.name] = known[key]
         if all(pieces.values()):
-            yield _Plan(timelines, visit, pieces)
+            yield _Plan(timelines, visit, pieces, end)
 
 
 def _groups(visit: Visit) -> list[list[str]]:
@@ -236,10 +244,12 @@ class _Plan:
         timelines: Mapping[Any, ResourceTimeline],
         visit: Visit,
         pieces: Mapping[str, Sequence[_Piece]],
+        end: int | None,
     ) -> None:
         self.timelines = timelines
         self.visit = visit
         self.pieces = pieces
+        self.end = end
         self._spans = {
             name: normalise((piece.start, piece.end) for piece in found)
             for name, found in pieces.items()
@@ -307,6 +317,9 @@ class _Plan:
     def _starts_of(self, number: int, rest: frozenset[int]) -> Intervals:
         """Return when the step may start such that the steps of `rest` can follow."""
         step = self.visit.steps[number]
+        if not rest and self.end is not None:
+            last = self.end - step.length
+            return clip(self._spans[step.name], last, last + 1)
         if not rest:
             return self._spans[step.name]
         if (number, rest) not in self._known_starts:

@@ -6,8 +6,8 @@ from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
-from availability.core.slots import ResourceTimeline, SlotRequest, starts_on_grid
-from availability.core.visits import Placement, find_visits, place_visit, possible_starts
+from availability.core.slots import ResourceTimeline, SlotRequest, find_starts
+from availability.core.visits import Placement, find_visits, placements_at, possible_starts
 from availability.search.availability_query import AvailabilityQuery, SearchResource
 from availability.search.preparation import (
     PreparedSearch,
@@ -72,21 +72,28 @@ def _visit_slot(placement: Placement, resources: Mapping[uuid.UUID, SearchResour
 def place_visit_at(
     query: AvailabilityQuery, start: int, end: int | None, *, counts_busy: bool = True
 ) -> Placement | None:
-    """Return the visit from `start` to `end` that a search offers; None if it offers none.
+    """Return a visit from `start` to `end`; on the grid, one that a search offers. None if there is
+    none.
 
     end: None for any. Minimum notice and booking window are not checked here. counts_busy: else
     only rules count.
     """
     if query.visit is None:
         raise ValueError("the query has no visit")
-    # With a later end, a step might take an earlier time that leaves the next ones a later one.
     latest = start + query.visit.longest if end is None else end
     timelines, slot_request = _prepare_visit(query, start, latest, counts_busy=counts_busy)
-    placement = place_visit(timelines, slot_request, query.visit, start, fixed=query.fixed)
-    if placement is None or end not in (None, placement[-1].end):
-        return None
-    is_on_grid = not query.on_grid or _visit_is_on_grid(query, placement)
-    return placement if is_on_grid else None
+    placements = placements_at(
+        timelines,
+        slot_request,
+        query.visit,
+        start,
+        end=None if query.on_grid else end,
+        fixed=query.fixed,
+    )
+    found = (each for each in placements if end in (None, each[-1].end))
+    if query.on_grid:
+        found = (each for each in found if _is_on_grid(each, query, timelines, slot_request))
+    return next(found, None)
 
 
 def find_closed_step(query: AvailabilityQuery, start: int, end: int) -> str | None:
@@ -122,14 +129,17 @@ def _prepare_visit(
     return {timeline.key.id: timeline for timeline in timelines}, slot_request
 
 
-def _visit_is_on_grid(query: AvailabilityQuery, placement: Placement) -> bool:
+def _is_on_grid(
+    placement: Placement,
+    query: AvailabilityQuery,
+    timelines: Mapping[uuid.UUID, ResourceTimeline],
+    slot_request: SlotRequest,
+) -> bool:
     """Whether a resource of the first step has a slot that starts then."""
-    increment, first = query.terms.increment, placement[0]
-    if increment is None or query.visit is None:
+    first = placement[0]
+    if query.terms.increment is None or query.visit is None:
         return True
     ids = next(step.requirements[0].ids for step in query.visit.steps if step.name == first.name)
-    return any(
-        starts_on_grid([query.start_rules(each)], first.start, increment)
-        for each in query.resources
-        if each.id in ids
-    )
+    request = slot_request._replace(length=first.end - first.start)
+    runs = (find_starts(timelines[each], request) for each in ids if each in timelines)
+    return any(first.start in run for run in chain.from_iterable(runs))

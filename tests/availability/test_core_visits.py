@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise, permutations, product
 from types import SimpleNamespace
+from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from availability.core.visits import (
     Visit,
     count_combinations,
     find_visits,
-    place_visit,
+    placements_at,
     possible_starts,
 )
 
@@ -51,19 +52,24 @@ def can_follow(
     busy: Mapping[str, Busy],
     starts: Sequence[int],
     firsts: Mapping[str, str],
+    last: int | None = None,
 ) -> bool:
-    """Whether the visit can go on: `steps` are left, the first at one of the starts."""
+    """Whether the visit can go on: `steps` are left, the first at one of the starts. last: its end;
+    None: any.
+    """
     if not steps:
         return True
     step, *rest = steps
     for start in starts:
+        if not rest and last not in (None, start + step.length):
+            continue
         for chosen in resources_of(step, busy, start):
             same = firsts.get(step.same_as or "", chosen[0])
             if same != chosen[0]:
                 continue
             end = start + step.length
             after = range(end + rest[0].min_gap, end + rest[0].max_gap + 1) if rest else ()
-            if can_follow(rest, busy, after, {**firsts, step.name: chosen[0]}):
+            if can_follow(rest, busy, after, {**firsts, step.name: chosen[0]}, last):
                 return True
     return False
 
@@ -134,7 +140,33 @@ def test_visits_start_whenever_some_arrangement_exists(
     assert [placement[0].start for placement in found] == possible_by_brute_force(visit, busy)
     for placement in found:
         assert_is_possible(placement, visit, busy)
-        assert place_visit(timelines(busy), REQUEST, visit, placement[0].start) == placement
+        assert first_at(timelines(busy), REQUEST, visit, placement[0].start) == placement
+
+
+@given(
+    visit=visits(),
+    busy=st.fixed_dictionaries(dict.fromkeys("abc", BUSY)),
+    start=st.integers(0, 8),
+    length=st.integers(2, 16),
+)
+@settings(max_examples=300, deadline=None)
+def test_visit_has_exactly_the_wanted_end(
+    visit: Visit, busy: Mapping[str, Busy], start: int, length: int
+) -> None:
+    end = start + length
+
+    found = first_at(timelines(busy), REQUEST, visit, start, end=end)
+
+    orders = [visit.steps] if visit.is_ordered else list(permutations(visit.steps))
+    is_possible = any(can_follow(order, busy, [start], {}, end) for order in orders)
+    assert (found is not None) == is_possible
+    if found:
+        assert (found[0].start, found[-1].end) == (start, end)
+        assert_is_possible(found, visit, busy)
+
+
+def first_at(*given: Any, **more: Any) -> Placement | None:
+    return next(placements_at(*given, **more), None)
 
 
 def step(name: str, ids: str, length: int = 2, **given: object) -> Step:
@@ -153,7 +185,7 @@ def test_a_step_waits_where_the_next_one_could_not_follow_in_time() -> None:
     visit = Visit([step("clean", "a"), step("check", "b", max_gap=10), step("x-ray", "c")])
     busy = {"a": [], "b": [], "c": [(0, 8)]}
 
-    assert shown(place_visit(timelines(busy), REQUEST, visit, 0)) == [
+    assert shown(first_at(timelines(busy), REQUEST, visit, 0)) == [
         ("clean", 0, 2, "a"),
         ("check", 6, 8, "b"),
         ("x-ray", 8, 10, "c"),
@@ -164,8 +196,8 @@ def test_steps_in_any_order_begin_with_the_first_that_can() -> None:
     steps = [step("clean", "a"), step("check", "b")]
     busy = {"a": [(0, 2)], "b": []}
 
-    assert place_visit(timelines(busy), REQUEST, Visit(steps), 0) is None
-    assert shown(place_visit(timelines(busy), REQUEST, Visit(steps, is_ordered=False), 0)) == [
+    assert first_at(timelines(busy), REQUEST, Visit(steps), 0) is None
+    assert shown(first_at(timelines(busy), REQUEST, Visit(steps, is_ordered=False), 0)) == [
         ("check", 0, 2, "b"),
         ("clean", 2, 4, "a"),
     ]
@@ -175,14 +207,14 @@ def test_same_resource_and_named_ones() -> None:
     visit = Visit([step("cut", "ab"), step("wash", "ab"), step("dry", "ba", same_as="cut")])
     busy = {"a": [(4, 5)], "b": []}
 
-    assert shown(place_visit(timelines(busy), REQUEST, visit, 0)) == [
+    assert shown(first_at(timelines(busy), REQUEST, visit, 0)) == [
         ("cut", 0, 2, "b"),
         ("wash", 2, 4, "a"),
         ("dry", 4, 6, "b"),
     ]
     named = FixedChoice({"dry": ("a",)})
-    assert place_visit(timelines(busy), REQUEST, visit, 0, fixed=named) is None
-    assert shown(place_visit(timelines(busy), REQUEST, visit, 5, fixed=named)) == [
+    assert first_at(timelines(busy), REQUEST, visit, 0, fixed=named) is None
+    assert shown(first_at(timelines(busy), REQUEST, visit, 5, fixed=named)) == [
         ("cut", 5, 7, "a"),
         ("wash", 7, 9, "a"),
         ("dry", 9, 11, "a"),
