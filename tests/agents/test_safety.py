@@ -251,6 +251,24 @@ def test_no_tool_returns_a_secret(agent: Agent, service: Any, booking: Any, tena
     assert found == [None] * len(results)
 
 
+def test_scopes_and_addresses_of_a_key_limit_its_tools(tenant: Tenant, booking: Any) -> None:
+    def agent_with(**limits: Any) -> Agent:
+        return Agent(tenant.post("/credentials", {"kind": "server", **limits}).data["key"])
+
+    searching = agent_with(scopes=["availability:read"])
+    reading = agent_with(scopes=["bookings:read"])
+    elsewhere = agent_with(addresses=["192.0.2.0/24"])
+
+    listed = [tool["name"] for tool in searching.request("tools/list").json["result"]["tools"]]
+    named = {"booking_id": booking["id"]}
+    cancel = {"name": "cancel_booking", "arguments": {**named, "request_id": "c"}}
+    assert listed == ["find_times", "explain_time"]
+    assert reading.request("tools/call", **cancel).status == 403
+    [customer] = reading.use("get_booking", **named)["booking"]["customers"]
+    assert customer == {"email": "", "phone": ""}
+    assert elsewhere.request("tools/list").status == 403
+
+
 def test_another_apps_bookings_are_not_found(agent: Agent, make_tenant: Any, booking: Any) -> None:
     stranger = Agent(make_tenant().key)
     named = {"booking_id": booking["id"]}
