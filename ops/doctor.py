@@ -49,7 +49,7 @@ from external_calendars.sync.health_queries import (
 )
 from notifications.delivery_check import find_delivery_faults
 from notifications.mail.envelope import may_send_from
-from notifications.models import Delivery, Endpoint, Webhook
+from notifications.models import Delivery, Endpoint, TaskRun, Webhook
 from notifications.outbox.heartbeats import last_heartbeat
 from notifications.outbox.overdue import oldest_overdue, oldest_uncompleted, seconds_since
 from ops.reencryption import CURRENT, OLDER, UNREADABLE, scan_secrets
@@ -60,6 +60,7 @@ OK, WARN, FAIL = "ok", "WARN", "FAIL"
 MIN_POSTGRESQL = 15
 QUEUES = ("celery", *Delivery.TYPES)
 BEAT_IS_LATE = 90.0  # seconds: three heartbeats were missed
+BACKUP_IS_OLD = 26 * 3600.0  # seconds, as in the alert BackupOld
 LATE, TOO_LATE = 60.0, 600.0  # seconds that a delivery or a completion may be overdue
 MAX_SKEW = 2.0  # seconds between this machine's clock and the database's
 SECRETS_SECONDS = ALL_DAY_SECONDS = 2.0
@@ -396,6 +397,17 @@ def check_disk() -> Finding:
     return Finding(WARN, seen, fix) if free < SOME_SPACE else Finding(OK, seen)
 
 
+def check_backups() -> Finding:
+    """The age of the last backup by deploy/backup/backup.sh; other backups are not known."""
+    made_at = TaskRun.objects.filter(task="backup").values_list("succeeded_at", flat=True).first()
+    if made_at is None:
+        return Finding(OK, "deploy/backup/backup.sh has made none")
+    age = seconds_since(made_at, database_now())
+    seen = f"the last was made {readable_age(age)} ago"
+    fix = "Read the log of the backup job, and run it by hand."
+    return Finding(FAIL, seen, fix) if age > BACKUP_IS_OLD else Finding(OK, seen)
+
+
 def check_public_url() -> Finding:
     host = urlsplit(settings.PUBLIC_URL).hostname or ""
     is_local = host in ("localhost", "::1") or host.startswith("127.")
@@ -584,6 +596,7 @@ CHECKS = (
     ),
     Check("senders", check_senders, "Check the database."),
     Check("disk", check_disk, "Check the disk of VAR_DIR.", needs_database=False),
+    Check("backups", check_backups, "Check the database."),
     Check("public address", check_public_url, "Fix PUBLIC_URL.", needs_database=False),
     Check("proxies", check_proxies, "Check the database."),
     Check("secret key", check_secret_key, "Check the file in VAR_DIR.", needs_database=False),

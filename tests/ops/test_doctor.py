@@ -16,7 +16,7 @@ from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from bookings.models import Booking
-from notifications.models import Delivery, Endpoint, Heartbeat, Webhook
+from notifications.models import Delivery, Endpoint, Heartbeat, TaskRun, Webhook
 from notifications.outbox.heartbeats import record_heartbeat
 from notifications.webhooks.services import create_webhook, disable_webhook, send_test
 from ops import doctor
@@ -52,6 +52,7 @@ NAMES = [
     "e-mail server",
     "senders",
     "disk",
+    "backups",
     "public address",
     "proxies",
     "secret key",
@@ -277,6 +278,24 @@ def test_check_of_the_disk(
         level,
         f"{free / 10**9:.1f} GB free in {settings.VAR_DIR}",
     )
+
+
+@pytest.mark.parametrize(
+    ("hours", "level", "seen"),
+    [
+        (None, "ok", "deploy/backup/backup.sh has made none"),
+        (25, "ok", "the last was made 25.0 h ago"),
+        (27, "FAIL", "the last was made 27.0 h ago"),
+    ],
+)
+def test_check_of_backups(db: None, hours: int | None, level: str, seen: str) -> None:
+    if hours:
+        made_at = timezone.now() - timedelta(hours=hours)
+        TaskRun.objects.create(task="backup", succeeded_at=made_at)
+
+    found = doctor.check_backups()
+
+    assert (found.level, found.seen) == (level, seen)
 
 
 @pytest.mark.parametrize(
