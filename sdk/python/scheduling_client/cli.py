@@ -15,6 +15,8 @@ from zoneinfo import ZoneInfo
 from scheduling_client import app_file
 from scheduling_client.client import Client
 from scheduling_client.errors import Invalid, NotAvailable, Refused, SchedulingError, SlotTaken
+from scheduling_client.importing.command import add_arguments
+from scheduling_client.importing.command import run as run_import
 from scheduling_client.model import Model
 from scheduling_client.models import Event, ListedChange, Project, Resource, Slot
 from scheduling_client.version import VERSION
@@ -105,6 +107,10 @@ def parser() -> Parser:
     changes.add_argument("--types", help="such as booking,customer")
     changes.add_argument("--interval", type=float, default=5.0, help="seconds between requests (5)")
     changes.add_argument("--json", action="store_true", help="print a line of JSON for each")
+
+    importing = commands.add_parser("import", help="Import from another system, or from files.")
+    add_arguments(importing)
+    importing.set_defaults(run=run_import)
 
     app = commands.add_parser("app", help="An app as a file.").add_subparsers(
         required=True, metavar="COMMAND"

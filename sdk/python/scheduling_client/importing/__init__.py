@@ -1,0 +1,1 @@
+"""Imports from other systems and from files, through the API."""
