@@ -120,7 +120,8 @@ class Reader:
         if "DTEND" in entry:
             return self.wall(entry["DTEND"].dt, zone) - self.wall(start, zone)
         if "DURATION" in entry:
-            return entry["DURATION"].dt
+            length: timedelta = entry["DURATION"].dt
+            return length
         if isinstance(start, datetime):
             raise Unusable("It has neither DTEND nor DURATION.")
         return timedelta(days=1)
