@@ -68,7 +68,8 @@ def example(app: LiveApp, name: str) -> str:
 # --- The files ------------------------------------------------------------------------------------
 def test_wheel_has_the_package_alone(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
-    modules = {f"scheduling_client/{path.name}" for path in SOURCE.glob("scheduling_client/*.py")}
+    files = SOURCE.glob("scheduling_client/**/*.py")
+    modules = {path.relative_to(SOURCE).as_posix() for path in files}
 
     assert {name for name in names if "dist-info" not in name} == {
         *modules,
