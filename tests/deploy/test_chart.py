@@ -40,18 +40,19 @@ def objects() -> Objects:
 
 
 def pods(objects: Objects) -> dict[str, Any]:
-    """Name -> pod spec, of what runs the service's image."""
+    """Name -> pod spec, of what has the service's settings."""
     return {
         name: one["spec"]["template"]["spec"]
         for (kind, name), one in objects.items()
-        if kind in ("Deployment", "Job")
+        if kind in ("Deployment", "Job") and name != "demo-test"
     }
 
 
 def every_pod(objects: Objects) -> dict[str, Any]:
     """Name -> pod spec, with those of the backup and of `helm test`."""
     backup = objects["CronJob", "demo-backup"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    return pods(objects) | {"demo-backup": backup, "demo-test": objects["Pod", "demo-test"]["spec"]}
+    test = objects["Job", "demo-test"]["spec"]["template"]["spec"]
+    return pods(objects) | {"demo-backup": backup, "demo-test": test}
 
 
 def test_lint_finds_only_the_missing_icon() -> None:
@@ -74,7 +75,7 @@ def test_chart_has_web_a_worker_per_queue_beat_and_migrations(objects: Objects) 
             ("PrometheusRule", "demo"),
             *(("PodMonitor", f"demo-{name}") for name in ("web", "worker")),
             ("ConfigMap", "demo-dashboard"),
-            ("Pod", "demo-test"),
+            ("Job", "demo-test"),
             ("HorizontalPodAutoscaler", "demo-web"),
             ("CronJob", "demo-backup"),
             ("ConfigMap", "demo-backup"),
@@ -148,18 +149,21 @@ def test_every_secret_setting_can_be_a_secret() -> None:
     assert sorted(offered) == sorted(name.lower().replace("_", "-") for name in read)
 
 
+def test_every_object_names_the_namespace_of_the_release(objects: Objects) -> None:
+    assert {one["metadata"].get("namespace") for one in objects.values()} == {"prod"}
+
+
 def test_every_pod_is_confined(objects: Objects) -> None:
     for name, pod in every_pod(objects).items():
-        user = 999 if name == "demo-backup" else 10001
         (container,) = pod["containers"]
         contexts = pod["securityContext"], container["securityContext"]
         assert (name, *contexts) == (
             name,
             {
                 "runAsNonRoot": True,
-                "runAsUser": user,
-                "runAsGroup": user,
-                "fsGroup": user,
+                "runAsUser": 10001,
+                "runAsGroup": 10001,
+                "fsGroup": 10001,
                 "seccompProfile": {"type": "RuntimeDefault"},
             },
             {
@@ -381,14 +385,13 @@ def test_placement_and_annotations_are_of_every_pod() -> None:
 
     for name, pod in every_pod(objects).items():
         assert (name, {key: pod[key] for key in placement}) == (name, placement)
-    for (kind, name), one in objects.items():
+    for name, pod in pods(objects).items():
+        environment = pod["containers"][0]["env"]
+        assert (name, environment.count(given["extraEnv"][0])) == (name, 1)
+    for (kind, _), one in objects.items():
         if kind in ("Deployment", "Job"):
             template = one["spec"]["template"]
             assert template["metadata"]["annotations"]["team"] == "desk"
-            assert (name, template["spec"]["containers"][0]["env"].count(given["extraEnv"][0])) == (
-                name,
-                1,
-            )
         if kind == "Deployment":
             # Without a cluster there is no Secret: the checksum of nothing.
             assert len(template["metadata"]["annotations"]["checksum/secret"]) == 64
@@ -514,10 +517,10 @@ def test_backup_reads_its_secrets_from_files() -> None:
 
 
 def test_helm_test_asks_the_service(objects: Objects) -> None:
-    pod = objects["Pod", "demo-test"]
+    job = objects["Job", "demo-test"]
 
-    assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
-    _, _, code = pod["spec"]["containers"][0]["command"]
+    assert job["metadata"]["annotations"]["helm.sh/hook"] == "test"
+    _, _, code = job["spec"]["template"]["spec"]["containers"][0]["command"]
     assert compile(code, "test", "exec")
     assert "http://demo-web" in code
 

@@ -18,12 +18,12 @@ app.kubernetes.io/component: {{ .component }}
 {{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ with .Values.image.digest }}@{{ . }}{{ end }}
 {{- end }}
 
-{{/* Of every pod; `user` is a user of its image. */}}
+{{/* Of every pod. The user is the one of the service's image. */}}
 {{- define "scheduling.podSecurity" -}}
 runAsNonRoot: true
-runAsUser: {{ .user }}
-runAsGroup: {{ .user }}
-fsGroup: {{ .user }}
+runAsUser: 10001
+runAsGroup: 10001
+fsGroup: 10001
 seccompProfile: {type: RuntimeDefault}
 {{- end }}
 
@@ -91,6 +91,7 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 metadata:
   name: {{ .root.Release.Name }}-{{ .component }}
+  namespace: {{ .root.Release.Namespace }}
   labels: {{- include "scheduling.labels" .root | nindent 4 }}
 spec:
   maxUnavailable: 1
@@ -99,7 +100,7 @@ spec:
 {{- end }}
 
 {{- define "scheduling.pod" -}}
-securityContext: {{- include "scheduling.podSecurity" (dict "user" 10001) | nindent 2 }}
+securityContext: {{- include "scheduling.podSecurity" . | nindent 2 }}
 automountServiceAccountToken: false
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
@@ -185,4 +186,13 @@ exec:
     - -c
     # Written by the worker every few seconds, also without Redis.
     - test -n "$(find /var/lib/scheduling -name 'worker-*.alive' -mmin -{{ . }})"
+{{- end }}
+
+{{- define "scheduling.beatAlive" -}}
+exec:
+  command:
+    - sh
+    - -c
+    # Celery beat's schedule file, written at the start and every few minutes.
+    - test -n "$(find /var/lib/scheduling -name 'celerybeat-schedule*' -mmin -10)"
 {{- end }}
