@@ -8,13 +8,17 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.text import capfirst
+from django.utils.text import capfirst, format_lazy
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
-from unfold.widgets import UnfoldAdminTextareaWidget
+from unfold.widgets import (
+    UnfoldAdminCheckboxSelectMultipleWidget,
+    UnfoldAdminSelectWidget,
+    UnfoldAdminTextareaWidget,
+)
 
-from access.serializers import APP_KINDS, CredentialSerializer
+from access.serializers import APP_KINDS, KINDS_WITH, CredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
 from availability.models import Project, Resource
@@ -28,7 +32,7 @@ from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
 from office.base.scope import is_allowed
 
 KIND_WORDS = {
-    Credential.SERVER: _("server: full access to the app"),
+    Credential.SERVER: _("server: for your own servers"),
     Credential.WIDGET: _("widget: for public web pages"),
     Credential.RESOURCE: _("resource: access to one resource"),
 }
@@ -44,15 +48,36 @@ KEY_OF = {
     Credential.WIDGET: _("Widget key of %(owner)s"),
     Credential.RESOURCE: _("Resource key of %(owner)s"),
 }
+LIMIT_WORDS = {
+    "scopes": _("Rights"),
+    "projects": _("Projects"),
+    "addresses": _("Networks"),
+    "origins": _("Web sites"),
+}
 # Translators: states of a key.
 STATE_WORDS = {"valid": _("valid"), "expired": _("expired"), "revoked": _("revoked")}
 STATE_COLOURS = {"valid": "success", "expired": "warning", "revoked": "danger"}
+EVERYTHING, CHOSEN = "everything", "chosen"
+SCOPE_WORDS = {
+    Credential.AVAILABILITY_READ: _("Read free time"),
+    Credential.BOOKINGS_READ: _("Read bookings"),
+    Credential.BOOKINGS_WRITE: _("Book, move and cancel"),
+    Credential.PEOPLE_READ: _("Read customers’ details"),
+    Credential.SETTINGS_READ: _("Read settings"),
+    Credential.SETTINGS_WRITE: _("Change settings"),
+    Credential.KEYS_WRITE: _("Manage keys and members"),
+}
 
 
 def state_of(key: Credential) -> str:
     if key.revoked_at:
         return "revoked"
     return "expired" if key.expires_at and key.expires_at <= timezone.now() else "valid"
+
+
+def has_limit(key: Credential, name: str) -> bool:
+    """Return whether keys of this kind take the limit, or this one has it."""
+    return key.kind in KINDS_WITH[name] or getattr(key, name) is not None
 
 
 def lines_field(label: LazyText, help_text: LazyText) -> forms.CharField:
@@ -67,17 +92,43 @@ class KeyForm(CheckedForm, forms.ModelForm):
         "resource_id": "resource",
         "projects": "project_slugs",
         "origins": "web_sites",
+        "addresses": "networks",
     }
 
+    access = forms.ChoiceField(
+        label=_("Access"),
+        required=False,
+        help_text=_("What a server key may do."),
+        choices=[(EVERYTHING, _("Everything")), (CHOSEN, _("Only the rights chosen below"))],
+        widget=UnfoldAdminSelectWidget,
+    )
+    scopes = forms.MultipleChoiceField(
+        label=LIMIT_WORDS["scopes"],
+        required=False,
+        help_text=_(
+            "Without the right to read customers’ details, the key reads only their names."
+        ),
+        choices=[
+            (name, format_lazy("{} ({})", words, name)) for name, words in SCOPE_WORDS.items()
+        ],
+        widget=UnfoldAdminCheckboxSelectMultipleWidget,
+    )
     project_slugs = lines_field(
-        _("Projects"),
-        _("One slug per line. The only projects that a widget key may book. Empty: all."),
+        LIMIT_WORDS["projects"],
+        _("One slug per line. The only projects that the key may use. Empty: all."),
     )
     web_sites = lines_field(
-        _("Web sites"),
+        LIMIT_WORDS["origins"],
         _(
             "One per line, such as https://shop.example. Browsers may use a widget key only on"
             " these sites. Empty: everywhere."
+        ),
+    )
+    networks = lines_field(
+        LIMIT_WORDS["addresses"],
+        _(
+            "One per line, such as 203.0.113.0/24. A server key works only from these addresses."
+            " Empty: from everywhere."
         ),
     )
 
@@ -105,9 +156,7 @@ class KeyForm(CheckedForm, forms.ModelForm):
         app, resource = given.get("app"), given.get("resource")
         if given.get("kind") != Credential.RESOURCE:
             resource = given["resource"] = None
-        is_widget = given.get("kind") == Credential.WIDGET
-        projects = self._find_projects(app, given.get("project_slugs") or "") if is_widget else []
-        origins = (given.get("web_sites") or "").split() if is_widget else []
+        projects = self._find_projects(app, self._limit("projects") or "")
         if app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
             self.add_error("resource", gettext("The app has no such resource."))
         expires_at = given.get("expires_at")
@@ -117,10 +166,31 @@ class KeyForm(CheckedForm, forms.ModelForm):
             "expires_at": expires_at.isoformat() if expires_at else None,
             "resource_id": str(resource.pk) if resource else None,
             "projects": [str(project.pk) for project in projects] or None,
-            "origins": origins or None,
+            "scopes": self._chosen_scopes(),
+            **{
+                name: (self._limit(name) or "").split() or None for name in ("origins", "addresses")
+            },
         }
         self.check(CredentialSerializer(data=body, context={"now": timezone.now()}))
         return given
+
+    def _limit(self, name: str) -> Any:
+        """Return what was entered for a limit; None if keys of this kind have no such limit."""
+        given = self.cleaned_data
+        has_limit = given.get("kind") in KINDS_WITH[name]
+        return given.get(self.field_of.get(name, name)) if has_limit else None
+
+    def _chosen_scopes(self) -> list[str] | None:
+        """Return the rights, which may be none at all; None: everything."""
+        scopes = self._limit("scopes")
+        if self.cleaned_data.get("access") == CHOSEN:
+            return scopes
+        if scopes:
+            sentence = gettext(
+                "Some rights are chosen below. Choose none for access to everything."
+            )
+            self.add_error("access", sentence)
+        return None
 
     def _find_projects(self, app: App | None, lines: str) -> list[Project]:
         slugs = list(dict.fromkeys(lines.split()))
@@ -146,7 +216,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential]):
     chosen_fields = ("app", "resource")
     form = KeyForm
     list_display = (
-        *("prefix", "kind", "holder", "description", "shown_state"),
+        *("prefix", "kind", "holder", "description", "limits", "shown_state"),
         *("last_used_at", "expires_at", "created_at"),
     )
     list_filter = ("kind", ("app", AppFilter))
@@ -159,7 +229,17 @@ class CredentialAdmin(ServiceBackedAdmin[Credential]):
         *("kind", "text", "shown_state", "app", "account", "resource", "description", "scope"),
         *("created_at", "expires_at", "last_used_at", "revoked_at"),
     )
-    add_fieldsets = ((None, {"fields": (*KeyForm.Meta.fields, "project_slugs", "web_sites")}),)
+    add_fieldsets = (
+        (
+            None,
+            {
+                "fields": (
+                    *KeyForm.Meta.fields,
+                    *("access", "scopes", "project_slugs", "networks", "web_sites"),
+                )
+            },
+        ),
+    )
     change_form_outer_before_template = "office/key_actions.html"
     actions = None
 
@@ -181,24 +261,53 @@ class CredentialAdmin(ServiceBackedAdmin[Credential]):
         hidden = gettext("%(prefix)s… (the full key was shown once, when it was issued)")
         return key.public_text or hidden % {"prefix": key.prefix}
 
-    # Translators: what a key may be used for: projects and web sites.
+    # Translators: what a key may be used for: rights, projects, networks and web sites.
     @admin.display(description=_("scope"))
     def scope(self, key: Credential) -> str:
-        rows = Project.objects.filter(id__in=key.projects or ())
+        parts = {
+            "scopes": self._rights,
+            "projects": self._projects,
+            "addresses": self._networks,
+            "origins": self._web_sites,
+        }
+        return "; ".join(part(key) for name, part in parts.items() if has_limit(key, name))
+
+    # Translators: what limits a key, such as its rights and networks.
+    @admin.display(description=_("limits"))
+    def limits(self, key: Credential) -> str | None:
+        limited = (
+            str(words) for name, words in LIMIT_WORDS.items() if getattr(key, name) is not None
+        )
+        return ", ".join(limited) or None
+
+    def _rights(self, key: Credential) -> str:
+        if key.scopes is None:
+            return gettext("all rights")
+        return gettext("rights: %(rights)s") % {"rights": ", ".join(key.scopes)}
+
+    def _projects(self, key: Credential) -> str:
+        if key.projects is None:
+            return gettext("all projects")
+        rows = Project.objects.filter(id__in=key.projects)
         slugs = ", ".join(rows.order_by("slug").values_list("slug", flat=True))
-        projects, sites = gettext("all projects"), gettext("all web sites")
-        if key.projects is not None:
-            none = pgettext("instead of projects", "none")
-            projects = gettext("projects: %(projects)s") % {"projects": slugs or none}
-        if key.origins is not None:
-            sites = gettext("web sites: %(sites)s") % {"sites": ", ".join(key.origins)}
-        return f"{projects}; {sites}"
+        none = pgettext("instead of projects", "none")
+        return gettext("projects: %(projects)s") % {"projects": slugs or none}
+
+    def _networks(self, key: Credential) -> str:
+        if key.addresses is None:
+            return gettext("all networks")
+        return gettext("networks: %(networks)s") % {"networks": ", ".join(key.addresses)}
+
+    def _web_sites(self, key: Credential) -> str:
+        if key.origins is None:
+            return gettext("all web sites")
+        return gettext("web sites: %(sites)s") % {"sites": ", ".join(key.origins)}
 
     def row_title(self, row: Credential) -> str:
         return str(KEY_NAMES[row.kind]) % {"prefix": row.prefix}
 
     def get_fields(self, request: HttpRequest, obj: Credential | None = None) -> tuple[str, ...]:
-        has_scope = obj and obj.kind == Credential.WIDGET
+        has_scope = obj and any(has_limit(obj, name) for name in LIMIT_WORDS)
         return tuple(name for name in self.fields if name != "scope" or has_scope)
 
     def get_readonly_fields(
@@ -231,7 +340,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential]):
             app=app,
             resource=given["resource"],
             projects=[str(id_) for id_ in form.given.get("projects") or ()] or None,
-            origins=form.given.get("origins"),
+            **{name: form.given.get(name) for name in ("origins", "scopes", "addresses")},
         )
         keep_secret(request, text)
         return key

@@ -87,13 +87,78 @@ def test_wrong_scope_is_refused(tenant: Tenant, make_tenant: Callable[..., Tenan
     assert not Credential.objects.filter(kind="widget").exists()
 
 
-def test_other_kinds_have_no_scope(tenant: Tenant) -> None:
-    given = {"project_slugs": "nonsense", "web_sites": "nonsense"}
+def test_server_key_has_limits(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+    project = tenant.make_project(name="Check-up")
+    form = form_of(owner, f"{ADD}?app={tenant.app.pk}")
+    given = {
+        "kind": "server",
+        "access": "chosen",
+        "scopes": ["availability:read", "bookings:write"],
+        "project_slugs": "check-up",
+        "networks": "127.0.0.0/8\n2001:db8::1",
+        "web_sites": "nonsense",
+    }
 
-    make(member(tenant.app, "owner"), tenant, kind="server", description="Job", **given)
+    text = secret_on(owner.post(ADD, form | given))
 
-    key = Credential.objects.get(description="Job")
-    assert (key.projects, key.origins) == (None, None)
+    key = Credential.objects.get(prefix=text[:-43])
+    assert (key.scopes, key.projects, key.addresses, key.origins) == (
+        ["availability:read", "bookings:write"],
+        [project["id"]],
+        ["127.0.0.0/8", "2001:db8::1/128"],
+        None,
+    )
+    words = (
+        "rights: availability:read, bookings:write; projects: check-up;"
+        " networks: 127.0.0.0/8, 2001:db8::1/128"
+    )
+    assert words in owner.get(page_of(key)).content.decode()
+    listed = owner.get(LIST)
+    limits = [
+        listed.context["cl"].model_admin.limits(row) for row in Credential.objects.order_by("id")
+    ]
+    assert limits == [None, "Rights, Projects, Networks"]
+    assert "Rights, Projects, Networks" in listed.content.decode()
+    assert Caller(text).get("/bookings").json["error"] == "This key lacks the scope bookings:read."
+
+
+def test_chosen_rights_agree_with_access(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+
+    none = make(owner, tenant, kind="server", access="chosen")
+    both = make(owner, tenant, kind="server", access="everything", scopes="bookings:read")
+    unknown = make(owner, tenant, kind="server", access="chosen", scopes="bookings:erase")
+
+    assert faults(none) == {"scopes": ["This list may not be empty."]}
+    assert faults(both) == {
+        "access": ["Some rights are chosen below. Choose none for access to everything."]
+    }
+    assert faults(unknown)["scopes"] == [
+        "Select a valid choice. bookings:erase is not one of the available choices."
+    ]
+    assert Credential.objects.count() == 1
+
+
+def test_wrong_network_is_refused(tenant: Tenant) -> None:
+    answer = make(member(tenant.app, "owner"), tenant, kind="server", networks="office")
+
+    assert faults(answer) == {
+        "networks": ["Must be a network such as 203.0.113.0/24, or an address."]
+    }
+
+
+def test_kind_has_only_its_own_limits(tenant: Tenant) -> None:
+    owner = member(tenant.app, "owner")
+
+    make(owner, tenant, kind="server", description="Job", web_sites="nonsense")
+    make(owner, tenant, kind="widget", networks="nonsense", scopes="keys:write")
+
+    job, widget = (
+        Credential.objects.get(kind="server", description="Job"),
+        Credential.objects.get(kind="widget"),
+    )
+    assert (job.origins, widget.addresses, widget.scopes) == (None, None, None)
 
 
 def test_widget_key_is_shown_on_its_page(tenant: Tenant) -> None:
