@@ -350,6 +350,8 @@ def needs_of_request(page: ProjectPage) -> list[tuple[str, str]]:
         rows.append((field, f"the customer's choice, with the id {ids}"))
     if page.quantities:
         rows.append(("`quantity`", f"how many are booked, up to {page.quantities[-1]}"))
+    if page.graph.is_seat:
+        rows += needs_of_seats(page)
     if page.party_sizes:
         sizes = f"{page.party_sizes[0]} to {page.party_sizes[-1]}"
         rows.append(("`party_size`", f"how many people come, {sizes}"))
@@ -366,6 +368,16 @@ def needs_of_request(page: ProjectPage) -> list[tuple[str, str]]:
                 f' POST `{path}` with `{{"code": "123456"}}`',
             )
         )
+    return rows
+
+
+def needs_of_seats(page: ProjectPage) -> list[tuple[str, str]]:
+    rows = []
+    most = page.project.settings.get("max_quantity") or 1
+    if most > 1:
+        rows.append(("`quantity`", f"how many free seats are booked, up to {most}"))
+    if any(slot.places for slot in page.offer.slots if isinstance(slot, GroupSession)):
+        rows.append(("`place`", "the customer's choice, if the session has places"))
     return rows
 
 

@@ -313,6 +313,39 @@ def test_choices_and_conditions_are_named(tenant: Tenant) -> None:
 
 
 @pytest.mark.usefixtures("clock")
+@pytest.mark.parametrize(
+    ("settings", "group", "needs"),
+    [
+        ({}, {"max_seats": 3}, []),
+        (
+            {"max_quantity": 2},
+            {"places": {"stalls": 3}},
+            [
+                "- `quantity`: how many free seats are booked, up to 2",
+                "- `place`: the customer's choice, if the session has places",
+            ],
+        ),
+    ],
+)
+def test_seats_that_a_booking_may_have(
+    tenant: Tenant, settings: Any, group: Any, needs: list[str]
+) -> None:
+    course = {"graph": "group_customer", "what": "Course"}
+    project = tenant.make_project(
+        tenant.make_resource("Ada", "UTC")["id"], slug="course", booking=course, settings=settings
+    )
+    tenant.book(
+        project_id=project["id"],
+        graph="group_owner",
+        settings=group,
+        start="2026-11-23T09:00:00Z",
+        end="2026-11-23T10:00:00Z",
+    )
+
+    assert Shown("/book/course").needs == needs
+
+
+@pytest.mark.usefixtures("clock")
 def test_project_that_can_not_be_booked_here_says_so(tenant: Tenant) -> None:
     closed = make_page(
         tenant, rules=[{"block_period": {"start": "2026-01-01", "end": "2030-01-01"}}]
