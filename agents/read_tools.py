@@ -3,10 +3,10 @@
 from collections.abc import Callable, Mapping
 
 from agents import schemas
-from agents.operations import Answer, Operation
 from agents.records import BOOKING, Json, booking_record, resource_record, service_record
 from agents.schemas import Schema
 from agents.tools import Call, Tool
+from apps_config.operations import Answer, Operation
 
 MAX_TIMES = 50
 PER_PAGE = 25

@@ -7,10 +7,10 @@ from typing import Any
 from django.conf import settings
 from django.http import HttpRequest
 
-from agents.operations import Answer, Operation, call_operation
 from agents.records import Json, refusal_record
 from agents.schemas import Schema
 from apps_config.authentication import Caller
+from apps_config.operations import Answer, Operation, call_operation
 
 
 class ToolRefusal(Exception):

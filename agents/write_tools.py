@@ -2,6 +2,7 @@
 confirmation first: it binds the key, the arguments and the version of the booking.
 """
 
+import uuid
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -17,11 +18,13 @@ from agents.confirmations import (
     sign_confirmation,
 )
 from agents.limits import count_write
-from agents.operations import Answer, Operation, rehearse_operation
 from agents.records import BOOKING, Json, booking_record, clean_text, mask_email, refusal_record
 from agents.schemas import Schema
 from agents.tools import Call, Tool, ToolRefusal
+from apps_config.operations import Answer, Operation, rehearse_operation
 from apps_config.public_limits import count_booking_attempt
+from availability.reserve.holds import find_hold
+from booking_pages.hold_links import booking_link
 from bookings.models import Booking
 from common.errors import request_id_of
 from common.limits.rate_limit import customer_network
@@ -228,13 +231,40 @@ def _span(booking: Json) -> str:
 def _hold_time(call: Call) -> Json:
     names = ("project_id", "resource_id", "start", "end", "quantity", "party_size", "challenge")
     body = call.chosen(*names, "reservation_time")
-    return _without_confirmation(call, Operation("POST", "/bookings/reserve", body=body))
+    result = _without_confirmation(call, Operation("POST", "/bookings/reserve", body=body))
+    if "hold" in result and (link := _link_of_hold(call, result["hold"]["reservation_id"])):
+        result["booking_link"] = link
+    return result
+
+
+def _link_of_hold(call: Call, reservation_id: str) -> str:
+    """Return the link on which a person books what is held; "" if there is none."""
+    hold = find_hold(call.caller.only_app, uuid.UUID(reservation_id))
+    return booking_link(hold, call.argument("party_size")) if hold else ""
 
 
 def _book(call: Call) -> Json:
+    if call.argument("code") is not None:
+        return _book_with_code(call)
     names = ("project_id", "resource_id", "reservation_id", "start", "end", "customer", "what")
     body = call.chosen(*names, "quantity", "party_size", "challenge")
     return _with_confirmation(call, Operation("POST", "/bookings", _includes(call), body))
+
+
+def _book_with_code(call: Call) -> Json:
+    """Make the booking that waits for its code. The person agreed to it before the code was sent.
+
+    Raises ToolRefusal for a rehearsal: its rollback would also undo the count of wrong codes.
+    """
+    errors = {}
+    if call.argument("reservation_id") is None:
+        errors["reservation_id"] = "Is required with `code`."
+    if call.argument("dry_run"):
+        errors["dry_run"] = "Can't be used with `code`."
+    if errors:
+        raise ToolRefusal({"code": "invalid", "errors": errors})
+    path = f"/bookings/reserve/{call.argument('reservation_id')}/verify"
+    return _act(call, Operation("POST", path, _includes(call), call.chosen("code")))
 
 
 def _reschedule(call: Call) -> Json:
@@ -277,10 +307,16 @@ RESULT = {
             "type": "string",
             "enum": list(STATUSES),
             "description": f"`{CONFIRM_FIRST}`: nothing has happened; show the preview to a person,"
-            " and repeat the call with `confirm`.",
+            f" and repeat the call with `confirm`. `{WAITS_FOR_CODE}`: the customer got a code by"
+            " e-mail; ask for it, and within 15 minutes repeat the call with `code`, the"
+            " `reservation_id` of `hold` and a new `request_id`.",
         },
         "booking": schemas.BOOKING,
         "hold": HOLD,
+        "booking_link": schemas.text(
+            "A page on which a person types name and e-mail address and books what is held, once"
+            " and within 10 minutes. Give it to nobody else."
+        ),
         "preview": schemas.PREVIEW,
         "confirm": schemas.text("For the repeated call."),
         "expires_in": schemas.number("Seconds for which `confirm` is valid."),
@@ -309,7 +345,9 @@ WRITE_TOOLS = (
         name="hold_time",
         title="Hold a time",
         description="Keeps a free time for some minutes, so that nobody else books it meanwhile."
-        " Book it with the `reservation_id`; without that it becomes free again.",
+        " Book it with the `reservation_id`, or give the person the `booking_link`; without that"
+        " it becomes free again. There is a link for holds of two minutes and more, where the"
+        " project's booking page takes bookings without a code or challenge.",
         operations=(("holds", "create"),),
         arguments={
             **TO_BOOK,
@@ -325,10 +363,11 @@ WRITE_TOOLS = (
         name="book",
         title="Book a time",
         description="Makes a booking of a service for a customer." + ASKS_FIRST,
-        operations=(("bookings", "create"),),
+        operations=(("bookings", "create"), ("holds", "verify")),
         arguments={
             **TO_BOOK,
-            "reservation_id": schemas.identifier("Of hold_time."),
+            "reservation_id": schemas.identifier("Of hold_time; with `code`, of its `hold`."),
+            "code": schemas.text("Six digits, which the customer got by e-mail."),
             "customer": {
                 "type": "object",
                 "description": "`name`, `email`, and the fields of the service's"

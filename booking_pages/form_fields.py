@@ -60,7 +60,7 @@ MAX_FIELDS = 2000
 class FormField(NamedTuple):
     """One field of the form. A readonly one shows the project's prefilled value.
 
-    choice_texts: the translated choices, by the choice that is sent.
+    choice_texts: the translated choices, by the choice that is sent. error: of what was typed.
     """
 
     id: str
@@ -77,6 +77,7 @@ class FormField(NamedTuple):
     choices: Sequence[str]
     choice_texts: Mapping[str, str]
     length: int
+    error: str | Promise = ""
 
     @property
     def options(self) -> list[tuple[str, str]]:

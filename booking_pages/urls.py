@@ -5,6 +5,7 @@ from booking_pages.views import (
     branding,
     calendar_file,
     embed_snippets,
+    held_time,
     hosted_project_page,
     markdown_page,
     own_bookings,
@@ -15,6 +16,7 @@ urlpatterns = [
     # Any text: a link that was mangled on its way is answered by a page too.
     path("bookings/<str:booking_id>/reschedule", reschedule.ReschedulePageView.as_view()),
     path("bookings/<str:booking_id>/calendar.ics", calendar_file.CalendarFileView.as_view()),
+    path("holds/<str:hold_id>", held_time.HeldTimeView.as_view()),
     re_path(r"^looks/(?P<color>[0-9a-f]{6})\.css$", branding.show_accent_stylesheet),
     re_path(r"^logos/(?P<slug>[\w-]+)/(?P<digest>[0-9a-f]{64})$", branding.show_logo),
     re_path(

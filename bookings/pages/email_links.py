@@ -19,8 +19,9 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 
 from apps_config.models import App
-from availability.models import Event
+from availability.models import Event, Hold
 from availability.reserve.events import NotAvailable
+from availability.reserve.holds import held_span, with_companions
 from bookings.conferences import conference_url
 from bookings.graphs import GRAPHS
 from bookings.models import Booking, further_events
@@ -374,6 +375,19 @@ def booking_facts(booking: Booking, reader: str) -> list[tuple[str, str]]:
         ),
         (gettext("Customer"), "" if is_customers else names),
         (gettext("Contact"), contact if is_customers else ""),
+    ]
+    return [(label, value) for label, value in rows if value]
+
+
+def held_time_facts(hold: Hold, *, what: str, where: str, zone_name: str) -> list[tuple[str, str]]:
+    """Return (label, value) pairs of a time that is held, as `booking_facts` for a customer."""
+    start, end = held_span(hold)
+    names = dict.fromkeys(row.resource.name for row in with_companions(hold))
+    rows = [
+        (gettext("What"), to_one_line(what)),
+        (gettext("When"), span_words(start, end, zone_name)),
+        (gettext("Where"), to_one_line(where)),
+        (gettext("With"), to_one_line(", ".join(names))),
     ]
     return [(label, value) for label, value in rows if value]
 

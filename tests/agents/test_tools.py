@@ -1,5 +1,6 @@
 """What each tool returns, with the keys that may call it."""
 
+import uuid
 from typing import Any
 
 import jsonschema
@@ -8,6 +9,7 @@ from django.db import connection
 
 from apps_config.models import Membership
 from availability.search import live_freebusy
+from bookings.services import code_of
 from tests.agents.client import Agent
 from tests.agents.conftest import END, LATER, LATER_END, START
 from tests.world import Tenant
@@ -274,6 +276,50 @@ def test_a_public_preview_counts_as_an_attempt(
     ]
 
     assert statuses == [False, False, True]
+
+
+def test_a_customer_tells_the_code_of_the_email(
+    public_agent: Agent, service: Any, tenant: Tenant
+) -> None:
+    tenant.put(f"/projects/{service['id']}", {"settings": {"verify_email": True}})
+    wish = {"project_id": service["id"], "start": START, "end": END, "customer": CUSTOMER}
+    asked = public_agent.use("book", **wish, request_id="b")
+    waits = public_agent.use("book", **wish, request_id="b", confirm=asked["confirm"])
+    reservation_id = waits["hold"]["reservation_id"]
+    code = code_of(uuid.UUID(reservation_id))
+    told = {**wish, "reservation_id": reservation_id, "request_id": "c"}
+
+    wrong = public_agent.refused("book", **told, code="12345")
+    done = public_agent.use("book", **told, code=code)
+    again = public_agent.use("book", **told, code=code)
+    late = public_agent.refused("book", **{**told, "request_id": "d"}, code=code)
+
+    assert [mail["kind"] for mail in asked["preview"]["emails"]] == ["verification_code"]
+    assert waits["status"] == "waiting_for_code"
+    assert wrong == {
+        "code": "invalid",
+        "error": "code: This code is wrong.",
+        "errors": {"code": ["This code is wrong."]},
+    }
+    assert (done["status"], done["booking"]["state"]) == ("done", "confirmed")
+    assert again == done
+    assert late["code"] == "hold_expired"
+    [entry] = tenant.get("/bookings").data
+    assert entry["id"] == done["booking"]["booking_id"]
+
+
+def test_a_code_is_never_tried_in_a_rehearsal(public_agent: Agent, service: Any) -> None:
+    wish = {"project_id": service["id"], "start": START, "end": END, "customer": CUSTOMER}
+
+    refused = public_agent.refused("book", **wish, code="123456", dry_run=True, request_id="b")
+
+    assert refused == {
+        "code": "invalid",
+        "errors": {
+            "reservation_id": "Is required with `code`.",
+            "dry_run": "Can't be used with `code`.",
+        },
+    }
 
 
 def test_a_viewers_token_only_reads(tenant: Tenant, service: Any) -> None:

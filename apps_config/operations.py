@@ -1,6 +1,6 @@
-"""Call the API's operations from a tool, with everything that the API checks.
+"""Call the API's operations from a tool or a page, with everything that the API checks.
 
-A tool adds no second way to the services: it makes the request that a client of the REST API would
+They add no second way to the services: each makes the request that a client of the REST API would
 make, and the operation's view answers it. So roles, kinds of key, scopes, rates, limits of public
 callers, Idempotency-Key and further attempts after a deadlock are the API's own.
 """
@@ -22,7 +22,7 @@ from apps_config.authentication import Caller, set_authenticated_caller
 from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import request_id_of, set_request_id
 
-# What a request of ours takes over from the agent's: where it comes from.
+# What a request of ours takes over from the client's: where it comes from.
 ORIGIN = (
     *("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_HOST"),
     *("HTTP_ORIGIN", "HTTP_USER_AGENT", "SERVER_NAME", "SERVER_PORT", "wsgi.url_scheme"),
@@ -62,7 +62,7 @@ def call_operation(
 ) -> Answer:
     """Return the API's response to an operation of the caller.
 
-    origin: the request of the agent. headers: as in META, such as HTTP_IF_MATCH.
+    origin: the request of the client. headers: as in META, such as HTTP_IF_MATCH.
     """
     request = _new_request(operation, origin, headers)
     set_authenticated_caller(request, caller)
