@@ -8,15 +8,19 @@ import re
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.utils import timezone
 
+from agents.catalogue import TOOLS
 from agents.records import clean_text
 from apps_config.models import Credential
 from apps_config.services import issue_key
+from bookings.management.commands.seed_demo import make_demo
 from bookings.models import Booking, StateChange
 from notifications.models import ChangeCalls, Delivery
 from tests.agents.client import Agent
 from tests.agents.conftest import END, LATER, LATER_END, START
-from tests.world import Tenant
+from tests.world import Caller, Tenant
 
 pytestmark = pytest.mark.usefixtures("clock")
 
@@ -249,6 +253,66 @@ def test_no_tool_returns_a_secret(agent: Agent, service: Any, booking: Any, tena
 
     found = [SECRET.search(json.dumps(_without(result, "description"))) for result in results]
     assert found == [None] * len(results)
+
+
+def test_no_tool_returns_a_secret_of_the_demo(db: None) -> None:
+    demo = make_demo(timezone.now())
+    owner, agent = Caller(demo["api_key"]), Agent(demo["api_key"])
+    named = {"project_id": demo["project_id"]}
+    hook = owner.post("/webhooks", {"url": "https://hooks.example.com/x"}).data
+    resource = owner.get(f"/resources/{demo['resource_id']}?include=calendars").data
+    [calendar] = resource["calendars"]
+    feed = owner.post(f"/calendars/{calendar['id']}/feed", {}).data
+    owner.put(f"/projects/{demo['project_id']}", {"booking": {"graph": "confirm_decline"}})
+    times = agent.use("find_times", **named)["times"]
+    span = {name: times[0][name] for name in ("start", "end")}
+    later = {name: times[-1][name] for name in ("start", "end")}
+    links = owner.post(
+        "/bookings?include=customer_action_links", {**named, **span, "customer": CUSTOMER}
+    ).data
+    asks = {"booking_id": links["id"]}
+    answers = {**asks, "answer": "confirm", "request_id": "a"}
+    hold = agent.use("hold_time", **named, **later, reservation_time=600, request_id="h")
+    own_link = hold.pop("booking_link")
+    wish = {**named, **later, "customer": CUSTOMER, "request_id": "b"}
+    wish["reservation_id"] = hold["hold"]["reservation_id"]
+    asked = agent.use("book", **wish)
+    asked_answer = agent.use("answer_request", **answers)
+    results = {
+        "list_services": agent.use("list_services"),
+        "find_times": times,
+        "explain_time": agent.use("explain_time", **named, from_=span["start"], to=later["end"]),
+        "hold_time": hold,
+        "book": [asked, agent.use("book", **wish, confirm=asked["confirm"])],
+        "answer_request": [
+            asked_answer,
+            agent.use("answer_request", **answers, confirm=asked_answer["confirm"]),
+        ],
+        "reschedule_booking": agent.use(
+            "reschedule_booking", **asks, **middle_of(times), request_id="m"
+        ),
+        "cancel_booking": agent.use("cancel_booking", **asks, request_id="c"),
+        "set_outcome": agent.use("set_outcome", **asks, outcome=None, request_id="o"),
+        "list_bookings": agent.use("list_bookings"),
+        "get_booking": agent.use("get_booking", **asks),
+        "list_resources": agent.use("list_resources"),
+    }
+
+    told = json.dumps(_without(results, "description"))
+    known = [
+        *(demo["api_key"], demo["widget_key"], demo["admin_password"], own_link),
+        *(hook["secret"], feed["url"], *links["customer_action_links"].values()),
+    ]
+    assert results.keys() == TOOLS.keys()
+    assert own_link.startswith(f"{settings.PUBLIC_URL}/book/holds/")
+    assert len(results["list_bookings"]["bookings"]) == 6
+    assert [secret for secret in known if secret in told] == []
+    assert SECRET.search(told) is None
+
+
+def middle_of(times: Any) -> Any:
+    """A time in the middle, which neither of the first and the last overlaps."""
+    return {name: times[len(times) // 2][name] for name in ("start", "end")}
 
 
 def test_scopes_and_addresses_of_a_key_limit_its_tools(tenant: Tenant, booking: Any) -> None:
