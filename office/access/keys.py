@@ -8,7 +8,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone
-from django.utils.text import capfirst, format_lazy
+from django.utils.text import capfirst
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 from unfold.decorators import display
@@ -108,9 +108,7 @@ class KeyForm(CheckedForm, forms.ModelForm):
         help_text=_(
             "Without the right to read customers’ details, the key reads only their names."
         ),
-        choices=[
-            (name, format_lazy("{} ({})", words, name)) for name, words in SCOPE_WORDS.items()
-        ],
+        choices=list(SCOPE_WORDS.items()),
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
     project_slugs = lines_field(
