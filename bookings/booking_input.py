@@ -356,8 +356,6 @@ def _new_booking(
     if not texts["what"]:
         raise Invalid.at(flat.path("what"), "This field is required.")
     series = _read_series(given)
-    if series and booking_target.visit:
-        raise Invalid.at("recurrence", "A visit can't have a recurrence.")
     if series and booking_target.holds:
         raise Invalid.at("reservation_id", "A series can't use a hold.")
     kind: type[NewBooking] = NewSeries if series else NewBooking
