@@ -77,6 +77,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "update": Access(EDITOR, SETTINGS_WRITE, (RESOURCE,)),
         "destroy": Access(EDITOR, SETTINGS_WRITE),
         "retrieve_timezone": Access(VIEWER, SETTINGS_READ, (RESOURCE,)),
+        "put_by_external_id": Access(EDITOR, SETTINGS_WRITE),
     },
     "password-resets": {"create": Access(EDITOR, KEYS_WRITE)},
     "schedules": {
@@ -115,6 +116,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "retrieve": Access(VIEWER, SETTINGS_READ, by_project=True),
         "update": Access(EDITOR, SETTINGS_WRITE, by_project=True),
         "destroy": Access(EDITOR, SETTINGS_WRITE, by_project=True),
+        "put_by_external_id": Access(EDITOR, SETTINGS_WRITE),
         "list_resources": Access(VIEWER, SETTINGS_READ, by_project=True),
         "set_resources": Access(EDITOR, SETTINGS_WRITE),
         "add_resource": Access(EDITOR, SETTINGS_WRITE),

@@ -33,6 +33,11 @@ ACCESS_TOKEN_LIFETIME = timedelta(days=30)
 MAX_ACCESS_TOKENS = 10
 
 
+def lock_app(app: App) -> None:
+    """Lock the app's row until the transaction ends; its children can still be written."""
+    App.objects.select_for_update(no_key=True).filter(id=app.id).values("pk").first()
+
+
 def create_app(
     *,
     slug: str,

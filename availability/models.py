@@ -16,6 +16,8 @@ from common.db.ids import TenantIdField
 from common.db.updated_at import UpdatedAtField
 from common.email_address import CanonicalAddressField
 
+MAX_EXTERNAL_ID = 200
+
 
 class ObjectField(models.JSONField):
     """A JSON object. Any other JSON value, written without the services, is read as `{}`."""
@@ -27,6 +29,20 @@ class ObjectField(models.JSONField):
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
         read = super().from_db_value(value, expression, connection)
         return read if isinstance(read, dict) or isinstance(expression, KeyTransform) else {}
+
+
+def external_id_field() -> models.CharField:
+    """The id of the row in a client's own system."""
+    return models.CharField(max_length=MAX_EXTERNAL_ID, null=True, blank=True, editable=False)
+
+
+def external_id_once(model: str) -> models.UniqueConstraint:
+    """At most one row of an app that is not deleted has an external id."""
+    return models.UniqueConstraint(
+        fields=["app", "external_id"],
+        condition=models.Q(deleted_at=None, external_id__isnull=False),
+        name=f"{model}_external_id_once",
+    )
 
 
 class Owned(models.Model):
@@ -63,6 +79,7 @@ class Resource(HasConstraints, Owned):
     """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="resources")
+    external_id = external_id_field()
     name = models.CharField(max_length=200)
     first_name = models.CharField(max_length=200, blank=True)
     last_name = models.CharField(max_length=200, blank=True)
@@ -112,6 +129,7 @@ class Resource(HasConstraints, Owned):
                 condition=models.Q(deleted_at=None, address__isnull=False),
                 name="resource_email_once",
             ),
+            external_id_once("resource"),
         ]
         indexes = [
             models.Index(fields=["app", "-created_at", "-id"], name="resource_listing"),
@@ -470,6 +488,7 @@ class Project(HasConstraints, Owned):
     """A bookable service: resources, availability parameters, constraints and booking defaults."""
 
     app = models.ForeignKey(App, models.CASCADE, related_name="projects")
+    external_id = external_id_field()
     slug = models.CharField(max_length=100)
     name = models.CharField(max_length=200)
     resources = models.ManyToManyField(Resource, through="ProjectResource", related_name="projects")
@@ -505,6 +524,7 @@ class Project(HasConstraints, Owned):
             models.UniqueConstraint(
                 fields=["slug"], condition=models.Q(deleted_at=None), name="project_slug_once"
             ),
+            external_id_once("project"),
         ]
         indexes = [models.Index(fields=["app", "-created_at", "-id"], name="project_listing")]
 

@@ -44,7 +44,7 @@ from availability.search.requirements import derive_resources, load_requirements
 from availability.search.visits import derive_resources_by_tag, load_visit, requirements_of
 from common.api.merge_patch import merge_free, merge_keys, without_empty
 from common.db.updated_at import transaction_start
-from common.errors import AlreadyExists, InUse, Invalid, NotFound
+from common.errors import AlreadyExists, InUse, Invalid, NotFound, taken_external_id_is_refused
 from common.images import SmallImage
 from common.messages import Message
 from common.time.instants import to_datetime
@@ -69,6 +69,7 @@ def set_constraints(owner: HasConstraints, given: Mapping[str, Any]) -> None:
 
 # --- Resources ------------------------------------------------------------------------------------
 RESOURCE_FIELDS = (
+    "external_id",
     "name",
     "timezone",
     "first_name",
@@ -86,7 +87,7 @@ def create_resource(
     """Create a resource with its first calendar and its API key, if it gets one; returns the key's
     text, shown once.
 
-    Raises AlreadyExists if another resource of the app has the e-mail address.
+    Raises AlreadyExists if another resource of the app has the e-mail address or external id.
     """
     password = hash_password(given.get("password"))
     resource = Resource(app=app, meta=merge_keys({}, given.get("meta", {})), password=password)
@@ -193,7 +194,7 @@ def _check_lower_capacity(resource: Resource, *, now: datetime) -> None:
 def _save_resource(resource: Resource) -> None:
     """Save the row and its history. After AlreadyExists, the caller's transaction ends."""
     try:
-        with transaction.atomic(savepoint=False):
+        with taken_external_id_is_refused("resource"), transaction.atomic(savepoint=False):
             resource.save()
     except IntegrityError as error:
         # PostgreSQL names the constraint, SQLite its columns.
@@ -211,7 +212,7 @@ def _move_whole_days(resource: Resource) -> None:
 
 
 def delete_resource(resource: Resource, *, now: datetime) -> None:
-    """Soft-delete a resource, which frees its e-mail address.
+    """Soft-delete a resource, which frees its e-mail address and external id.
 
     Raises InUse while it is booked, and while a request awaits its answer, also a past one.
     """
@@ -443,7 +444,8 @@ PROJECT_FREE_OBJECTS = ("customer_fields", "ui", "meta")
 def create_project(*, app: App, given: Mapping[str, Any]) -> Project:
     """Create a project; without a slug, one is made from the name.
 
-    Raises AlreadyExists for a taken slug, Invalid for resources that the app does not have.
+    Raises AlreadyExists for a taken slug or external id, Invalid for resources that the app does
+    not have.
     """
     project = Project(
         app=app, name=given["name"], slug=given.get("slug") or _free_slug(given["name"])
@@ -490,6 +492,7 @@ def _set_project(project: Project, given: Mapping[str, Any]) -> None:
         merged = merge_free(getattr(project, name), given.get(name, {}), path=name)
         setattr(project, name, merged)
     project.translations = _merge_translations(project.translations, given.get("translations", {}))
+    project.external_id = given.get("external_id", project.external_id)
     project.requires = given.get("requires", project.requires)
     project.steps = given.get("steps", project.steps)
     project.order = given.get("order", project.order)
@@ -531,7 +534,7 @@ def _require_payment_link(project: Project) -> None:
 def _save_project(project: Project) -> None:
     """Save the row and its history. After AlreadyExists, the caller's transaction ends."""
     try:
-        with transaction.atomic(savepoint=False):
+        with taken_external_id_is_refused("project"), transaction.atomic(savepoint=False):
             project.save()
     except IntegrityError as error:
         if "slug" not in str(error):
@@ -600,7 +603,7 @@ def remove_project_resource(project: Project, resource_id: uuid.UUID) -> None:
 
 
 def delete_project(project: Project, *, now: datetime) -> None:
-    """Soft-delete a project, which frees its slug and the times of its holds.
+    """Soft-delete a project, which frees its slug, its external id and the times of its holds.
 
     Raises InUse if it has bookings that are not completed.
     """

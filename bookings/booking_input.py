@@ -356,6 +356,10 @@ def _new_booking(
     if not texts["what"]:
         raise Invalid.at(flat.path("what"), "This field is required.")
     series = _read_series(given)
+    if series and booking_target.visit:
+        raise Invalid.at("recurrence", "A visit can't have a recurrence.")
+    if series and given.get("external_id") is not None:
+        raise Invalid.at("external_id", "A series can't have an external id: its bookings can.")
     if series and booking_target.holds:
         raise Invalid.at("reservation_id", "A series can't use a hold.")
     kind: type[NewBooking] = NewSeries if series else NewBooking
@@ -421,6 +425,7 @@ def _booking_draft(given: Mapping[str, Any], graph: Graph) -> dict[str, Any]:
         "meta": {
             key: value for key, value in (given.get("meta") or {}).items() if value is not None
         },
+        "external_id": given.get("external_id"),
         "note": given.get("note") or None,
         "suppress_mail_to": [
             recipient

@@ -22,6 +22,7 @@ from common.api.search_conditions import (
     Condition,
     address_with_wildcards,
     exact_id,
+    exact_text,
     text_with_wildcards,
 )
 from common.errors import Invalid
@@ -70,6 +71,11 @@ class BookingFilter(GroupFilter):
     )
     series_id = IdFilter(help_text="Only bookings of this series.")
     owner_booking_id = IdFilter(help_text="Only seats of this group.")
+    external_id = django_filters.CharFilter(help_text="Only the booking with this external id.")
+    customer_external_id = django_filters.CharFilter(
+        method="filter_customer_external_id",
+        help_text="Only bookings of a customer with this external id.",
+    )
     customer_email = django_filters.CharFilter(
         method="filter_customer_email",
         help_text="Only bookings of a customer with this e-mail address, however it is typed.",
@@ -78,6 +84,9 @@ class BookingFilter(GroupFilter):
     def filter_customer_email(self, rows: QuerySet, name: str, value: str) -> QuerySet:
         """Filter by a customer's address, however it is typed."""
         return rows.filter(by_address(SearchTerm(name, value, False, False)))
+
+    def filter_customer_external_id(self, rows: QuerySet, name: str, value: str) -> QuerySet:
+        return rows.filter(by_customer_id(SearchTerm(name, value, False, False)))
 
 
 FILTER_NAMES = tuple(BookingFilter.base_filters)
@@ -109,6 +118,7 @@ def _by_customer(matches: Condition) -> Condition:
 
 
 by_address = _by_customer(address_with_wildcards("email"))
+by_customer_id = _by_customer(exact_text("external_id"))
 
 
 class MetaText(Func):
@@ -164,8 +174,10 @@ SEARCH: Mapping[str, Condition] = {
     "calendar.id": exact_id("event__calendar_id"),
     "completed": _by_completed,
     "customer.email": by_address,
+    "customer.external_id": by_customer_id,
     "customer.name": _by_customer(text_with_wildcards("name")),
     "customer.phone": _by_customer(text_with_wildcards("phone")),
+    "external_id": exact_text("external_id"),
     "graph": _one_of("graph", GRAPHS),
     META: by_meta,
     "owner_booking.id": exact_id("owner_booking_id"),
@@ -178,7 +190,8 @@ SEARCH: Mapping[str, Condition] = {
 
 def is_about_person(field: str) -> bool:
     """Whether a term of `search` asks for what only keys with `people:read` see."""
-    return field in ("customer.email", "customer.phone") or field.startswith(META)
+    about = ("customer.email", "customer.external_id", "customer.phone")
+    return field in about or field.startswith(META)
 
 
 ORDERS = {

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Value
 
 from apps_config.models import App, EventNotification, ParentsAppField
-from availability.models import Event, Owned, Project, Resource
+from availability.models import Event, Owned, Project, Resource, external_id_field, external_id_once
 from common.db.ids import TenantIdField
 from common.db.message_field import MessageField
 from common.email_address import MAX_LENGTH, CanonicalAddressField, LimitKeyField
@@ -91,6 +91,7 @@ class Booking(Owned):
     """
 
     app = models.ForeignKey(App, models.CASCADE, related_name="bookings")
+    external_id = external_id_field()
     project = models.ForeignKey(
         Project, models.PROTECT, null=True, blank=True, related_name="bookings"
     )
@@ -174,6 +175,7 @@ class Booking(Owned):
                 condition=models.Q(owner_booking=None),
                 name="booking_event_once",
             ),
+            external_id_once("booking"),
         ]
         indexes = [
             models.Index(
@@ -317,6 +319,7 @@ class Customer(models.Model):
     app = ParentsAppField()
     booking = models.ForeignKey(Booking, models.CASCADE, related_name="customers")
     position = models.PositiveSmallIntegerField(default=0)
+    external_id = external_id_field()  # the same in all bookings of a customer
     name = models.CharField(max_length=200)
     email = models.EmailField()  # as typed; e-mails go there
     address = CanonicalAddressField()
@@ -348,6 +351,11 @@ class Customer(models.Model):
         indexes = [
             models.Index(fields=["address"], name="customer_address"),
             models.Index(fields=["limit_key"], name="customer_limit_key"),
+            models.Index(
+                fields=["external_id"],
+                condition=models.Q(external_id__isnull=False),
+                name="customer_external_id",
+            ),
             models.Index(
                 fields=["app", "-responded_at"],
                 condition=models.Q(response="declined"),

@@ -17,6 +17,7 @@ from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOpera
 from django.core.signals import got_request_exception
 from django.db import (
     DatabaseError,
+    IntegrityError,
     InterfaceError,
     OperationalError,
     close_old_connections,
@@ -246,6 +247,22 @@ class Invalid(Refusal):
 
 class AlreadyExists(Refusal):
     code = "already_exists"
+
+
+@contextmanager
+def taken_external_id_is_refused(model: str) -> Iterator[None]:
+    """Raise AlreadyExists if the database refuses the `external_id` of another row of the model.
+
+    model: its name in lower case. After AlreadyExists, the caller's transaction ends.
+    """
+    try:
+        yield
+    except IntegrityError as error:
+        # PostgreSQL names the constraint, SQLite its columns.
+        names = (f"{model}_external_id_once", f"{model}.external_id")
+        if not any(name in str(error) for name in names):
+            raise
+        raise AlreadyExists(f"Another {model} has this external_id.") from error
 
 
 class CursorExpired(Refusal):

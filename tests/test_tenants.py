@@ -90,6 +90,9 @@ WITHOUT_ID = {
         "POST /v2/bookings/reserve",
         "POST /v2/webhooks",
         "POST /v2/calendars/connect",
+        "PUT /v2/resources/by-external-id/{external_id}",
+        "PUT /v2/users/by-external-id/{external_id}",
+        "PUT /v2/projects/by-external-id/{external_id}",
         "PUT /v2/calendars/clients/{provider}",
         "PATCH /v2/calendars/clients/{provider}",
         "DELETE /v2/calendars/clients/{provider}",
@@ -168,6 +171,7 @@ WITHOUT_ID_IN_QUERY = {
     *("code", "error", "validationToken"),
     *("redirect", "search", "signature", "sortedBy", "start", "state", "to", "token"),
     *("type", "types", "updated_since"),
+    *("external_id", "customer_external_id"),  # any app may have the same one
 }
 # The apps of an account, whatever the header says: an account in two apps works in both.
 APPS_OF_ACCOUNT = "/v2/apps"

@@ -10,6 +10,7 @@ from rest_framework import serializers
 
 from availability.core.constraints import ConstraintError, ConstraintRule, parse_constraints
 from availability.core.matching import REQUIREMENT_MODES
+from availability.models import MAX_EXTERNAL_ID
 from availability.search.parameters import MAX_RANGE
 from availability.search.requirements import MAX_REQUIREMENTS, MAX_RESOURCES
 from availability.search.visits import MAX_STEPS, MIN_STEPS, ORDERS
@@ -36,6 +37,10 @@ from common.time.instants import InstantError, parse_date, parse_instant
 MINUTE, DAY = 60, 86_400
 MAX_TAGS = 50  # of a requirement
 MAX_QUANTITY = 1000
+
+
+def external_id_field(**kwargs: Any) -> OneLineField:
+    return OneLineField(MAX_EXTERNAL_ID, **(CLEARABLE | kwargs))
 
 
 @extend_schema_field(CONSTRAINT_LIST)

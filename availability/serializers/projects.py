@@ -40,6 +40,7 @@ from availability.serializers.fields import (
     RequiresField,
     StepsField,
     WeightsField,
+    external_id_field,
     order_field,
 )
 from availability.serializers.resources import RESOURCE_EXAMPLE, ResourceSerializer, both_or_none
@@ -678,6 +679,9 @@ class ProjectSerializer(ObjectSerializer):
     on_request = ("payment_key",)
 
     id = IdField(read_only=True)
+    external_id = external_id_field(
+        help_text="Its id in your own system: at most one project of the app has it."
+    )
     slug = SlugField(**OPTIONAL)
     name = OneLineField(200)
     resources = ResourcesOfProjectField(

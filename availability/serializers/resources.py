@@ -9,7 +9,7 @@ from rest_framework import serializers
 from availability.core.parties import MAX_PARTY
 from availability.models import Resource
 from availability.serializers.calendars import CalendarSerializer, visible_calendars
-from availability.serializers.fields import ConstraintsField
+from availability.serializers.fields import ConstraintsField, external_id_field
 from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
@@ -74,6 +74,9 @@ class ResourceSerializer(ObjectSerializer):
     on_request = ("calendars", "availability_constraints", "api_token", "secret_shown")
 
     id = IdField(read_only=True)
+    external_id = external_id_field(
+        help_text="Its id in your own system: at most one resource of the app has it."
+    )
     name = OneLineField(200)
     first_name = OneLineField(200, allow_blank=True, **CLEARABLE)
     last_name = OneLineField(200, allow_blank=True, **CLEARABLE)

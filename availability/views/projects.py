@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Collection
+from typing import Any
 
 from django.db.models import QuerySet
 from drf_spectacular.utils import extend_schema
@@ -9,7 +10,6 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.base_views import TenantViewSet
 from apps_config.idempotent_actions import secret_response
 from availability.models import Project, Resource
 from availability.public_access import visible_projects
@@ -35,7 +35,13 @@ from availability.services import (
     remove_project_resource,
     set_project_resources,
 )
-from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE
+from availability.views.base_views import (
+    BY_EXTERNAL_ID,
+    BY_NAME,
+    EXTERNAL_ID,
+    RESOURCE_INCLUDE,
+    ExternalIdViewSet,
+)
 from common.api.search_conditions import PROJECT_SEARCH
 from common.api.serializers import read_body_as, read_values_as
 from common.api.views import found_or_404
@@ -55,7 +61,7 @@ PROJECT_INCLUDE = {
 RESOURCE_FIELDS = frozenset({"resources", "requires", "steps"})
 
 
-class ProjectViewSet(TenantViewSet):
+class ProjectViewSet(ExternalIdViewSet):
     serializer_class = ProjectSerializer
     lookup_url_kwarg = "project_id"
     list_actions = frozenset({"list", "list_resources"})
@@ -93,9 +99,7 @@ class ProjectViewSet(TenantViewSet):
     )
     def create(self, request: Request) -> Response:
         includes = self.includes()
-        given = read_body_as(ProjectSerializer, request)
-        self.caller.check_receivers(given.get("event_notifications"))
-        project = create_project(app=self.app, given=given)
+        project = create_project(app=self.app, given=self.read_given(request, None))
         return self.answer_project(project.id, includes, 201)
 
     @extend_schema(
@@ -114,17 +118,49 @@ class ProjectViewSet(TenantViewSet):
     def update(self, request: Request, project_id: uuid.UUID) -> Response:
         includes = self.includes()
         project = self.get_object()
-        given = read_body_as(ProjectSerializer, request, partial=True, project=project)
-        self.caller.check_receivers(given.get("event_notifications"))
+        given = self.read_given(request, project)
         if self.caller.projects is not None and not RESOURCE_FIELDS.isdisjoint(given):
             raise Forbidden("A key with `projects` can't change which resources a project has.")
+        # It could take the id of another project.
+        id_changes = given.get("external_id", project.external_id) != project.external_id
+        if self.caller.projects is not None and id_changes:
+            raise Forbidden("A key with `projects` can't change the external_id.")
         change_project(project, given)
         return self.answer_project(project_id, includes)
 
     @extend_schema(
+        operation_id="putProjectByExternalId",
+        summary="Change the project with an external id, or create it",
+        description="Changes it as PUT /v2/projects/:id; without one, creates it as POST"
+        " /v2/projects: 201.",
+        request=ProjectSerializer(partial=True),
+        responses={200: ProjectSerializer, 201: ProjectSerializer},
+        parameters=parameters(path=EXTERNAL_ID, query=PROJECT_INCLUDE),
+        examples=named_examples(
+            request={"a check-up": {key: PROJECT_EXAMPLE[key] for key in ("name", "resources")}}
+        ),
+    )
+    @action(detail=False, methods=["put"], url_path=BY_EXTERNAL_ID)
+    def put_by_external_id(self, request: Request, external_id: str) -> Response:
+        includes = self.includes()
+        project_id, status = self.put_row(request, external_id)
+        return self.answer_project(project_id, includes, status)
+
+    def read_given(self, request: Request, row: Project | None) -> dict[str, Any]:
+        given = read_body_as(ProjectSerializer, request, partial=row is not None, project=row)
+        self.caller.check_receivers(given.get("event_notifications"))
+        return given
+
+    def create_row(self, given: dict[str, Any]) -> Project:
+        return create_project(app=self.app, given=given)
+
+    def change_row(self, row: Project, given: dict[str, Any]) -> None:
+        change_project(row, given)
+
+    @extend_schema(
         summary="Delete a project",
         description="409 `in_use` while the project has bookings that are not completed. The slug"
-        " becomes free.",
+        " and the external id become free.",
     )
     def destroy(self, request: Request, project_id: uuid.UUID) -> Response:
         delete_project(self.get_object(), now=self.now)

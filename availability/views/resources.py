@@ -24,7 +24,14 @@ from availability.serializers.resources import (
     with_resource_includes,
 )
 from availability.services import change_resource, create_resource, delete_resource
-from availability.views.base_views import BY_NAME, RESOURCE_INCLUDE, ResourceScopedViewSet
+from availability.views.base_views import (
+    BY_EXTERNAL_ID,
+    BY_NAME,
+    EXTERNAL_ID,
+    RESOURCE_INCLUDE,
+    ExternalIdViewSet,
+    ResourceScopedViewSet,
+)
 from common.api.search_conditions import RESOURCE_SEARCH
 from common.api.serializers import read_body_as
 from common.api.views import found_or_404
@@ -34,7 +41,7 @@ from common.openapi.generator import named_examples, parameters
 from common.time.instants import find_zone
 
 
-class ResourceViewSet(ResourceScopedViewSet):
+class ResourceViewSet(ExternalIdViewSet, ResourceScopedViewSet):
     serializer_class = ResourceSerializer
     lookup_url_kwarg = "resource_id"
     tag = "resources"
@@ -76,8 +83,7 @@ class ResourceViewSet(ResourceScopedViewSet):
     )
     def create(self, request: Request) -> Response:
         includes = {*self.query.include(RESOURCE_INCLUDES), "calendars"}
-        given = read_body_as(ResourceSerializer, request)
-        self.check_address_and_password(given)
+        given = self.read_given(request, None)
         issues_key = self.caller.has_scopes(Credential.KEYS_WRITE) and may_make_key(
             self.caller, Credential.RESOURCE
         )
@@ -113,18 +119,36 @@ class ResourceViewSet(ResourceScopedViewSet):
     def update(self, request: Request, resource_id: uuid.UUID) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         resource = self.get_object()
-        given = read_body_as(ResourceSerializer, request, partial=True)
-        self.check_address_and_password(given)
-        schedule_id = given.get("schedule_id", resource.schedule_id)
-        if self.caller.resource_id and schedule_id != resource.schedule_id:
-            raise Forbidden("Keys of resources can't change the schedule.")
+        given = self.read_given(request, resource)
+        for name, word in (("schedule_id", "schedule"), ("external_id", "external_id")):
+            now = getattr(resource, name)
+            if self.caller.resource_id and given.get(name, now) != now:
+                raise Forbidden(f"Keys of resources can't change the {word}.")
         change_resource(resource, given)
         return self._answer(resource_id, includes)
 
     @extend_schema(
+        operation_id="putResourceByExternalId",
+        summary="Change the resource with an external id, or create it",
+        description="Changes it as PUT /v2/resources/:id; without one, creates it as POST"
+        " /v2/resources: 201. It gets no key: POST /v2/credentials makes one.",
+        request=ResourceSerializer(partial=True),
+        responses={200: ResourceSerializer, 201: ResourceSerializer},
+        parameters=parameters(path=EXTERNAL_ID, query=RESOURCE_INCLUDE),
+        examples=named_examples(
+            request={"a dentist": {"name": "Dr. Ada Berg", "timezone": "Europe/Berlin"}}
+        ),
+    )
+    @action(detail=False, methods=["put"], url_path=BY_EXTERNAL_ID)
+    def put_by_external_id(self, request: Request, external_id: str) -> Response:
+        includes = self.query.include(RESOURCE_INCLUDES)
+        resource_id, status = self.put_row(request, external_id)
+        return self._answer(resource_id, includes, status)
+
+    @extend_schema(
         summary="Delete a resource",
         description="409 `in_use` while the resource has future bookings that are not completed, or"
-        " requests without an answer. The e-mail address becomes free.",
+        " requests without an answer. The e-mail address and the external id become free.",
     )
     def destroy(self, request: Request, resource_id: uuid.UUID) -> Response:
         resource = self.get_object()
@@ -150,6 +174,17 @@ class ResourceViewSet(ResourceScopedViewSet):
         shown = int(hours) if hours.is_integer() else hours
         return Response({"data": {"timezone": resource.timezone, "utc_offset": shown}})
 
+    def read_given(self, request: Request, row: Resource | None) -> dict[str, Any]:
+        given = read_body_as(ResourceSerializer, request, partial=row is not None)
+        self.check_address_and_password(given)
+        return given
+
+    def create_row(self, given: dict[str, Any]) -> Resource:
+        return create_resource(app=self.app, given=given, issues_key=False)[0]
+
+    def change_row(self, row: Resource, given: dict[str, Any]) -> None:
+        change_resource(row, given)
+
     def check_address_and_password(self, given: Mapping[str, Any]) -> None:
         """Raise Forbidden for an address, which gets e-mails about bookings, by a key that may not
         read these, and for a password by a key that can't make the resource's key.
@@ -159,7 +194,10 @@ class ResourceViewSet(ResourceScopedViewSet):
         if "password" in given:
             check_may_make_resource_key(self.caller)
 
-    def _answer(self, resource_id: uuid.UUID, includes: Collection[str]) -> Response:
+    def _answer(
+        self, resource_id: uuid.UUID, includes: Collection[str], status: int = 200
+    ) -> Response:
         rows = with_resource_includes(self.get_queryset(), includes)
         row = found_or_404(rows.filter(id=resource_id).first(), "Resource")
-        return Response({"data": ResourceSerializer.render(row, include=includes)})
+        record = ResourceSerializer.render(row, include=includes)
+        return Response({"data": record}, status=status)

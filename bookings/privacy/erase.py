@@ -34,6 +34,7 @@ NOTHING = Redactor(())
 BOOKINGS, LOG_ENTRIES = "bookings", "log_entries"
 EMPTY_CUSTOMER: Mapping[str, Any] = {
     **dict.fromkeys(("name", "email", "address", "limit_key", "phone", "voip", "timezone"), ""),
+    "external_id": None,
     "meta": {},
 }
 

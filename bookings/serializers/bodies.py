@@ -13,6 +13,7 @@ from availability.serializers.fields import (
     ResourceChoiceField,
     StepsField,
     check_span,
+    external_id_field,
     order_field,
 )
 from bookings.graphs import GRAPHS, INITIALIZED
@@ -140,6 +141,13 @@ class RelatedSerializer(ObjectSerializer):
     owner_booking_id = IdField(help_text="The group of the seat.", **CLEARABLE)
 
 
+def booking_external_id_field() -> OneLineField:
+    return external_id_field(
+        help_text="Its id in your own system: at most one booking of the app has it. Not for widget"
+        " keys."
+    )
+
+
 def note_field() -> TextField:
     return TextField(
         MAX_NOTE,
@@ -249,6 +257,7 @@ class NewBookingSerializer(ObjectSerializer):
         help_text="Replaces the list of project or app; `[]` means none.", **CLEARABLE
     )
     meta = MetaField(**CLEARABLE)
+    external_id = booking_external_id_field()
     note = note_field()
     recurrence = OneLineField(
         MAX_LENGTH,
@@ -380,13 +389,14 @@ class FlatBody:
         if clashes:
             raise Invalid(clashes)
         self.nested = frozenset(nested)
+        self.is_public = only is not None
         values = {key: value for key, value in body.items() if key != "event"} | nested
         self.values = values if only is None else {k: values[k] for k in values if k in only}
 
     def read(self, serializer: type[ObjectSerializer], **context: Any) -> dict[str, Any]:
         """The valid values. Raises Invalid with the paths as the client wrote them."""
         try:
-            return read_values_as(serializer, self.values, **context)
+            return read_values_as(serializer, self.values, is_public=self.is_public, **context)
         except Invalid as error:
             raise self.invalid(error.fields["errors"]) from error
 
@@ -546,6 +556,7 @@ class BookingChangeSerializer(ObjectSerializer):
     where = OneLineField(200, allow_blank=True, **CLEARABLE)
     description = TextField(8000, allow_blank=True, **CLEARABLE)
     meta = MetaField(**OPTIONAL)
+    external_id = booking_external_id_field()
     note = note_field()
     outcome = serializers.ChoiceField(
         OUTCOMES,

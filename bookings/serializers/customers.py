@@ -5,6 +5,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from availability.serializers.fields import external_id_field
 from bookings.models import Customer
 from common.api.fields import (
     CLEARABLE,
@@ -49,6 +50,10 @@ class CustomerSerializer(ObjectSerializer):
     }
 
     id = IdField(read_only=True)
+    external_id = external_id_field(
+        help_text="The customer's id in your own system: the same in all bookings of a customer. Of"
+        " a widget key, it goes to `meta`."
+    )
     name = OneLineField(200)
     email = EmailField()
     phone = OneLineField(200, allow_blank=True, **CLEARABLE)
@@ -78,7 +83,7 @@ class CustomerSerializer(ObjectSerializer):
     )
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        given = super().to_internal_value(data)
+        given = super().to_internal_value(self._without_answer(data))
         language = given.pop("language", None)
         others = {key: value for key, value in self._free_keys(data) if value is not None}
         others |= {"language": language} if language else {}
@@ -92,12 +97,26 @@ class CustomerSerializer(ObjectSerializer):
     def get_response(customer: Customer) -> str:
         return customer.response or Customer.NEEDS_ACTION
 
+    def _without_answer(self, data: Any) -> Any:
+        """Return the customer without an `external_id` that answers a question: any value of a
+        public caller, who must not name another customer, and what is no text.
+        """
+        data = array_as_object(data)
+        if not isinstance(data, Mapping) or not self._is_answer(data.get("external_id")):
+            return data
+        return {key: value for key, value in data.items() if key != "external_id"}
+
+    def _is_answer(self, external_id: Any) -> bool:
+        is_id = external_id is None or isinstance(external_id, str)
+        return bool(self.context.get("is_public")) or not is_id
+
     def _free_keys(self, data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the keys that go to `meta`: unknown ones, and answers to questions whose keys are
         names of read-only fields ("source": "a friend"), unless they have a value of the field.
         """
         for key, value in data.items():
-            if key not in self.fields or value not in READ_ONLY_VALUES.get(key, (value,)):
+            is_free = key not in self.fields or value not in READ_ONLY_VALUES.get(key, (value,))
+            if is_free or (key == "external_id" and self._is_answer(value)):
                 yield key, value
 
 
@@ -114,7 +133,7 @@ class CustomerChangeSerializer(CustomerSerializer):
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
         data = array_as_object(data)
-        given = ObjectSerializer.to_internal_value(self, data)
+        given = ObjectSerializer.to_internal_value(self, self._without_answer(data))
         others = dict(self._free_keys(data))
         others |= {"language": given.pop("language")} if "language" in given else {}
         meta = {**others, **(given.pop("meta", None) or {})}

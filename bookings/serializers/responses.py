@@ -291,11 +291,14 @@ class SeriesSerializer(ObjectSerializer):
 
 # --- Bookings -------------------------------------------------------------------------------------
 class BookingEntrySerializer(ObjectSerializer):
-    """The six fields of a booking in lists."""
+    """The seven fields of a booking in lists."""
 
     examples = {"id": example_id(30), "state": "confirmed", "graph": "instant"}
 
     id = IdField()
+    external_id = serializers.CharField(
+        allow_null=True, help_text="Its id in the client's own system."
+    )
     state = serializers.ChoiceField(list(STATES))
     graph = serializers.ChoiceField(list(GRAPHS))
     completed = serializers.BooleanField(help_text="No action is possible.")
@@ -304,7 +307,7 @@ class BookingEntrySerializer(ObjectSerializer):
 
 
 class SeatSerializer(BookingEntrySerializer):
-    """The six fields of every booking, and whose it is."""
+    """The seven fields of every booking, and whose it is."""
 
     customers = CustomerSerializer(many=True)
 
@@ -321,8 +324,8 @@ class BookedStepSerializer(ObjectSerializer):
 
 
 class BookingSerializer(BookingEntrySerializer):
-    """Six fields and the parts in `include`. Responses to requests that create or change a booking
-    also contain `resource_id`, `project_id`, `start` and `end`."""
+    """Seven fields and the parts in `include`. Responses to requests that create or change a
+    booking also contain `resource_id`, `project_id`, `start` and `end`."""
 
     examples = {
         "resource_id": RESOURCE_EXAMPLE["id"],
@@ -680,7 +683,7 @@ PUBLIC_INCLUDES: dict[str, Include] = {
 # --- Without people -------------------------------------------------------------------------------
 # What a key without the scope `people:read` sees: no address, phone, note, answer or other text of
 # a customer or about one, and no link that acts for them. Names stay.
-NO_PERSON: Json = {"email": "", "phone": "", "voip": "", "meta": {}}
+NO_PERSON: Json = {"external_id": None, "email": "", "phone": "", "voip": "", "meta": {}}
 
 
 def without_person(customer: Json | None) -> Json | None:

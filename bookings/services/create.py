@@ -25,6 +25,7 @@ from bookings.services.transition_log import (
 from bookings.services.where_placeholders import fill_places
 from common.db.sql import insert_rows
 from common.db.updated_at import transaction_start
+from common.errors import taken_external_id_is_refused
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +44,7 @@ class BookingDraft:
     customers: Sequence[Mapping[str, Any]]
     notifications: Sequence[Mapping[str, Any]] | None = None
     meta: Mapping[str, Any] = field(default_factory=dict)
+    external_id: str | None = None
     note: str | None = None
     suppress_mail_to: Collection[str] = ()
     untrusted_texts: Sequence[str] | None = None
@@ -121,6 +123,7 @@ def new_row(
         completes_at=completes_at_of(new.graph, new.state, end),
         expires_at=expires_at_of(new.graph, new.state, target.project, transaction_start()),
         meta=dict(new.meta),
+        external_id=new.external_id,
         note=new.note,
         requires=target.requires,
         visit=target.steps,
@@ -148,9 +151,10 @@ def write_bookings(
     """Insert new bookings of one draft with their customers, notifications and log entries.
 
     Raises PolicyViolated for more bookings of a customer than the project allows, LimitReached for
-    more than a public caller may make.
+    more than a public caller may make, AlreadyExists for a taken external id.
     """
-    insert_rows(bookings)
+    with taken_external_id_is_refused("booking"):
+        insert_rows(bookings)
     fill_places(bookings)
     make_links(bookings)
     notifications = _notifications_of(new, target)

@@ -34,14 +34,14 @@ from common.api.merge_patch import merge_free
 from common.db.sql import update_rows
 from common.db.updated_at import transaction_start
 from common.email_address import canonical_address
-from common.errors import InUse, Invalid, NotFound
+from common.errors import InUse, Invalid, NotFound, taken_external_id_is_refused
 from common.messages import Message
 
 NOTE = frozenset({"note"})
 QUANTITY = "quantity"  # the name of the change
 OUTCOME_BEFORE = timedelta(hours=1)  # staff record arrivals before the start
 LINKS_ENDED = Message("The links in earlier e-mails no longer work.")
-CUSTOMER_VALUES = ("name", "email", "phone", "voip", "timezone")
+CUSTOMER_VALUES = ("external_id", "name", "email", "phone", "voip", "timezone")
 
 
 def change_booking(
@@ -52,14 +52,14 @@ def change_booking(
     `customers`: matched by `id`, else by position; absent fields stay. A new address ends the links
     of earlier e-mails, which somebody else may have got. `what`, `where`,
     `description`: of a group they apply to its seats too. `meta` is merged; null removes a key.
-    `max_seats`, `places`: of a group. `quantity`: units or seats, given back or taken. `note`: an
-    internal one, whose change is a log entry alone: nobody gets an e-mail or call about it.
-    Unchanged values add no log entry.
+    `external_id`: the booking's own. `max_seats`, `places`: of a group. `quantity`: units or seats,
+    given back or taken. `note`: an internal one, whose change is a log entry alone: nobody gets an
+    e-mail or call about it. Unchanged values add no log entry.
 
-    Raises NotFound; InUse: more seats are taken; SlotTaken, NotAvailable, GroupFull: further units
-    or seats are not free; ActionNotAllowed: their booking is completed; Invalid: no such customer,
-    texts of a seat, no group, meta too big, an outcome for a booking that does not take place or
-    that begins in more than an hour.
+    Raises NotFound; AlreadyExists: a taken external id; InUse: more seats are taken; SlotTaken,
+    NotAvailable, GroupFull: further units or seats are not free; ActionNotAllowed: their booking is
+    completed; Invalid: no such customer, texts of a seat, no group, meta too big, an outcome for a
+    booking that does not take place or that begins in more than an hour.
     """
     with seat_guard(), guarded_transaction():
         booking = _lock_with_group(app, booking_id) if "quantity" in changes else None
@@ -72,6 +72,7 @@ def change_booking(
             edit.change_quantity(changes["quantity"], now)
         if "max_seats" in changes:
             edit.change_seats(changes["max_seats"], changes.get("places"), now)
+        edit.change_external_id(changes)
         note_changes = "note" in changes and changes["note"] != booking.note
         if note_changes:
             booking.note = changes["note"]
@@ -84,13 +85,14 @@ def change_booking(
         seats = lock_seats([booking]) if edit.words else []
         for seat in seats:
             seat.updated_at = transaction_start()
-        update_rows(
-            [booking],
-            [
-                *("meta", "note", "outcome", "untrusted_texts", "max_seats", "places"),
-                *("quantity", "link_version", "updated_at"),
-            ],
-        )
+        with taken_external_id_is_refused("booking"):
+            update_rows(
+                [booking],
+                [
+                    *("meta", "note", "outcome", "untrusted_texts", "max_seats", "places"),
+                    *("quantity", "external_id", "link_version", "updated_at"),
+                ],
+            )
         if edit.takes_more and (booking.enforce_availability or booking.owner_booking_id):
             emails = [customer.email for customer in booking.customers.all()]
             check_new_bookings(booking.project, [booking], emails, now=now)
@@ -233,6 +235,12 @@ class _Edit:
         self.names |= {"meta"} if meta != booking.meta else set()
         self.names |= {"outcome"} if outcome != booking.outcome else set()
         booking.meta, booking.outcome = meta, outcome
+
+    def change_external_id(self, changes: Mapping[str, Any]) -> None:
+        external_id = changes.get("external_id", self.booking.external_id)
+        if external_id != self.booking.external_id:
+            self.booking.external_id = external_id
+            self.names.add("external_id")
 
     def change_quantity(self, quantity: int, now: datetime) -> None:
         before = self.booking.units

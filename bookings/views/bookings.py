@@ -116,7 +116,8 @@ class BookingViewSet(BookingActions):
     def _check_may_ask(self) -> None:
         """Raise Forbidden if the query asks for what the key may not read of people."""
         terms = self.query.search(SEARCH)
-        if self.query.text("customer_email") or any(is_about_person(term.field) for term in terms):
+        names = ("customer_email", "customer_external_id")
+        if any(map(self.query.text, names)) or any(is_about_person(term.field) for term in terms):
             self.caller.check_scopes(Credential.PEOPLE_READ)
 
     def _tally(self) -> QuerySet[ListingTally] | None:
@@ -195,10 +196,11 @@ class BookingViewSet(BookingActions):
 
     @extend_schema(
         summary="Change a booking",
-        description="Changes customers, `what`, `where`, `description`, `meta`, the outcome, the"
-        " internal `note` and the `quantity`. Absent keys do not change. Calendars and reminders"
-        " use the new values. A new e-mail address, `what`, `where` or `quantity` causes `updated`"
-        " e-mails to customers and owner, and calls of webhooks with `booking.updated` in `kinds`."
+        description="Changes customers, `what`, `where`, `description`, `meta`, `external_id`, the"
+        " outcome, the internal `note` and the `quantity`. Absent keys do not change. Calendars and"
+        " reminders use the new values. A new e-mail address, `what`, `where` or `quantity` causes"
+        " `updated` e-mails to customers and owner, and calls of webhooks with `booking.updated` in"
+        " `kinds`."
         " A new address also ends the links in earlier e-mails. A changed `note` causes neither. A"
         " new address may exceed the limits per customer: they are not checked. More units or seats"
         " must be free. Every other key must equal the value in GET; otherwise 422 on this key. To"

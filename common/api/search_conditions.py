@@ -27,6 +27,18 @@ def exact_id(column: str) -> Condition:
     return condition
 
 
+def exact_text(column: str) -> Condition:
+    """Match text exactly. The condition raises Invalid on `search` for a wildcard."""
+
+    def condition(term: SearchTerm) -> Q:
+        if term.wildcard_left or term.wildcard_right:
+            text = f"{term.field} does not support wildcards; write \\* for a star."
+            raise Invalid.at("search", text)
+        return Q(**{column: term.value})
+
+    return condition
+
+
 def text_with_wildcards(column: str) -> Condition:
     """Match text case-insensitively; a `*` leaves that end open."""
 
@@ -100,6 +112,7 @@ def filter_by_search(
 RESOURCE_SEARCH = {
     "name": text_with_wildcards("name"),
     "email": address_with_wildcards("email"),
+    "external_id": exact_text("external_id"),
     "tags": any_list_item_with_wildcards('"availability_resource"."tags"'),
 }
 SCHEDULE_SEARCH = {"name": text_with_wildcards("name")}
@@ -109,4 +122,8 @@ EVENT_SEARCH = {
     "resource.id": exact_id("resource_id"),
     "calendar.id": exact_id("calendar_id"),
 }
-PROJECT_SEARCH = {"slug": text_with_wildcards("slug"), "name": text_with_wildcards("name")}
+PROJECT_SEARCH = {
+    "slug": text_with_wildcards("slug"),
+    "name": text_with_wildcards("name"),
+    "external_id": exact_text("external_id"),
+}

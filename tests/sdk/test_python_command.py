@@ -409,3 +409,34 @@ def test_two_resources_of_one_name_have_no_file(
         "scheduling: The app has several resources with the name 'Ada': a file tells objects apart"
         " by their names.\n",
     )
+
+
+def test_objects_with_external_ids_are_told_apart_by_them(
+    start_service: Callable[[], Service],
+    live_service: Service,
+    clients: Clients,
+    scheduling: Command,
+    tmp_path: Path,
+) -> None:
+    app, empty, file = LiveApp(live_service), LiveApp(start_service()), tmp_path / "app.yaml"
+    client = clients(app)
+    ids = [
+        client.resources.create(name="Ada", timezone="UTC", external_id=each).id
+        for each in ("crm:1", "crm:2")
+    ]
+    client.projects.create(name="Check-up", resources=ids, external_id="crm:3")
+    _, exported, _ = scheduling(app, "app", "export")
+    file.write_text(exported)
+
+    applied = scheduling(empty, "app", "apply", str(file))
+    file.write_text(exported.replace("name: Ada", "name: Eve", 1))
+    renamed = scheduling(empty, "app", "apply", str(file))
+
+    assert (applied[0], applied[2]) == (0, "")
+    assert renamed == (0, "~ resource crm:1\n    name: 'Ada' -> 'Eve'\n", "")
+    assert {each.external_id: each.name for each in clients(empty).resources.list()} == {
+        "crm:1": "Eve",
+        "crm:2": "Ada",
+    }
+    (project,) = clients(empty).projects.list()
+    assert (project.external_id, len(project.resources)) == ("crm:3", 2)

@@ -107,6 +107,7 @@ class BookingBody(TypedDict, total=False):
     settings: BookingSettingsInput | None
     event_notifications: Sequence[EventNotificationInput] | None
     meta: Mapping[str, Any] | None
+    external_id: str | None
     note: str | None
     recurrence: str | None
     on_conflict: Literal["fail", "skip"] | None
@@ -122,6 +123,7 @@ class BookingChange(TypedDict, total=False):
     where: str | None
     description: str | None
     meta: Mapping[str, Any]
+    external_id: str | None
     note: str | None
     outcome: Literal["attended", "no_show"] | None
     quantity: int
@@ -200,6 +202,7 @@ Constraint = dict[str, Any]
 
 class CustomerChange(TypedDict, total=False):
     id: str
+    external_id: str | None
     name: str
     email: str
     phone: str | None
@@ -221,6 +224,7 @@ class CustomerField(TypedDict, total=False):
 
 
 class CustomerInput(TypedDict, total=False):
+    external_id: str | None
     name: Required[str]
     email: Required[str]
     phone: str | None
@@ -358,7 +362,9 @@ class ListBookings(TypedDict, total=False):
     calendar_id: str
     completed: bool
     customer_email: str
+    customer_external_id: str
     end: datetime | date | str
+    external_id: str
     graph: Literal[
         "instant",
         "confirm_decline",
@@ -473,6 +479,7 @@ class ListGroups(TypedDict, total=False):
 
 
 class ListProjectResources(TypedDict, total=False):
+    external_id: str
     include: str | Sequence[str]
     orderBy: Literal["position", "created_at", "updated_at", "name"]
     sortedBy: Literal["asc", "desc"]
@@ -482,6 +489,7 @@ class ListProjectResources(TypedDict, total=False):
 
 
 class ListProjects(TypedDict, total=False):
+    external_id: str
     include: str | Sequence[str]
     orderBy: Literal["created_at", "updated_at", "name"]
     search: str
@@ -492,6 +500,7 @@ class ListProjects(TypedDict, total=False):
 
 
 class ListResources(TypedDict, total=False):
+    external_id: str
     include: str | Sequence[str]
     orderBy: Literal["created_at", "updated_at", "name"]
     search: str
@@ -511,6 +520,7 @@ class ListSchedules(TypedDict, total=False):
 
 
 class ListUsers(TypedDict, total=False):
+    external_id: str
     include: str | Sequence[str]
     orderBy: Literal["created_at", "updated_at", "name"]
     search: str
@@ -654,6 +664,7 @@ class NewMember(TypedDict, total=False):
 
 
 class NewProject(TypedDict, total=False):
+    external_id: str | None
     slug: str
     name: Required[str]
     resources: Sequence[str]
@@ -679,6 +690,7 @@ class NewProviderClient(TypedDict, total=False):
 
 
 class NewResource(TypedDict, total=False):
+    external_id: str | None
     name: Required[str]
     first_name: str | None
     last_name: str | None
@@ -801,6 +813,7 @@ ProjectAvailabilityInput = TypedDict(
 
 
 class ProjectInput(TypedDict, total=False):
+    external_id: str | None
     slug: str
     name: str
     resources: Sequence[str]
@@ -945,6 +958,7 @@ class ResourceId(TypedDict, total=False):
 
 
 class ResourceInput(TypedDict, total=False):
+    external_id: str | None
     name: str
     first_name: str | None
     last_name: str | None

@@ -71,11 +71,12 @@ class BookedStep(Model):
 
 
 class Booking(Model):
-    """Six fields and the parts in `include`. Responses to requests that create or change a
+    """Seven fields and the parts in `include`. Responses to requests that create or change a
     booking also contain `resource_id`, `project_id`, `start` and `end`.
     """
 
     id: str
+    external_id: str | None
     state: Literal[
         "initialized",
         "confirmed",
@@ -144,6 +145,7 @@ class BookingCall(Model):
     """The booking of GET /v2/bookings/:id, and the change that the call is about."""
 
     id: str
+    external_id: str | None
     state: Literal[
         "initialized",
         "confirmed",
@@ -213,9 +215,10 @@ class BookingDefaults(Model):
 
 
 class BookingEntry(Model):
-    """The six fields of a booking in lists."""
+    """The seven fields of a booking in lists."""
 
     id: str
+    external_id: str | None
     state: Literal[
         "initialized",
         "confirmed",
@@ -421,6 +424,7 @@ class Customer(Model):
     """
 
     id: str
+    external_id: str | None
     name: str
     email: str
     phone: str
@@ -447,6 +451,7 @@ class CustomerOfBooking(Model):
     """One of the `customers` of a booking."""
 
     id: str
+    external_id: str | None
     name: str
     email: str
     phone: str
@@ -974,6 +979,7 @@ class Progress(Model):
 
 class Project(Model):
     id: str
+    external_id: str | None
     slug: str
     name: str
     resources: list[str | Resource]
@@ -1183,6 +1189,7 @@ class RenderedEmail(Model):
 
 class Resource(Model):
     id: str
+    external_id: str | None
     name: str
     first_name: str
     last_name: str
@@ -1218,9 +1225,10 @@ class Schedule(Model):
 
 
 class Seat(Model):
-    """The six fields of every booking, and whose it is."""
+    """The seven fields of every booking, and whose it is."""
 
     id: str
+    external_id: str | None
     state: Literal[
         "initialized",
         "confirmed",

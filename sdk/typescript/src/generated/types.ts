@@ -209,9 +209,11 @@ export type BookedStep = {
   resources: PublicResource[];
 };
 
-/** Six fields and the parts in `include`. Responses to requests that create or change a booking also contain `resource_id`, `project_id`, `start` and `end`. */
+/** Seven fields and the parts in `include`. Responses to requests that create or change a booking also contain `resource_id`, `project_id`, `start` and `end`. */
 export type Booking = {
   id: string;
+  /** Its id in the client's own system. */
+  external_id: string | null;
   state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   graph: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment";
   /** No action is possible. */
@@ -333,6 +335,8 @@ export type BookingBody = {
   meta?: {
     [key: string]: unknown;
   } | null;
+  /** Its id in your own system: at most one booking of the app has it. Not for widget keys. */
+  external_id?: string | null;
   /** An internal note. Only server keys and members read and write it; it is in no e-mail, calendar or webhook call. */
   note?: string | null;
   /** An RFC 5545 rule such as `FREQ=WEEKLY;COUNT=52`: one booking per occurrence, on the resource's wall clock. DAILY to YEARLY with COUNT or UNTIL, at most 366 occurrences within 10 years. `start` is the first occurrence. */
@@ -350,6 +354,8 @@ export type BookingBody = {
 /** The booking of GET /v2/bookings/:id, and the change that the call is about. */
 export type BookingCall = {
   id: string;
+  /** Its id in the client's own system. */
+  external_id: string | null;
   state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   graph: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment";
   /** No action is possible. */
@@ -421,6 +427,8 @@ export type BookingChange = {
   meta?: {
     [key: string]: unknown;
   };
+  /** Its id in your own system: at most one booking of the app has it. Not for widget keys. */
+  external_id?: string | null;
   /** An internal note. Only server keys and members read and write it; it is in no e-mail, calendar or webhook call. */
   note?: string | null;
   /** Whether the customer came. From one hour before the start. Null clears it. */
@@ -462,9 +470,11 @@ export type BookingDefaultsInput = {
   payment_url?: string | null;
 };
 
-/** The six fields of a booking in lists. */
+/** The seven fields of a booking in lists. */
 export type BookingEntry = {
   id: string;
+  /** Its id in the client's own system. */
+  external_id: string | null;
   state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   graph: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment";
   /** No action is possible. */
@@ -999,6 +1009,8 @@ export type CredentialPage = {
 /** A customer's data at the time of the booking, and the customer's answer to the invitation. */
 export type Customer = {
   id: string;
+  /** The customer's id in your own system: the same in all bookings of a customer. Of a widget key, it goes to `meta`. */
+  external_id: string | null;
   name: string;
   email: string;
   phone: string;
@@ -1019,6 +1031,8 @@ export type Customer = {
 export type CustomerChange = {
   /** The customer's id. Absent: the customer at this position. */
   id?: string;
+  /** The customer's id in your own system: the same in all bookings of a customer. Of a widget key, it goes to `meta`. */
+  external_id?: string | null;
   name?: string;
   /** ASCII before the @, a domain of IDNA 2008 after it. */
   email?: string;
@@ -1048,6 +1062,8 @@ export type CustomerField = {
 };
 
 export type CustomerInput = {
+  /** The customer's id in your own system: the same in all bookings of a customer. Of a widget key, it goes to `meta`. */
+  external_id?: string | null;
   name: string;
   /** ASCII before the @, a domain of IDNA 2008 after it. */
   email: string;
@@ -1073,6 +1089,8 @@ export type CustomerNote = {
 /** One of the `customers` of a booking. */
 export type CustomerOfBooking = {
   id: string;
+  /** The customer's id in your own system: the same in all bookings of a customer. Of a widget key, it goes to `meta`. */
+  external_id: string | null;
   name: string;
   email: string;
   phone: string;
@@ -2029,6 +2047,8 @@ export type NewMember = {
 };
 
 export type NewProject = {
+  /** Its id in your own system: at most one project of the app has it. */
+  external_id?: string | null;
   slug?: string;
   name: string;
   /** Ids, or complete resources with include=resources. */
@@ -2077,6 +2097,8 @@ export type NewProviderClient = {
 };
 
 export type NewResource = {
+  /** Its id in your own system: at most one resource of the app has it. */
+  external_id?: string | null;
   name: string;
   first_name?: string | null;
   last_name?: string | null;
@@ -2230,6 +2252,8 @@ export type PatchedBookingChange = {
   meta?: {
     [key: string]: unknown;
   };
+  /** Its id in your own system: at most one booking of the app has it. Not for widget keys. */
+  external_id?: string | null;
   /** An internal note. Only server keys and members read and write it; it is in no e-mail, calendar or webhook call. */
   note?: string | null;
   /** Whether the customer came. From one hour before the start. Null clears it. */
@@ -2284,6 +2308,8 @@ export type PatchedNewProviderClient = {
 };
 
 export type PatchedProjectInput = {
+  /** Its id in your own system: at most one project of the app has it. */
+  external_id?: string | null;
   slug?: string;
   name?: string;
   /** Ids, or complete resources with include=resources. */
@@ -2325,6 +2351,8 @@ export type PatchedProjectInput = {
 };
 
 export type PatchedResourceInput = {
+  /** Its id in your own system: at most one resource of the app has it. */
+  external_id?: string | null;
   name?: string;
   first_name?: string | null;
   last_name?: string | null;
@@ -2475,6 +2503,8 @@ export type Progress = {
 
 export type Project = {
   id: string;
+  /** Its id in your own system: at most one project of the app has it. */
+  external_id: string | null;
   slug: string;
   name: string;
   /** Ids, or complete resources with include=resources. */
@@ -2593,6 +2623,8 @@ export type ProjectAvailabilityInput = {
 };
 
 export type ProjectInput = {
+  /** Its id in your own system: at most one project of the app has it. */
+  external_id?: string | null;
   slug?: string;
   name?: string;
   /** Ids, or complete resources with include=resources. */
@@ -3060,6 +3092,8 @@ export type Reschedule = {
 
 export type Resource = {
   id: string;
+  /** Its id in your own system: at most one resource of the app has it. */
+  external_id: string | null;
   name: string;
   first_name: string;
   last_name: string;
@@ -3101,6 +3135,8 @@ export type ResourceIds = ({
 }) | string[];
 
 export type ResourceInput = {
+  /** Its id in your own system: at most one resource of the app has it. */
+  external_id?: string | null;
   name?: string;
   first_name?: string | null;
   last_name?: string | null;
@@ -3189,9 +3225,11 @@ export type SchedulePage = {
   data: Schedule[];
 };
 
-/** The six fields of every booking, and whose it is. */
+/** The seven fields of every booking, and whose it is. */
 export type Seat = {
   id: string;
+  /** Its id in the client's own system. */
+  external_id: string | null;
   state: "initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner";
   graph: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment";
   /** No action is possible. */
@@ -3707,7 +3745,7 @@ export interface Operations {
   /** List bookings. */
   "GET /v2/bookings": {
     path?: undefined;
-    query?: { calendar_id?: string; completed?: boolean; customer_email?: string; end?: Date | string; graph?: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment"; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; outcome?: "attended" | "no_show"; owner_booking_id?: string; project_id?: string; resource_id?: string; search?: string; series_id?: string; sortedBy?: "asc" | "desc"; start?: Date | string; state?: string | readonly string[]; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { calendar_id?: string; completed?: boolean; customer_email?: string; customer_external_id?: string; end?: Date | string; external_id?: string; graph?: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment"; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; outcome?: "attended" | "no_show"; owner_booking_id?: string; project_id?: string; resource_id?: string; search?: string; series_id?: string; sortedBy?: "asc" | "desc"; start?: Date | string; state?: string | readonly string[]; updated_since?: Date | string; limit?: number; page?: number } | undefined;
     body?: undefined;
     answer: BookingPage;
   };
@@ -4121,7 +4159,7 @@ export interface Operations {
   /** List projects. */
   "GET /v2/projects": {
     path?: undefined;
-    query?: { include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
     body?: undefined;
     answer: ProjectPage;
   };
@@ -4163,7 +4201,7 @@ export interface Operations {
   /** The resources of a project, in its order. */
   "GET /v2/projects/{project_id}/resources": {
     path: { project_id: string };
-    query?: { include?: string | readonly string[]; orderBy?: "position" | "created_at" | "updated_at" | "name"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "position" | "created_at" | "updated_at" | "name"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4187,6 +4225,13 @@ export interface Operations {
     query?: undefined;
     body?: undefined;
     answer: undefined;
+  };
+  /** Change the project with an external id, or create it. */
+  "PUT /v2/projects/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ProjectInput;
+    answer: ProjectAnswer | ProjectAnswer;
   };
   /** Get the configuration of an embedded page. */
   "GET /v2/projects/embed/{project_id}": {
@@ -4240,7 +4285,7 @@ export interface Operations {
   /** List resources. */
   "GET /v2/resources": {
     path?: undefined;
-    query?: { include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4278,6 +4323,13 @@ export interface Operations {
     query?: { include?: string | readonly string[] } | undefined;
     body: PatchedResourceInput;
     answer: ResourceAnswer;
+  };
+  /** Change the resource with an external id, or create it. */
+  "PUT /v2/resources/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ResourceInput;
+    answer: ResourceAnswer | ResourceAnswer;
   };
   /** Send a password reset link to a resource. */
   "POST /v2/resources/resetpassword": {
@@ -4380,7 +4432,7 @@ export interface Operations {
   /** List resources. */
   "GET /v2/users": {
     path?: undefined;
-    query?: { include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4418,6 +4470,13 @@ export interface Operations {
     query?: { include?: string | readonly string[] } | undefined;
     body: PatchedResourceInput;
     answer: ResourceAnswer;
+  };
+  /** Change the resource with an external id, or create it. */
+  "PUT /v2/users/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ResourceInput;
+    answer: ResourceAnswer | ResourceAnswer;
   };
   /** Send a password reset link to a resource. */
   "POST /v2/users/resetpassword": {

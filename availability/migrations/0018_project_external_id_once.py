@@ -1,0 +1,19 @@
+from django.db import migrations, models
+
+from common.db.concurrent_index import AddUniqueConstraintOnline
+
+
+class Migration(migrations.Migration):
+    atomic = False
+    dependencies = [("availability", "0017_project_external_id")]
+
+    operations = [
+        AddUniqueConstraintOnline(
+            model_name="project",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("deleted_at", None), ("external_id__isnull", False)),
+                fields=("app", "external_id"),
+                name="project_external_id_once",
+            ),
+        ),
+    ]
