@@ -71,7 +71,7 @@ def explain_query(query: AvailabilityQuery) -> list[Explanation]:
         span = query.spans[resource.zone]
         try:
             segments = explain_time(
-                query, resource, span, obstacles, limit=left, starts=_closed_to_starts
+                query, resource, span, obstacles, limit=left, edges=_closed_to_edges
             )
         except TooManySlots as error:
             raise Invalid.at("to", TOO_MUCH_TO_EXPLAIN) from error
@@ -161,12 +161,12 @@ def explain_time(
     obstacles: Obstacles,
     *,
     limit: int = MAX_REASONS,
-    starts: Callable[..., Sequence[Cause]] | None = None,
+    edges: Callable[..., Sequence[Cause]] | None = None,
 ) -> list[Segment]:
     """Explain one resource's time; notice and booking window are not rounded, as in the check.
 
-    starts: returns why no booking can start where it is free. Raises TooManySlots above `limit`
-    reasons.
+    edges: returns why no booking can start or end where it is free. Raises TooManySlots above
+    `limit` reasons.
     """
     notice, horizon = query.bookable_spans.get(resource.zone, (None, None))
     return explain(
@@ -182,21 +182,22 @@ def explain_time(
         notice_before=notice,
         horizon_after=horizon,
         throughout=_reasons_of_whole_range(query, resource),
-        others=starts(query, resource, span, obstacles) if starts else (),
+        others=edges(query, resource, span, obstacles) if edges else (),
         limit=limit,
     )
 
 
-def _closed_to_starts(
+def _closed_to_edges(
     query: AvailabilityQuery, resource: SearchResource, span: TimeSpan, obstacles: Obstacles
 ) -> list[Cause]:
     causes: list[Cause] = []
     if query.terms.pace:
         causes.append((_too_many_starts(query.terms.pace), obstacles.closed_starts))
-    windows = query.terms.windows
-    if windows and windows.start is not None:
-        opened = permitted_instants(windows.start, resource.zone, *span)
-        causes.append((_outside_window("start", windows.start), complement(opened, *span)))
+    start, end = query.terms.windows or Windows()
+    for side, rules in (("start", start), ("end", end)):
+        if rules is not None:
+            opened = permitted_instants(rules, resource.zone, *span)
+            causes.append((_outside_window(side, rules), complement(opened, *span)))
     return causes
 
 

@@ -419,6 +419,35 @@ def test_notice_and_horizon_of_a_project(tenant, terms, given, found):
     assert segments(tenant.post("/availability/explain", body)) == found
 
 
+@pytest.mark.parametrize(
+    ("windows", "found"),
+    [
+        ({"end_window": (9, 10)},
+         ["2026-11-23 08:30-09:00 +00:00: Bookings can't end at this time.",
+          "2026-11-23 09:00-10:00 +00:00: free",
+          "2026-11-23 10:00-11:30 +00:00: Bookings can't end at this time."]),
+        ({"start_window": (9, 10), "end_window": (8, 11)},
+         ["2026-11-23 08:30-09:00 +00:00: Bookings can't start at this time.",
+          "2026-11-23 09:00-10:00 +00:00: free",
+          "2026-11-23 10:00-11:00 +00:00: Bookings can't start at this time.",
+          "2026-11-23 11:00-11:30 +00:00: Bookings can't start at this time."
+          " Bookings can't end at this time."]),
+    ],
+)  # fmt: skip
+def test_windows_of_a_project(tenant, windows, found):
+    ada = tenant.make_resource("Ada")
+    terms = {
+        name: [{"allow_hours": {"start": start, "end": end}}]
+        for name, (start, end) in windows.items()
+    }
+    project = tenant.make_project(ada["id"], availability={"length": "30 mins", **terms})
+    span = {"from": f"{MONDAY}T08:30:00Z", "to": f"{MONDAY}T11:30:00Z"}
+
+    answer = tenant.post("/availability/explain", {"project_id": project["id"], **span})
+
+    assert segments(answer) == found
+
+
 def test_a_request_without_project_has_no_horizon(tenant, ada):
     answer = explain(tenant, ada["id"], to=f"{MONDAY}T09:30:00Z")
 
