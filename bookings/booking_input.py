@@ -356,8 +356,6 @@ def _new_booking(
     if not texts["what"]:
         raise Invalid.at(flat.path("what"), "This field is required.")
     series = _read_series(given)
-    if series and booking_target.visit:
-        raise Invalid.at("recurrence", "A visit can't have a recurrence.")
     if series and given.get("external_id") is not None:
         raise Invalid.at("external_id", "A series can't have an external id: its bookings can.")
     if series and booking_target.holds:

@@ -1,7 +1,7 @@
 """Find visits: several steps one after another, with gaps between them, in one booking."""
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise, product
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -58,6 +58,28 @@ class Visit(NamedTuple):
     def requirements(self) -> list[Sequence[Requirement]]:
         """The requirements of each step."""
         return [step.requirements for step in self.steps]
+
+    def preferring(self, present: Collection[tuple[str | None, str | None, Any]]) -> "Visit":
+        """Return the visit with costs that make any other resource dearer than a present one.
+
+        present: step, requirement and resource.
+        """
+
+        def preferring(step: Step) -> Step:
+            dearer = 1 + sum(abs(cost) for each in step.requirements for _, cost in each.ranked())
+            return step._replace(
+                requirements=[
+                    each._replace(
+                        costs=tuple(
+                            cost if (step.name, each.name, key) in present else cost + dearer
+                            for key, cost in each.ranked()
+                        )
+                    )
+                    for each in step.requirements
+                ]
+            )
+
+        return self._replace(steps=[preferring(step) for step in self.steps])
 
     def with_requirements(self, requirements: Alternatives) -> "Visit":
         """Return the visit with other requirements, one list for each step."""

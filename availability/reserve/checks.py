@@ -292,6 +292,45 @@ def find_first_refusal(
     return None
 
 
+VisitPart = tuple[uuid.UUID, TimeRequest]  # a resource of a step, and the time that it takes
+
+
+class VisitChecks:
+    """Checks visits one after another; those that are accepted block the others."""
+
+    def __init__(self, time_requests: Sequence[TimeRequest], query: AvailabilityQuery) -> None:
+        """Read what blocks the resources of the query. time_requests: of the visits as a whole."""
+        of_step = query_of_stretch(query, Stretch(0, None, is_step=True))
+        kind = [(time_request, of_step) for time_request in time_requests]
+        self._checkers = {each.resource.id: each for each in _resource_checkers(kind, ())}
+
+    def find_refusal(
+        self, parts: Sequence[VisitPart]
+    ) -> tuple[uuid.UUID, SlotTaken | NotAvailable] | None:
+        """Return the first resource of the visit that is not free, and the refusal."""
+        for resource_id, time_request in parts:
+            checker = self._checkers.get(resource_id)
+            if checker and (refusal := checker.refusal_of(time_request)):
+                return resource_id, refusal
+        return None
+
+    def accept(self, visit: TimeRequest, parts: Sequence[VisitPart]) -> None:
+        """Record the time of a visit; of several steps, it counts as one booking of a resource."""
+        if not visit.blocks:
+            return
+        for checker in self._checkers.values():
+            checker.record_start(visit, checker.query.project_id, 1)
+        counted: set[uuid.UUID] = set()
+        for resource_id, time_request in parts:
+            if resource_id not in self._checkers:
+                continue
+            own = self._checkers[resource_id]
+            own.record_busy(time_request, 1)
+            if resource_id not in counted:
+                own.record_in_periods(time_request, own.query.project_id, 1)
+            counted.add(resource_id)
+
+
 QueryOfPart = tuple[int, Stretch, tuple[uuid.UUID, ...]]
 
 
@@ -457,12 +496,23 @@ class _ResourceChecker:
     ) -> None:
         """Record an accepted time request of `project_id` for so many units: it blocks later ones,
         and counts towards the limits if that is the query's project."""
+        self.record_busy(time_request, quantity)
+        self.record_in_periods(time_request, project_id, quantity)
+
+    def record_busy(self, time_request: TimeRequest, quantity: int) -> None:
+        """Record the time of an accepted time request for so many units."""
         start, end = time_request.span
         item = BusyItem(start, end, "event", None, self.resource.capacity)
         if time_request.buffers and not self.query.terms.ignores_buffers:
             before, after = time_request.buffers
             item = item._replace(before=before, after=after)
         self.busy += [item] * quantity
+
+    def record_in_periods(
+        self, time_request: TimeRequest, project_id: uuid.UUID | None, quantity: int
+    ) -> None:
+        """Count an accepted time request towards the limits if it is of the query's project."""
+        start, end = time_request.span
         if project_id != self.query.project_id:
             return
         units = self.query.terms.limited_period_units

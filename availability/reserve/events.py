@@ -282,9 +282,20 @@ def write_events(
 
     The caller holds the locks on the resources and has checked the time requests under them.
     """
+    placed = [(time_request, places) for time_request in time_requests]
+    return write_placed_events(placed, details=details, project=project)
+
+
+def write_placed_events(
+    placed: Sequence[tuple[TimeRequest, Sequence[Place]]],
+    *,
+    details: EventDetails,
+    project: Project | None,
+) -> list[Event]:
+    """Write events as `write_events` does, each time request with its own places."""
     events: list[Event] = []
     companions: list[Event] = []
-    for time_request in time_requests:
+    for time_request, places in placed:
         main, *others = [
             _new_event(place, time_request.of_stretch(place.stretch), details, project)
             for place in places
@@ -294,11 +305,13 @@ def write_events(
         events.append(main)
         companions += others
         companions += [further_unit_of(main) for _ in range(time_request.quantity - 1)]
-    calendars = [place.calendar for place in places]
-    raise_longest_buffer([calendar.resource_id for calendar in calendars], time_requests)
-    assign_units(
-        [*events, *companions], {calendar.resource_id: calendar.capacity for calendar in calendars}
-    )
+    capacities = {
+        place.calendar.resource_id: place.calendar.capacity
+        for _, places in placed
+        for place in places
+    }
+    raise_longest_buffer(capacities, [time_request for time_request, _ in placed])
+    assign_units([*events, *companions], capacities)
     insert_rows([*events, *companions])
     return events
 

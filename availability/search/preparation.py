@@ -48,7 +48,7 @@ def prepare_part(query: AvailabilityQuery, part: TimeSpan) -> PreparedSearch:
     timelines = [timeline_without_busy(query, resource, part) for resource in query.resources]
     parts = ids_by_stretch(query)
     wide = TimeSpan(*range_with_stretches(*part, parts))
-    obstacles = _fetch_obstacles(query, query.resources, wide)
+    obstacles = fetch_obstacles(query, query.resources, wide)
     timelines = [obstacles.add_to(timeline, query) for timeline in timelines]
     stretches: dict[Stretch, Sequence[ResourceTimeline]] = {WHOLE: timelines}
     for stretch in parts.keys() - {WHOLE}:
@@ -101,11 +101,11 @@ def with_busy(
     timelines: Sequence[ResourceTimeline], query: AvailabilityQuery, whole: TimeSpan
 ) -> list[ResourceTimeline]:
     """Return the timelines with their busy time and the periods closed by a limit."""
-    obstacles = _fetch_obstacles(query, [timeline.key for timeline in timelines], whole)
+    obstacles = fetch_obstacles(query, [timeline.key for timeline in timelines], whole)
     return [obstacles.add_to(timeline, query) for timeline in timelines]
 
 
-class _TimelineObstacles(NamedTuple):
+class TimelineObstacles(NamedTuple):
     """By resource id: busy spans whose buffers are those of the query; where no booking may lie
     because of others; the periods closed by a limit.
     """
@@ -126,13 +126,29 @@ class _TimelineObstacles(NamedTuple):
             ),
         )
 
+    def near(self, span: TimeSpan) -> "TimelineObstacles":
+        """Return those that overlap the span."""
 
-def _fetch_obstacles(
+        def overlapping(pairs: Pairs) -> Pairs:
+            return [(start, end) for start, end in pairs if start < span.end and end > span.start]
+
+        return TimelineObstacles(
+            {key: overlapping(pairs) for key, pairs in self.busy.items()},
+            {key: overlapping(pairs) for key, pairs in self.blocked.items()},
+            {
+                key: {unit: overlapping(pairs) for unit, pairs in by_unit.items()}
+                for key, by_unit in self.closed.items()
+            },
+        )
+
+
+def fetch_obstacles(
     query: AvailabilityQuery, resources: Sequence[SearchResource], whole: TimeSpan
-) -> _TimelineObstacles:
+) -> TimelineObstacles:
+    """Fetch what blocks the resources in a range of any length."""
     busy, blocked = _fetch_busy(query, resources, whole)
     closed = closed_by_booking_limits(query, resources, whole)
-    return _TimelineObstacles(busy, blocked, closed)
+    return TimelineObstacles(busy, blocked, closed)
 
 
 def _fetch_busy(

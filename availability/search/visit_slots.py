@@ -1,21 +1,24 @@
 """Search for visits: the steps of a booking, each with its time and resources."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import chain
 from typing import NamedTuple
 
 from availability.core.slots import ResourceTimeline, SlotRequest, find_starts
-from availability.core.visits import Placement, find_visits, placements_at, possible_starts
+from availability.core.visits import Placement, Visit, find_visits, placements_at, possible_starts
 from availability.search.availability_query import AvailabilityQuery, SearchResource
 from availability.search.preparation import (
     PreparedSearch,
+    TimelineObstacles,
+    fetch_obstacles,
     prepare_search,
     refuse_too_many_slots,
     slot_request_of,
     timeline_without_busy,
 )
+from availability.search.queries import TimeSpan, widen_span
 from common.time.instants import format_instant, to_datetime
 
 
@@ -82,10 +85,56 @@ def place_visit_at(
         raise ValueError("the query has no visit")
     latest = start + query.visit.longest if end is None else end
     timelines, slot_request = _prepare_visit(query, start, latest, counts_busy=counts_busy)
+    return _find_placement(query, query.visit, timelines, slot_request, start, end)
+
+
+class VisitSearch:
+    """Places a visit at several times of a range; what blocks its resources is read once.
+
+    The pace of the project does not count here, nor do minimum notice and booking window.
+    """
+
+    def __init__(self, query: AvailabilityQuery, whole: TimeSpan, *, counts_busy: bool) -> None:
+        """Read what blocks the query's resources in the range. counts_busy: else only rules do."""
+        self.query = replace(query, terms=replace(query.terms, pace=None))
+        self._obstacles = (
+            fetch_obstacles(self.query, query.resources, whole)
+            if counts_busy
+            else TimelineObstacles({}, {}, {})
+        )
+
+    def place(
+        self, visit: Visit, span: TimeSpan, *, without: Collection[uuid.UUID] = ()
+    ) -> Placement | None:
+        """Return the visit from the start to the end of the span, without these resources; None if
+        there is none.
+        """
+        resources = [each for each in self.query.resources if each.id not in without]
+        if not resources:
+            return None
+        query = _query_of_time(replace(self.query, resources=resources, visit=visit), *span)
+        whole = query.whole_span
+        near = self._obstacles.near(widen_span(whole, query.terms.buffers.longest))
+        timelines = {
+            each.id: near.add_to(timeline_without_busy(query, each, whole), query)
+            for each in resources
+        }
+        slot_request = slot_request_of(query, whole)
+        return _find_placement(query, visit, timelines, slot_request, *span)
+
+
+def _find_placement(
+    query: AvailabilityQuery,
+    visit: Visit,
+    timelines: Mapping[uuid.UUID, ResourceTimeline],
+    slot_request: SlotRequest,
+    start: int,
+    end: int | None,
+) -> Placement | None:
     placements = placements_at(
         timelines,
         slot_request,
-        query.visit,
+        visit,
         start,
         end=None if query.on_grid else end,
         fixed=query.fixed,
@@ -111,6 +160,17 @@ def _prepare_visit(
     query: AvailabilityQuery, start: int, end: int, *, counts_busy: bool
 ) -> tuple[dict[uuid.UUID, ResourceTimeline], SlotRequest]:
     """Prepare the search of one visit, by the rules for bookings but notice and window."""
+    query = _query_of_time(query, start, end)
+    if counts_busy:
+        timelines, slot_request, _ = prepare_search(query)
+    else:
+        whole = query.whole_span
+        timelines = [timeline_without_busy(query, each, whole) for each in query.resources]
+        slot_request = slot_request_of(query, whole)
+    return {timeline.key.id: timeline for timeline in timelines}, slot_request
+
+
+def _query_of_time(query: AvailabilityQuery, start: int, end: int) -> AvailabilityQuery:
     terms = replace(
         query.terms,
         length=None,
@@ -119,14 +179,7 @@ def _prepare_visit(
         latest=format_instant(to_datetime(end)),
         include_past=True,
     )
-    query = replace(query, terms=terms, bounds=None, own=None)
-    if counts_busy:
-        timelines, slot_request, _ = prepare_search(query)
-    else:
-        whole = query.whole_span
-        timelines = [timeline_without_busy(query, each, whole) for each in query.resources]
-        slot_request = slot_request_of(query, whole)
-    return {timeline.key.id: timeline for timeline in timelines}, slot_request
+    return replace(query, terms=terms, bounds=None, own=None)
 
 
 def _is_on_grid(

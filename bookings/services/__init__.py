@@ -12,6 +12,7 @@ from bookings.services.conference_links import CONFERENCE, store_conference_link
 from bookings.services.create import NewBooking, create_booking
 from bookings.services.create_seat import NewSeat, create_seat
 from bookings.services.create_series import ON_CONFLICT, NewSeries, create_series
+from bookings.services.create_visit_series import create_visit_series
 from bookings.services.edit_fields import change_booking, end_links
 from bookings.services.errors import ActionNotAllowed, PolicyViolated
 from bookings.services.hold import NewHold, extend_public_hold, hold_time
@@ -85,6 +86,7 @@ __all__ = [
     "create_booking",
     "create_seat",
     "create_series",
+    "create_visit_series",
     "customer_may_move",
     "delete_completed_booking",
     "empty_rows",
@@ -127,5 +129,6 @@ def make_booking(
     if isinstance(new, NewSeat):
         return create_seat(new, target=target, actor=actor, now=now)
     if isinstance(new, NewSeries):
-        return create_series(new, target=target, actor=actor, now=now)
+        create = create_visit_series if target.visit else create_series
+        return create(new, target=target, actor=actor, now=now)
     return create_booking(new, target=target, actor=actor, now=now)

@@ -12,6 +12,7 @@ from django.db import transaction
 
 from availability.core.matching import WHOLE, Chosen, Stretch
 from availability.core.parties import party_rank
+from availability.models import Event
 from availability.reserve.checks import (
     NO_RESOURCE,
     RequestRefusal,
@@ -47,6 +48,8 @@ from common.db.sql import insert_rows
 from common.errors import Invalid
 from common.ical.rrule import RecurrenceRule, RecurrenceRuleError, Times, expand_recurrence
 from common.messages import find_message
+
+Conflict = tuple[Times, SlotTaken | NotAvailable]  # an occurrence and why it is not free
 
 FAIL, SKIP = ON_CONFLICT = ("fail", "skip")
 
@@ -93,10 +96,7 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
     if target.external_busy:
         choices = _resource_choices(new, target, candidates)
     with guarded_transaction():
-        if target.project and not lock_project(
-            target.project.id, exclusive=target.is_by_turn or target.is_paced
-        ):
-            raise Invalid.at("project_id", "The project no longer exists.")
+        lock_project_of_series(target)
         if target.is_by_turn:
             # Another booking may have taken this turn meanwhile.
             if not target.alternatives:
@@ -114,6 +114,14 @@ def create_series(new: NewSeries, *, target: BookingTarget, actor: Actor, now: d
         raise refusal
 
 
+def lock_project_of_series(target: BookingTarget) -> None:
+    """Lock the project, if any. Raises Invalid if it is deleted."""
+    if target.project and not lock_project(
+        target.project.id, exclusive=target.is_by_turn or target.is_paced
+    ):
+        raise Invalid.at("project_id", "The project no longer exists.")
+
+
 def _resources_by_turn(
     candidates: AvailabilityQuery, target: BookingTarget
 ) -> list[SearchResource]:
@@ -125,20 +133,21 @@ def _live_busy(
     choices: Iterable[_ResourceChoice], new: NewSeries, target: BookingTarget
 ) -> ExternalBusy:
     """Return the live busy times of the connected calendars at the occurrences."""
-    if not _needs_live_check(new, target):
+    if not needs_live_check_of(new, target):
         return {}
     resources = [resource for choice in choices for resource in choice.resources]
     if not resources:
         return {}
-    times = _expand(new, resources[0].zone)
+    times = expand_occurrences(new, resources[0].zone)
     return fetch_live_busy_for(
-        [_time_request(new, target, time) for time in times],
+        [occurrence_request(new, target, time) for time in times],
         {resource.id for resource in resources},
     )
 
 
-def _needs_live_check(new: NewSeries, target: BookingTarget) -> bool:
-    return needs_live_check(_time_request(new, target, (new.start, new.end)), target)
+def needs_live_check_of(new: NewSeries, target: BookingTarget) -> bool:
+    """Return whether the project wants a live check, and the occurrences may not overlap."""
+    return needs_live_check(occurrence_request(new, target, (new.start, new.end)), target)
 
 
 def _resource_choices(
@@ -162,7 +171,7 @@ def _resource_choices(
         resources.sort(key=lambda each: party_rank(each.party))
     choices = _free_choices(resources, candidates, new, target)
     first = next(choices)
-    return [first, *choices] if _needs_live_check(new, target) else chain([first], choices)
+    return [first, *choices] if needs_live_check_of(new, target) else chain([first], choices)
 
 
 def _choose_for_requirements(
@@ -217,7 +226,9 @@ def _check_each(
     stretch: Stretch = WHOLE,
 ) -> list[_ResourceChoice]:
     """Check the occurrences for each resource alone; at most two queries per time zone."""
-    times = {zone: _expand(new, zone) for zone in {resource.zone for resource in resources}}
+    times = {
+        zone: expand_occurrences(new, zone) for zone in {resource.zone for resource in resources}
+    }
     refusals_by_resource: dict[uuid.UUID, list[RequestRefusal]] = {}
     for zone in times:
         resources_in_zone = [resource for resource in resources if resource.zone == zone]
@@ -235,7 +246,7 @@ def _check_together(
 ) -> _ResourceChoice:
     """Check the occurrences in the first resource's zone; keep the first refusal of each."""
     resources = choice.resources
-    times = _expand(new, resources[0].zone)
+    times = expand_occurrences(new, resources[0].zone)
     by_stretch: dict[Stretch, list[SearchResource]] = {}
     stretches = [each.stretch for each in choice.chosen] or [WHOLE] * len(resources)
     for resource, stretch in zip(resources, stretches, strict=True):
@@ -261,20 +272,25 @@ def _check_occurrences(
     stretch: Stretch = WHOLE,
 ) -> dict[uuid.UUID, list[RequestRefusal]]:
     """Return, by resource, the refusal of each occurrence; None if it is free."""
-    time_requests = [_time_request(new, target, time).of_stretch(stretch) for time in times]
+    time_requests = [occurrence_request(new, target, time).of_stretch(stretch) for time in times]
     ids = [resource.id for resource in resources]
     query = query_of_stretch(restrict_to_resources(candidates, ids), stretch)
     return check_requests(time_requests, query)
 
 
-def _expand(new: NewSeries, zone: str) -> list[Times]:
+def expand_occurrences(new: NewSeries, zone: str) -> list[Times]:
+    """Return the start and end of each occurrence on the wall clock of the zone, in order.
+
+    Raises Invalid for a rule that can't be used.
+    """
     try:
         return expand_recurrence(new.rule, new.start, new.end, zone)
     except RecurrenceRuleError as error:
         raise Invalid.at("recurrence", find_message(error)) from error
 
 
-def _time_request(new: NewSeries, target: BookingTarget, times: Times) -> TimeRequest:
+def occurrence_request(new: NewSeries, target: BookingTarget, times: Times) -> TimeRequest:
+    """Return the time request of an occurrence."""
     return target.time_request(
         *times,
         blocks=new.graph.blocks(new.state, pending_blocks=target.pending_blocks),
@@ -300,16 +316,31 @@ def _create_at(
         times for times, refusal in zip(choice.times, choice.refusals, strict=True) if not refusal
     ]
     if choice.conflicts and (new.on_conflict == FAIL or not made):
-        raise _refusal(choice)
+        raise refusal_of_series(_conflicts(choice))
+    time_requests = [occurrence_request(new, target, times) for times in made]
+    events = write_events(time_requests, places=places, details=new.details, project=target.project)
+    return write_series(events, _conflicts(choice), new, target=target, actor=actor, now=now)
+
+
+def write_series(
+    events: Sequence[Event],
+    conflicts: Sequence[Conflict],
+    new: NewSeries,
+    *,
+    target: BookingTarget,
+    actor: Actor,
+    now: datetime,
+) -> Booking:
+    """Write a booking for each event, and the series with the occurrences that are skipped for
+    their conflicts. Returns the first booking.
+    """
     series = Series(
         app=target.app,
         rrule=new.rule.text,
-        skipped=[_skipped(*pair) for pair in _conflicts(choice)],
+        skipped=[_skipped(*conflict) for conflict in conflicts],
         created_at=now,
     )
     insert_rows([series])
-    time_requests = [_time_request(new, target, times) for times in made]
-    events = write_events(time_requests, places=places, details=new.details, project=target.project)
     bookings = [
         new_row(
             new,
@@ -341,7 +372,7 @@ def _places_of(target: BookingTarget, choice: _ResourceChoice) -> list[Place]:
 
 
 # --- Conflicts ------------------------------------------------------------------------------------
-def _conflicts(choice: _ResourceChoice) -> list[tuple[Times, SlotTaken | NotAvailable]]:
+def _conflicts(choice: _ResourceChoice) -> list[Conflict]:
     pairs = zip(choice.times, choice.refusals, strict=True)
     return [(times, refusal) for times, refusal in pairs if refusal]
 
@@ -350,9 +381,8 @@ def _skipped(times: Times, refusal: SlotTaken | NotAvailable) -> dict[str, str]:
     return {**span_record(*times), "reason": refusal.code}
 
 
-def _refusal(choice: _ResourceChoice) -> SlotTaken | NotAvailable:
+def refusal_of_series(conflicts: Sequence[Conflict]) -> SlotTaken | NotAvailable:
     """Return one refusal for all conflicts; a broken rule takes precedence over a taken time."""
-    conflicts = _conflicts(choice)
     occurrences: list[Any] = [_skipped(*pair) for pair in conflicts]
     broken = [refusal for _, refusal in conflicts if isinstance(refusal, NotAvailable)]
     if broken:

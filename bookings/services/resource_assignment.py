@@ -7,7 +7,7 @@
 
 import random
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import chain, islice
@@ -17,6 +17,7 @@ from django.db import transaction
 
 from availability.core.matching import Chosen, Stretch
 from availability.core.parties import party_rank
+from availability.core.visits import Placement
 from availability.models import Calendar
 from availability.reserve.checks import (
     check_capacity,
@@ -166,25 +167,36 @@ def _visit_candidates(time_request: TimeRequest, target: BookingTarget) -> Itera
             if number == 0:
                 raise find_visit_refusal(time_request, query)
             return
-        places = _step_places(
-            [
-                (each, step.name, Stretch(step.start - start, step.end - step.start, is_step=True))
-                for step in placement
-                for each in step.chosen
-            ]
-        )
+        places = _step_places(chosen_for_steps(placement, start))
         if places:
             rules = query if time_request.rules is not None else None
             yield Candidate(places, rules)
 
 
-def _step_places(chosen: Sequence[tuple[Chosen, str, Stretch]]) -> list[Place]:
-    """Return the place of the visit as a whole, and those of its steps; none if a resource has no
-    calendar of its own.
-    """
+ChosenForStep = tuple[Chosen, str, Stretch]  # with the name and the stretch of the step
+
+
+def chosen_for_steps(placement: Placement, start: int) -> list[ChosenForStep]:
+    """Return the resources of a visit that begins at the start."""
+    return [
+        (each, step.name, Stretch(step.start - start, step.end - step.start, is_step=True))
+        for step in placement
+        for each in step.chosen
+    ]
+
+
+def _step_places(chosen: Sequence[ChosenForStep]) -> list[Place]:
+    """Return the places of a visit; none if a resource has no calendar of its own."""
     calendars = first_own_calendars({each.id for each, _, _ in chosen})
     if not all(each.id in calendars for each, _, _ in chosen):
         return []
+    return places_of_visit(chosen, calendars)
+
+
+def places_of_visit(
+    chosen: Sequence[ChosenForStep], calendars: Mapping[uuid.UUID, Calendar]
+) -> list[Place]:
+    """Return the place of the visit as a whole, and those of its steps."""
     steps = [Place(calendars[each.id], each.name, stretch, step) for each, step, stretch in chosen]
     return [Place(steps[0].calendar, step=VISIT), *steps]
 

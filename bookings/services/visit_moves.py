@@ -74,9 +74,13 @@ class VisitMove(NamedTuple):
         """Return the query for the visit, with the present resources preferred."""
         query = self.target.query_of_visit(enforced=self.is_enforced)
         query = self.target.with_buffers(query, self.time_request.buffers)
+        present = {
+            (row.step, row.requirement, row.resource_id)
+            for row in self.booking.event.companions.all()
+        }
         return replace(
             query,
-            visit=_preferring_present(query.visit or Visit([]), self.booking),
+            visit=(query.visit or Visit([])).preferring(present),
             external_busy=self.time_request.external_busy,
             without=self.own,
         )
@@ -118,29 +122,6 @@ def arrange_step(move: VisitMove, name: str, start: datetime | None) -> Arrangem
     placement = sorted(placed.values(), key=lambda each: each.start)
     _check_gaps(placement, steps, visit)
     return _arrangement(move.booking, placement)
-
-
-def _preferring_present(visit: Visit, booking: Booking) -> Visit:
-    """Return the visit with costs that make any other resource dearer than a present one."""
-    present = {
-        (row.step, row.requirement, row.resource_id) for row in booking.event.companions.all()
-    }
-
-    def preferring(step: Step) -> Step:
-        dearer = 1 + sum(abs(cost) for each in step.requirements for _, cost in each.ranked())
-        return step._replace(
-            requirements=[
-                each._replace(
-                    costs=tuple(
-                        cost if (step.name, each.name, key) in present else cost + dearer
-                        for key, cost in each.ranked()
-                    )
-                )
-                for each in step.requirements
-            ]
-        )
-
-    return visit._replace(steps=[preferring(step) for step in visit.steps])
 
 
 def _present_steps(booking: Booking) -> list[PlacedStep]:
