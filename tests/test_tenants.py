@@ -380,7 +380,7 @@ def test_includes_are_found() -> None:
 
     assert found["GET /v2/projects"] == "?include=resources,availability_constraints,payment_key"
     assert found["GET /v2/bookings"].endswith(",seats,bulked_bookings,series,provider_event")
-    assert len(found) == 34
+    assert len(found) == 37
 
 
 # --- Paths ----------------------------------------------------------------------------------------
