@@ -165,7 +165,7 @@ def _insert_unless_there(record: IdempotencyRecord) -> bool:
 # The fields that remain of a response about an erased person.
 OUTLINE = frozenset(
     {
-        *("data", "status", "booking", "id", "state", "graph", "completed"),
+        *("data", "status", "booking", "id", "external_id", "state", "graph", "completed"),
         *("created_at", "updated_at", "resource_id", "project_id", "start", "end"),
     }
 )

@@ -134,7 +134,9 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
         "booking": {"booking": ids["group"]},
         "state": {"state": "failed"},
     }
-    people = {"name": "R*", "email": "*nobody*", "tags": "rare"}
+    people = {"name": "R*", "email": "*nobody*", "tags": "rare", "external_id": "rare"}
+    external = {"external_id": "booking-1", "customer_external_id": "rare"}
+    by_id = _parameters({"external_id": "rare"})
     return {
         "/v2/apps": {"": {}, **updated},
         "/v2/bookings": {
@@ -145,7 +147,9 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
             **_parameters({f"{name}_id": rare[name] for name in rare if name != "bulk"}),
             **_parameters(chosen),
             **_parameters({"outcome": "no_show", "customer_email": "shared@example.org"}),
+            **_parameters(external),
             **_searches({f"{name}.id": value for name, value in rare.items()}),
+            **_searches({"external_id": "booking-1", "customer.external_id": "rare"}),
             **_searches(chosen),
             **_searches({"customer.email": "rare*", "customer.name": "*re pers*"}),
             **_searches({"customer.phone": "+1 555*", "meta.<key>": "rare"}),
@@ -181,11 +185,16 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
                 ).items()
             },
         },
-        "/v2/projects": {"": {}, **updated, **_searches({"slug": "rare", "name": "R*"})},
-        "/v2/projects/{project_id}/resources": {"": {}, **updated},
-        "/v2/resources": {"": {}, **updated, **_searches(people)},
+        "/v2/projects": {
+            "": {},
+            **updated,
+            **by_id,
+            **_searches({"slug": "rare", "name": "R*", "external_id": "rare"}),
+        },
+        "/v2/projects/{project_id}/resources": {"": {}, **updated, **by_id},
+        "/v2/resources": {"": {}, **updated, **by_id, **_searches(people)},
         "/v2/schedules": {"": {}, **updated, **_searches({"name": "R*"})},
-        "/v2/users": {"": {}, **updated, **_searches(people)},
+        "/v2/users": {"": {}, **updated, **by_id, **_searches(people)},
         "/v2/webhooks/{webhook_id}/deliveries": {
             **deliveries,
             "state": {"state": "skipped"},

@@ -52,7 +52,8 @@ FROM (SELECT {EACH}) AS each_one
     "bookings_booking": f"""
 INSERT INTO bookings_booking (id, created_at, updated_at, app_id, resource_id, event_id, graph,
     state, completed, allow_double_bookings, enforce_availability, reschedules, meta, policies,
-    outcome, project_id, series_id, bulk_id, max_seats, owner_booking_id, calendar_uid)
+    outcome, project_id, series_id, bulk_id, max_seats, owner_booking_id, calendar_uid,
+    external_id)
 SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
     CASE kind WHEN 3 THEN %(rare_resource)s::uuid ELSE %(resource)s::uuid END,
     ('00000000-0000-7000-8000-'
@@ -67,15 +68,16 @@ SELECT {BOOKING_ID}, {MADE_AT}, {MADE_AT}, %(app)s::uuid,
     CASE WHEN kind = 4 THEN %(rare_project)s::uuid WHEN i %% 2 = 0 THEN %(project)s::uuid END,
     CASE kind WHEN 5 THEN %(series)s::uuid END, CASE kind WHEN 8 THEN %(bulk)s::uuid END,
     CASE kind WHEN 6 THEN 200 END, CASE kind WHEN 7 THEN %(group)s::uuid END,
-    {BOOKING_ID}
+    {BOOKING_ID}, 'booking-' || i
 FROM (SELECT {EACH}) AS each_one
 """,
     "bookings_customer": f"""
 INSERT INTO bookings_customer (id, app_id, booking_id, position, name, email, address, limit_key,
-    phone, voip, timezone, meta)
+    phone, voip, timezone, meta, external_id)
 SELECT {CUSTOMER_ID}, %(app)s::uuid, {BOOKING_ID}, 0,
     CASE kind WHEN 10 THEN 'Rare Person' ELSE 'Customer' END, email, email, email,
-    CASE kind WHEN 10 THEN '+1 555 ' ELSE '+49 40 ' END || i, '', '', '{{}}'
+    CASE kind WHEN 10 THEN '+1 555 ' ELSE '+49 40 ' END || i, '', '', '{{}}',
+    CASE kind WHEN 10 THEN 'rare' END
 FROM (SELECT {EACH}) AS each_one, LATERAL (
     SELECT CASE kind WHEN 10 THEN 'rare' || i || '@example.net' WHEN 0 THEN 'shared@example.org'
         ELSE 'customer' || i || '@example.com' END AS email

@@ -81,6 +81,7 @@ def record(project_id: str, **given: Any) -> dict[str, Any]:
     """A project as it is written where only its name was given."""
     return {
         "id": project_id,
+        "external_id": None,
         "slug": "check-up",
         "name": "Check-up",
         "resources": [],

@@ -34,6 +34,7 @@ def record(made: Any, **given: Any) -> dict[str, Any]:
     """A resource as it is written where only name and zone were given."""
     return {
         "id": made["id"],
+        "external_id": None,
         "name": "Ada",
         "first_name": "",
         "last_name": "",

@@ -601,6 +601,7 @@ def test_export_contents(shop: Tenant, mailoutbox: list[Any]) -> None:
             "bookings": [
                 {
                     "id": booking["id"],
+                    "external_id": None,
                     "state": "confirmed",
                     "graph": "instant",
                     "completed": False,
@@ -615,6 +616,7 @@ def test_export_contents(shop: Tenant, mailoutbox: list[Any]) -> None:
                     "customers": [
                         {
                             "id": str(row.customers.get().id),
+                            "external_id": None,
                             "name": "Marty McFly",
                             "email": "Marty@Example.com",
                             "phone": "+1 555 0100",

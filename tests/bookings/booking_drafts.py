@@ -45,6 +45,7 @@ def entry(booking: Any, state: str, graph: str = "instant", **given: Any) -> dic
     """A booking as it stands in a list."""
     return {
         "id": booking["id"],
+        "external_id": None,
         "state": state,
         "graph": graph,
         "completed": (graph, state) not in ACTIONS_OF,

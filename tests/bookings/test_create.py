@@ -60,7 +60,12 @@ def test_booking_by_project_and_resource(tenant: Tenant, calendar: str) -> None:
     expected = answered(answer.data, "tentative", "confirm_decline")
     assert (answer.status, answer.json) == (201, {"data": expected})
     customer = {"id": str(Customer.objects.get().id), **body["customer"], "meta": {}}
-    customer |= {"response": "needs_action", "responded_at": None, "source": None}
+    customer |= {
+        "external_id": None,
+        "response": "needs_action",
+        "responded_at": None,
+        "source": None,
+    }
     assert attributes_of(tenant, answer) == {
         "event_info": {
             **body["event"],

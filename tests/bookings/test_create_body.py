@@ -274,7 +274,7 @@ def customers_of(tenant: Tenant, answer: Answer) -> list[dict[str, Any]]:
 
 
 def customer(**given: Any) -> dict[str, Any]:
-    unset = {"phone": "", "voip": "", "timezone": "", "meta": {}}
+    unset = {"external_id": None, "phone": "", "voip": "", "timezone": "", "meta": {}}
     unset |= {"response": "needs_action", "responded_at": None, "source": None}
     return {**MARTY, **unset, **given}
 

@@ -98,7 +98,7 @@ def test_page_two_of_five(tenant: Tenant, book: Book) -> None:
     )
 
 
-def test_an_entry_has_six_fields(tenant: Tenant, book: Book) -> None:
+def test_an_entry_has_seven_fields(tenant: Tenant, book: Book) -> None:
     made = book("A")
 
     stamp = {"created_at": "2026-11-20T09:30:01+0000", "updated_at": "2026-11-20T09:30:01+0000"}

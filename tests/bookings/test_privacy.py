@@ -768,11 +768,11 @@ def test_every_text_column_is_classified() -> None:
     known = {
         Booking: {
             *("graph", "state", "meta", "note", "policies", "outcome", "untrusted_texts"),
-            *("requires", "visit", "places", "place"),  # of the organizer
+            *("requires", "visit", "places", "place", "external_id"),  # of the organizer
         },
         Customer: {
             *("name", "email", "address", "limit_key", "phone", "voip", "timezone", "meta"),
-            *("response", "response_source"),
+            *("response", "response_source", "external_id"),
         },
         CustomerNote: {"address", "note"},
         StateChange: {"from_state", "to_state", "action", "actor", "source", "message"},

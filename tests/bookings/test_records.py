@@ -60,6 +60,7 @@ class BookingScene:
         customers = [
             {
                 "id": ids["customers"][0]["id"],
+                "external_id": None,
                 **MARTY,
                 "phone": "1",
                 "voip": "",
@@ -69,6 +70,7 @@ class BookingScene:
             },
             {
                 "id": ids["customers"][1]["id"],
+                "external_id": None,
                 "name": "Doc",
                 "email": "doc@example.com",
                 "phone": "",

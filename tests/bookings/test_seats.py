@@ -56,6 +56,7 @@ def test_seat_has_time_and_texts_of_its_group(tenant: Tenant, ada: Any, group: A
     )
     customer = {
         "id": found["customers"][0]["id"],
+        "external_id": None,
         **ANN,
         **{"phone": "", "voip": "", "timezone": "", "meta": {}},
         **{"response": "needs_action", "responded_at": None, "source": None},
