@@ -18,3 +18,9 @@ def tools_of(caller: Caller) -> list[Tool]:
 def may_use(caller: Caller, tool: Tool) -> bool:
     """Whether the key may call all operations of the tool, by the API's own table."""
     return all(may_call(caller, ACCESS[viewset][action]) for viewset, action in tool.operations)
+
+
+def tool_scopes() -> set[str]:
+    """The scopes that all tools need together."""
+    operations = {operation for tool in TOOLS.values() for operation in tool.operations}
+    return {scope for viewset, action in operations for scope in ACCESS[viewset][action].scopes}

@@ -13,7 +13,7 @@ from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from agents.catalogue import TOOLS, may_use, tools_of
+from agents.catalogue import TOOLS, may_use, tool_scopes, tools_of
 from agents.limits import AgentThrottle
 from agents.messages import (
     CALL_TOOL,
@@ -187,7 +187,9 @@ class ToolsView(ApiView):
         for name, value in response.headers.items():
             error.headers[name] = value
         if response.status_code == 401:
-            error.headers["WWW-Authenticate"] = f'Bearer resource_metadata="{RESOURCE_METADATA}"'
+            why = 'error="invalid_token", ' if "HTTP_AUTHORIZATION" in self.request.META else ""
+            challenge = f'Bearer {why}resource_metadata="{RESOURCE_METADATA}"'
+            error.headers["WWW-Authenticate"] = challenge
         return error
 
     def answer_error(self, code: int, message: str, status: int, details: Any) -> Response:
@@ -244,10 +246,14 @@ class ProtectedResourceView(PublicApiView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
-        return Response(
-            {
-                "resource": f"{settings.PUBLIC_URL}{AGENTS}",
-                "bearer_methods_supported": ["header"],
-                "resource_name": "Scheduling",
+        metadata = {
+            "resource": f"{settings.PUBLIC_URL}{AGENTS}",
+            "bearer_methods_supported": ["header"],
+            "resource_name": "Scheduling",
+        }
+        if settings.OAUTH_SERVER:
+            metadata |= {
+                "authorization_servers": [settings.PUBLIC_URL],
+                "scopes_supported": sorted(tool_scopes()),
             }
-        )
+        return Response(metadata)

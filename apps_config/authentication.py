@@ -5,7 +5,7 @@ import binascii
 import hmac
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from ipaddress import ip_network
 from typing import Any, TypeVar
@@ -15,6 +15,12 @@ from django.http import HttpRequest
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.request import Request
 
+from apps_config.client_access import (
+    AGENTS_AUDIENCE,
+    API_AUDIENCE,
+    CLIENT_TOKEN_LENGTH,
+    find_client_token,
+)
 from apps_config.models import (
     SECRET_LENGTH,
     Account,
@@ -33,6 +39,7 @@ from common.db.compiled_query import FixedQuery
 from common.db.sql import count_up
 from common.email_address import canonical_address
 from common.errors import (
+    AGENTS,
     BASIC_CHALLENGE,
     Forbidden,
     Invalid,
@@ -85,7 +92,12 @@ class KeyAuthentication(BaseAuthentication):
             return None
         now = request.parser_context["view"].now
         try:
-            caller = authenticate(header, service_header(request, "App"), now=now)
+            caller = authenticate(
+                header,
+                service_header(request, "App"),
+                audience=AGENTS_AUDIENCE if request.path_info == AGENTS else API_AUDIENCE,
+                now=now,
+            )
         except Unauthenticated:
             with ignore_database_outage():
                 count_failed_login(customer_network(request), now=now)
@@ -211,13 +223,17 @@ def read_key(header: str | None) -> tuple[str | None, str]:
     return user, password
 
 
-def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> Caller:
-    """The caller for an Authorization header and the app header.
+def authenticate(
+    header: str | None, app_slug: str | None, *, audience: str = API_AUDIENCE, now: datetime
+) -> Caller:
+    """The caller for an Authorization header and the app header. audience: of OAuth tokens.
 
     Every failure raises the same Unauthenticated. An app that the credential has no access to
     raises NotFound, as an unknown slug does; so does the key of a page that is not published.
     """
     user, password = read_key(header)
+    if user is None and len(password) == CLIENT_TOKEN_LENGTH:
+        return _authenticate_client(password, app_slug, audience=audience, now=now)
     credential = _find_credential(password[:-SECRET_LENGTH])
     # Compare even if the prefix is unknown, so that the response time reveals nothing.
     expected = credential.secret_hash if credential else _NOBODY_HASH
@@ -230,6 +246,20 @@ def authenticate(header: str | None, app_slug: str | None, *, now: datetime) -> 
         raise NotFound("Project")
     _touch_last_used(credential, now)
     return _caller(credential, app_slug)
+
+
+def _authenticate_client(
+    text: str, app_slug: str | None, *, audience: str, now: datetime
+) -> Caller:
+    """The caller for the OAuth token of a program."""
+    token = find_client_token(text, audience=audience, now=now)
+    if token is None or not _is_valid(token.credential, None, now):
+        raise Unauthenticated()
+    caller = _caller(token.credential, app_slug)
+    if caller.scopes is None or not caller.memberships:
+        raise Unauthenticated()
+    _touch_last_used(token.credential, now)
+    return replace(caller, scopes=caller.scopes & token.scopes)
 
 
 def _find_credential(prefix: str) -> Credential | None:
@@ -312,9 +342,10 @@ def _memberships(credential: Credential) -> Iterator[tuple[str, App]]:
     if credential.app:
         yield Membership.OWNER, credential.app
     elif credential.account:
-        for membership in Membership.objects.filter(
-            account=credential.account, app__archived_at=None
-        ).select_related("app"):
+        rows = Membership.objects.filter(account=credential.account, app__archived_at=None)
+        if credential.only_app_id:
+            rows = rows.filter(app=credential.only_app_id)
+        for membership in rows.select_related("app"):
             yield membership.role, membership.app
 
 

@@ -304,6 +304,11 @@ class Credential(models.Model):
         editable=False,
         help_text="the project whose hosted page hands it out",
     )
+    # What a member allowed a program (`client_access`): an access token whose text nobody knows.
+    client_id = models.CharField(
+        max_length=100, blank=True, default="", db_default="", editable=False
+    )
+    only_app_id = models.UUIDField(null=True, editable=False)
     expires_at = models.DateTimeField(null=True, blank=True)
     revoked_at = models.DateTimeField(null=True, blank=True)
     last_used_at = models.DateTimeField(null=True, blank=True, editable=False)
@@ -360,6 +365,19 @@ def home_of_key(text: str) -> int:
     """Return the home that a key's text names; 0 for other texts."""
     found = _KEY_WITH_HOME.match(text)
     return int(found[1], 16) if found else 0
+
+
+class CacheEntry(models.Model):
+    """A row of Django's DatabaseCache: an authorization code, or a code of a second factor that was
+    used. All processes see it.
+    """
+
+    cache_key = models.CharField(max_length=255, primary_key=True)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
+
+    def __str__(self) -> str:
+        return self.cache_key
 
 
 class DatabaseHome(models.Model):

@@ -1,17 +1,18 @@
 from datetime import timedelta
 
+from allauth.idp.oidc.models import Token
 from allauth.usersessions.models import UserSession
 from celery import shared_task
 from django.contrib.sessions.models import Session
 from django.core.management import call_command
 from django.utils import timezone
 
-from apps_config.authentication import purge_failed_logins
+from apps_config.authentication import PURGE_SLICE, purge_failed_logins
 from apps_config.changes import purge_changes
 from apps_config.idempotency import purge_records
 from apps_config.public_limits import purge_request_counts
 from apps_config.security_events import purge_security_events
-from common.db.batching import finish_within
+from common.db.batching import delete_in_batches, finish_within
 from common.db.sql import database_now
 
 PURGE_SECONDS = 10.0  # of one purge: a worker that is shutting down waits for it
@@ -20,7 +21,7 @@ PURGE_SECONDS = 10.0  # of one purge: a worker that is shutting down waits for i
 @shared_task
 def purge_idempotency_records() -> None:
     """Delete idempotency records older than a day, failed log-ins of earlier minutes, and expired
-    counts of public requests.
+    counts of public requests and OAuth tokens.
 
     A follow-up task continues if time runs out.
     """
@@ -29,6 +30,7 @@ def purge_idempotency_records() -> None:
         purge_records(now=now),
         purge_failed_logins(now=now),
         purge_request_counts(now=now),
+        delete_in_batches(Token.objects.expired(), "id", PURGE_SLICE),
     )
     if not all(finish_within(PURGE_SECONDS, purge) for purge in purges):
         purge_idempotency_records.apply_async(expires=3600, retry=False)

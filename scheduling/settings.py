@@ -279,6 +279,7 @@ INSTALLED_APPS = [
     "allauth.socialaccount",
     "allauth.mfa",
     "allauth.usersessions",
+    "allauth.idp.oidc",
 ]
 
 MIDDLEWARE = [
@@ -591,6 +592,21 @@ MFA_PASSKEY_LOGIN_ENABLED = True
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_TOTP_TOLERANCE = 1  # clocks of phones are seconds off
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS  # http://localhost
+
+# --- Log-in of programs ---------------------------------------------------------------------------
+#: true: programs of members, such as AI assistants, log in with OAuth
+#: ([Programs of members](#programs-of-members))
+OAUTH_SERVER = env_flag("OAUTH_SERVER", False)
+IDP_OIDC_AUTH_METHODS = ["none"]  # public clients only
+IDP_OIDC_REFRESH_TOKEN_EXPIRES_IN = 30 * 86400
+# allauth stores authorization codes and used codes of second factors in it.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "apps_config_cacheentry",
+        "OPTIONS": {"MAX_ENTRIES": 10_000},
+    }
+}
 
 # --- The back office ------------------------------------------------------------------------------
 #: the cells, for links between their back offices: `Europe=https://eu.example.com, Asia=https://...`

@@ -15,7 +15,7 @@ from booking_pages.views.service_home_page import show_home
 from common.documentation_site import show_documentation
 from common.openapi.docs_page import show_docs
 from common.openapi.document import DocumentView
-from office.access import account_pages
+from office.access import account_pages, programs
 from ops.agent_documents import CATALOG_PATH, show_api_catalog, show_llms_text
 from ops.api_root import ApiRootView
 from ops.health import HealthView, ReadinessView
@@ -34,6 +34,9 @@ urlpatterns = [
     path("readyz", ReadinessView.as_view()),
     path("metrics", MetricsView.as_view()),
     path("admin/", include(account_pages)),
+    path(".well-known/oauth-authorization-server", programs.show_metadata),
+    path("oauth/token", programs.issue_token, name="oauth_token"),
+    path("oauth/revoke", programs.revoke_token, name="oauth_revoke"),
     path("admin/", admin.site.urls),
     path("v2", ApiRootView.as_view()),
     path("v2/", include(apps_config.urls)),

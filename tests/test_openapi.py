@@ -46,8 +46,9 @@ from tests.external_calendars.icalendars import one
 from tests.local import LocalApp
 from tests.services import ROOT
 
-# Pages; /mcp, whose tools describe themselves; and what programs read before they know the API.
-NO_DESCRIPTION = ("/admin/", "/docs", "/book/", "/mcp", "/.well-known/", "/llms.txt")
+# Pages; /mcp, whose tools describe themselves; OAuth, which /.well-known/oauth-authorization-server
+# describes; and what programs read before they know the API.
+NO_DESCRIPTION = ("/admin/", "/docs", "/book/", "/mcp", "/oauth/", "/.well-known/", "/llms.txt")
 OPERATIONS = description().operations
 ALWAYS = {"400", "401", "403", "404", "405", "406", "422", "429", "500", "503"}
 PUBLIC = {"405", "500", "503"}

@@ -13,7 +13,11 @@ from django.utils.translation import gettext as _
 from django.views.i18n import set_language
 
 from access.sessions import end_sessions, open_sessions
+from apps_config.client_access import allowed_clients, end_client_access
+from apps_config.models import Account, App
 from office.access.accept_invitation import show_invitation
+from office.access.keys import SCOPE_WORDS
+from office.access.programs import authorize
 from office.access.sign_in import finish_oidc, start_oidc
 from office.base.model_admin_pages import CONFIRMED, find_row, is_confirmed
 from office.base.scope import account_of
@@ -60,9 +64,17 @@ def name_browser(user_agent: str) -> str:
 @login_required
 def show_sessions(request: HttpRequest) -> HttpResponse:
     """List one's sessions; a POST ends one of them, or all others."""
-    rows = open_sessions(account_of(request))
+    account = account_of(request)
+    rows = open_sessions(account)
     current = request.session.session_key
     if request.method == "POST":
+        if "program" in request.POST:
+            row = find_row(allowed_clients(account), request.POST["program"])
+            end_client_access(row)
+            messages.success(
+                request, _("%(program)s has no more access.") % {"program": row.description}
+            )
+            return HttpResponseRedirect(reverse("account_sessions"))
         if "others" in request.POST and not is_confirmed(request):
             return _confirm_ending_sessions(request, rows.exclude(session_key=current).count())
         if "others" in request.POST:
@@ -81,8 +93,26 @@ def show_sessions(request: HttpRequest) -> HttpResponse:
         }
         for row in rows
     ]
-    context = {"title": _("Your sessions"), "sessions": sessions}
+    context = {
+        "title": _("Your sessions"),
+        "sessions": sessions,
+        "programs": list_programs(account),
+    }
     return render(request, "office/sessions.html", context)
+
+
+def list_programs(account: Account) -> list[dict[str, Any]]:
+    """What the account allows programs, for its page."""
+    rows = list(allowed_clients(account))
+    apps = App.objects.in_bulk([row.only_app_id for row in rows])
+    return [
+        {
+            "row": row,
+            "app": apps.get(row.only_app_id),
+            "may": [SCOPE_WORDS[scope] for scope in row.scopes or ()],
+        }
+        for row in rows
+    ]
 
 
 def _confirm_ending_sessions(request: HttpRequest, count: int) -> HttpResponse:
@@ -104,6 +134,7 @@ def redirect_to_log_in(request: HttpRequest) -> HttpResponse:
 
 urlpatterns = [
     path("language/", set_language, name="set_language"),
+    path("account/programs/authorize", authorize, name="oauth_authorize"),
     path("account/sessions/", show_sessions, name="account_sessions"),
     path("account/security/", include("allauth.mfa.urls")),
     # Names that allauth's pages refer to.

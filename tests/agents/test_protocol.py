@@ -219,7 +219,9 @@ def test_401_says_where_to_get_a_token(transactional_db: None, key: str) -> None
     answer = Agent(key).request("tools/list")
 
     assert (answer.status, answer.json["error"]["code"]) == (401, 401)
-    assert answer.headers["WWW-Authenticate"] == f'Bearer resource_metadata="{METADATA}"'
+    assert answer.headers["WWW-Authenticate"] == (
+        f'Bearer error="invalid_token", resource_metadata="{METADATA}"'
+    )
 
 
 @pytest.mark.parametrize(
