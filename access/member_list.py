@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from django.db.models import CharField, DateTimeField, F, QuerySet, Value
+from django.db.models import CharField, DateTimeField, F, Q, QuerySet, Value
 
 from apps_config.models import App, Invitation
 
@@ -20,10 +20,16 @@ class Member(NamedTuple):
     expires_at: Any
 
 
-def list_members_and_invitations(app: App) -> QuerySet[Any, Any]:
-    """Return rows with the columns of `Member`, in the order of addresses: a union, which takes
-    slices and counts, but no further filters.
+ORDER = ("address", "member_id")
+
+
+def list_members_and_invitations(app: App, after: Q | None = None) -> QuerySet[Any, Any]:
+    """Return rows with the columns of `Member`, in ORDER: a union, which takes slices and counts,
+    but no further filters.
+
+    after: a condition on the columns of ORDER.
     """
+    after = after or Q()
     members = app.memberships.annotate(
         member_id=F("account_id"),
         address=F("account__email"),
@@ -41,8 +47,8 @@ def list_members_and_invitations(app: App) -> QuerySet[Any, Any]:
         )
     )
     columns = ("member_id", "address", "role", "state", "until")
-    rows = members.values_list(*columns).union(invited.values_list(*columns), all=True)
-    return rows.order_by("address", "member_id")
+    parts = [rows.filter(after).values_list(*columns) for rows in (members, invited)]
+    return parts[0].union(parts[1], all=True).order_by(*ORDER)
 
 
 def member_of(invitation: Invitation) -> Member:

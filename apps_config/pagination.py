@@ -8,7 +8,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from apps_config.models import App, ListingTally
-from common.api.pagination import Page, list_envelope
+from common.api.cursors import fetch_after
+from common.api.pagination import Page, cursor_envelope, list_envelope
 
 Row = TypeVar("Row", bound=Model)
 
@@ -60,11 +61,17 @@ class EnvelopePagination(BasePagination):
     ) -> list[Any]:
         """Return the rows of the page. tally: counts them; see `fetch_page`.
 
-        Raises Invalid at `limit` or `page`.
+        Raises Invalid at `limit`, `page` or `cursor`.
         """
         self.request, self.page = request, Page.read(request)
-        self.total, rows = fetch_page(self.page, queryset, tally=tally)
+        limit, cursor = self.page.limit, self.page.cursor
+        if cursor is not None:
+            rows, self.next_cursor = fetch_after(queryset, cursor, limit=limit, path=request.path)
+        else:
+            self.total, rows = fetch_page(self.page, queryset, tally=tally)
         return rows
 
     def get_paginated_response(self, data: list[Any]) -> Response:
+        if self.page.cursor is not None:
+            return Response(cursor_envelope(self.request, self.page, self.next_cursor, data))
         return Response(list_envelope(self.request, self.page, self.total, data))

@@ -19,7 +19,7 @@ from tests.services import ROOT, own_database
 
 TOTAL = 1_000_000
 # Parameters that are no filters.
-OTHERS = {"limit", "page", "include", "orderBy", "sortedBy"}
+OTHERS = {"limit", "page", "cursor", "include", "orderBy", "sortedBy"}
 NAMES = ("resource", "calendar", "project", "webhook")
 IDS = {name: name for name in (*NAMES, *(f"rare_{name}" for name in NAMES))}
 IDS |= {name: name for name in ("series", "bulk", "group")}

@@ -1,12 +1,29 @@
 """Every listing, whole: one envelope for all, the newest first, no row twice (section 2)."""
 
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
+from django.db import connection
+from django.db.models import Model
+from django.test.utils import CaptureQueriesContext
 
-from apps_config.models import Account, Membership
+from access.views.credentials import CredentialViewSet
+from apps_config.models import Account, App, Credential, Membership
+from apps_config.views import AppViewSet
+from availability.models import Calendar, Event, Project, ProjectResource, Resource, Schedule
+from availability.views.calendars import CalendarViewSet
+from availability.views.events import EventViewSet
+from availability.views.projects import ProjectViewSet
+from availability.views.resources import ResourceViewSet
+from availability.views.schedules import ScheduleViewSet
+from bookings.models import AppCustomer, Booking
+from bookings.views.bookings import BookingViewSet
+from bookings.views.customers import CustomerViewSet
+from bookings.views.groups import GroupViewSet
+from notifications.models import Delivery
 from notifications.outbox.expansion import expand_changes
+from notifications.outbox.views import DeliveryViewSet
 from tests.bookings.booking_drafts import MARTY, MONDAY, span
 from tests.bookings.group_world import make_group
 from tests.description import description
@@ -169,3 +186,195 @@ def test_updated_since_of_each_listing(world: World, listing: str, clock: Any) -
     clock.shift(60)
     assert changed("now") == []
     assert changed("-1 min") == everything
+
+
+# --- By cursor ------------------------------------------------------------------------------------
+def orders_of(path: str) -> list[str]:
+    """The values of `orderBy` that a listing has."""
+    operation = next(one for one in description().operations if str(one) == f"GET {path}")
+    given = map(description().resolve, operation.content["parameters"])
+    return next(one["schema"]["enum"] for one in given if one["name"] == "orderBy")
+
+
+ORDERS = [(listing, order) for listing in LISTINGS for order in orders_of(listing)]
+
+
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+@pytest.mark.parametrize(("listing", "order"), ORDERS)
+def test_cursor_reads_each_row_once_in_each_order(
+    world: World, listing: str, order: str, direction: str
+) -> None:
+    owner, ids = world
+    path = listing.format(**ids).removeprefix("/v2")
+    query = {**LISTINGS[listing], "orderBy": order, "sortedBy": direction}
+    expected = owner.get(f"{path}?{urlencode(query)}").data
+
+    found, cursor = [], ""
+    while cursor is not None:
+        page = owner.get(f"{path}?{urlencode({**query, 'limit': 2, 'cursor': cursor})}").json
+        found += page["data"]
+        cursor = page["next_cursor"]
+
+    assert len(expected) > 1
+    assert found == expected
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_envelopes_of_a_list_by_cursor(world: World, listing: str) -> None:
+    owner, ids = world
+    path = listing.format(**ids)
+    query = urlencode(LISTINGS[listing])
+    short = path.removeprefix("/v2")
+    rows = owner.get(f"{short}?{query}").data
+    base = f"http://127.0.0.1:8000{path}?{query}&limit=2&cursor=".replace("?&", "?")
+
+    pages = [owner.get(f"{short}?{query}&limit=2&cursor=").json]
+    while next_url := pages[-1]["next_page_url"]:
+        pages.append(owner.get(next_url.removeprefix("http://127.0.0.1:8000/v2")).json)
+
+    cursors = [page["next_cursor"] for page in pages]
+    assert (len(set(cursors)), cursors[-1]) == (len(pages), None)
+    assert pages == [
+        {
+            "total": None,
+            "per_page": "2",
+            "current_page": None,
+            "last_page": None,
+            "first_page_url": base,
+            "last_page_url": None,
+            "next_page_url": cursor and base + quote(cursor),
+            "prev_page_url": None,
+            "from": None,
+            "to": None,
+            "next_cursor": cursor,
+            "data": rows[2 * number : 2 * number + 2],
+        }
+        for number, cursor in enumerate(cursors)
+    ]
+
+
+@pytest.mark.parametrize("listing", LISTINGS)
+def test_list_by_cursor_is_not_counted(world: World, listing: str) -> None:
+    owner, ids = world
+    path = listing.format(**ids).removeprefix("/v2")
+    query = {**LISTINGS[listing], "limit": "2", "cursor": ""}
+
+    with CaptureQueriesContext(connection) as queries:
+        owner.get(f"{path}?{urlencode(query)}")
+
+    counts = [one["sql"] for one in queries if one["sql"].startswith("SELECT COUNT(")]
+    assert counts + [one["sql"] for one in queries if "listingtally" in one["sql"]] == []
+
+
+@pytest.mark.parametrize(
+    ("model", "orders"),
+    [
+        (App, AppViewSet.ordering_fields),
+        (AppCustomer, CustomerViewSet.ordering_fields),
+        (Booking, BookingViewSet.ordering_fields),
+        (Booking, GroupViewSet.ordering_fields),
+        (Calendar, CalendarViewSet.ordering_fields),
+        (Credential, CredentialViewSet.ordering_fields),
+        (Delivery, DeliveryViewSet.ordering_fields),
+        (Event, EventViewSet.ordering_fields),
+        (Project, ProjectViewSet.ordering_fields),
+        (ProjectResource, {"position": "position"}),
+        (Resource, ResourceViewSet.ordering_fields),
+        (Schedule, ScheduleViewSet.ordering_fields),
+    ],
+)
+def test_columns_of_orders_are_never_null(model: type[Model], orders: dict[str, str]) -> None:
+    """A comparison with null is neither true nor false: a cursor would skip the row."""
+    for column in orders.values():
+        holder: Any = model
+        for name in column.split("__"):
+            field = holder._meta.get_field(name)
+            assert not field.null, (model, column)
+            holder = field.related_model
+
+
+@pytest.mark.parametrize("order", ["created_at", "name"])
+@pytest.mark.parametrize("direction", ["asc", "desc"])
+def test_cursor_skips_and_repeats_no_row_while_rows_come_and_go(
+    tenant: Tenant, order: str, direction: str
+) -> None:
+    kept = [tenant.make_resource(f"Room {number}")["id"] for number in (2, 4, 4, 6, 8)]
+    gone = [tenant.make_resource(f"Room {number}")["id"] for number in (1, 3, 5, 7, 9)]
+    new = ["Room 0", "Room 99", "Room 4"]
+    query = {"orderBy": order, "sortedBy": direction, "limit": 2}
+    expected = [
+        row["id"]
+        for row in tenant.get(f"/resources?{urlencode(query | {'limit': 50})}").data
+        if row["id"] in kept
+    ]
+
+    found, cursor = [], ""
+    while cursor is not None:
+        page = tenant.get(f"/resources?{urlencode(query | {'cursor': cursor})}").json
+        found += [row["id"] for row in page["data"]]
+        cursor = page["next_cursor"]
+        read = [row for row in gone if row in found]
+        for row in read[:1] or gone[:1]:
+            tenant.delete(f"/resources/{row}")
+            gone.remove(row)
+        for name in new[:1]:
+            tenant.make_resource(name)
+            new.remove(name)
+
+    assert [row for row in found if row in kept] == expected
+    assert len(set(found)) == len(found)
+
+
+def test_cursor_of_a_deleted_row_is_a_place(tenant: Tenant) -> None:
+    names = [tenant.make_resource(name)["name"] for name in "ABCD"]
+    query = "/resources?orderBy=name&sortedBy=asc&limit=2&cursor="
+    first = tenant.get(query).json
+
+    tenant.delete(f"/resources/{first['data'][1]['id']}")
+
+    rest = tenant.get(query + quote(first["next_cursor"])).json
+    assert [row["name"] for row in (*first["data"], *rest["data"])] == names
+
+
+@pytest.mark.parametrize(
+    ("cursor", "query", "fault"),
+    [
+        ("x", {}, "Is no cursor of this list in this order."),
+        ("x:y", {}, "Is no cursor of this list in this order."),
+        ("{cursor}x", {}, "Is no cursor of this list in this order."),
+        ("x{cursor}", {}, "Is no cursor of this list in this order."),
+        ("{cursor}", {"orderBy": "name"}, "Is no cursor of this list in this order."),
+        ("{cursor}", {"sortedBy": "asc"}, "Is no cursor of this list in this order."),
+        ("{other}", {}, "Is no cursor of this list in this order."),
+        ("", {"page": "1"}, "Can't be combined with page."),
+        ("{cursor}", {"page": "2"}, "Can't be combined with page."),
+    ],
+)
+def test_wrong_cursor_is_invalid(
+    tenant: Tenant, cursor: str, query: dict[str, str], fault: str
+) -> None:
+    for name in "ABC":
+        tenant.make_resource(name)
+        tenant.post("/schedules", {"name": name})
+    known = {
+        "cursor": tenant.get("/resources?limit=1&cursor=").json["next_cursor"],
+        "other": tenant.get("/schedules?limit=1&cursor=").json["next_cursor"],
+    }
+
+    answer = tenant.get(f"/resources?{urlencode(query | {'cursor': cursor.format(**known)})}")
+
+    assert (answer.status, answer.json["errors"]) == (422, {"cursor": [fault]})
+
+
+def test_cursor_of_another_app_shows_nothing_of_it(make_tenant: Any) -> None:
+    """A cursor is a place in an order: whose rows follow, the key decides."""
+    first, second = make_tenant(slug="one"), make_tenant(slug="two")
+    for name in ("A", "B", "C"):
+        first.make_resource(f"{name} of one")
+        second.make_resource(f"{name} of two")
+    query = "/resources?orderBy=name&sortedBy=asc&limit=1&cursor="
+    cursor = first.get(query).json["next_cursor"]
+
+    shown = second.get(query + quote(cursor)).data
+
+    assert [row["name"] for row in shown] == ["A of two"]

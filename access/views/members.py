@@ -7,11 +7,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from access.invitations import invite_member, revoke_invitation
-from access.member_list import Member, list_members_and_invitations, member_of
+from access.member_list import ORDER, Member, list_members_and_invitations, member_of
 from access.serializers import MemberSerializer
 from apps_config.services import remove_member
 from apps_config.views import SLUG, AppPathViewSet
-from common.api.pagination import Page, list_envelope
+from common.api.cursors import after_cursor, write_cursor
+from common.api.pagination import Page, cursor_envelope, list_envelope
 from common.api.serializers import read_body_as
 from common.errors import Forbidden, NotFound
 from common.openapi.generator import named_examples, parameters
@@ -29,8 +30,16 @@ class MemberViewSet(AppPathViewSet):
         parameters=parameters(path=SLUG),
     )
     def list(self, request: Request, slug: str) -> Response:
-        rows = list_members_and_invitations(self.find_app(slug))
-        page = Page.read(request)
+        app, page = self.find_app(slug), Page.read(request)
+        if page.cursor is not None:
+            after = after_cursor(page.cursor, request.path, ORDER, ORDER)
+            found = list(list_members_and_invitations(app, after)[: page.limit + 1])
+            members = [Member(*row) for row in found[: page.limit]]
+            last = members[-1] if len(found) > page.limit else None
+            cursor = last and write_cursor(request.path, ORDER, [last.email, last.id])
+            records = [MemberSerializer.render(member) for member in members]
+            return Response(cursor_envelope(request, page, cursor, records))
+        rows = list_members_and_invitations(app)
         records = [MemberSerializer.render(Member(*row)) for row in rows[page.start : page.stop]]
         return Response(list_envelope(request, page, rows.count(), records))
 

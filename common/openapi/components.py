@@ -51,15 +51,21 @@ _PAGE_URL: Json = {
     "format": "uri",
     "examples": ["https://booking.example.com/v2/resources?limit=50&page=1"],
 }
+_LAST_PAGE_URL: Json = {**_PAGE_URL, "type": ["string", "null"]}
 _NO_PAGE_URL: Json = {"type": ["string", "null"], "format": "uri", "examples": [None]}
 
 
-_PAGE_NUMBER: Json = {"type": "integer", "minimum": 1, "examples": [1]}
+_PAGE_NUMBER: Json = {
+    "type": ["integer", "null"],
+    "description": "Null with `cursor`.",
+    "minimum": 1,
+    "examples": [1],
+}
 _ROW_NUMBER: Json = {"type": ["integer", "null"], "examples": [1]}
 PAGE_PROPERTIES: Mapping[str, Json] = {
     "total": {
-        "type": "integer",
-        "description": "The number of rows on all pages.",
+        "type": ["integer", "null"],
+        "description": "The number of rows on all pages; null with `cursor`, which counts none.",
         "minimum": 0,
         "examples": [1],
     },
@@ -71,14 +77,26 @@ PAGE_PROPERTIES: Mapping[str, Json] = {
     "current_page": _PAGE_NUMBER,
     "last_page": _PAGE_NUMBER,
     "first_page_url": _PAGE_URL,
-    "last_page_url": _PAGE_URL,
+    "last_page_url": {"description": "Null with `cursor`.", **_LAST_PAGE_URL},
     "next_page_url": _NO_PAGE_URL,
-    "prev_page_url": {"description": "For a page past the end: the last page.", **_NO_PAGE_URL},
+    "prev_page_url": {
+        "description": "For a page past the end: the last page. Null with `cursor`.",
+        **_NO_PAGE_URL,
+    },
     "from": {
-        "description": "The number of the page's first row, from 1; null on an empty page.",
+        "description": "The number of the page's first row, from 1; null on an empty page, and with"
+        " `cursor`.",
         **_ROW_NUMBER,
     },
     "to": _ROW_NUMBER,
+}
+# Only with the parameter `cursor`.
+CURSOR_PROPERTIES: Mapping[str, Json] = {
+    "next_cursor": {
+        "type": ["string", "null"],
+        "description": "Only with `cursor`: its value in the next request; null on the last page.",
+        "examples": [None],
+    }
 }
 
 
@@ -136,6 +154,14 @@ LIMIT = parameter(
 )
 PAGE_NUMBER = parameter(
     "query", "page", "The page number, from 1.", **_COUNT, maximum=MAX_PAGE, default=1
+)
+CURSOR = parameter(
+    "query",
+    "cursor",
+    "Instead of `page`: `next_cursor` of the last response, or empty for the start. Rows that come"
+    " or go between requests then move no other row past the reader. The order is that of the last"
+    " request.",
+    type="string",
 )
 
 _NUMBER: dict[str, Any] = {"type": "string", "pattern": "^[0-9]+$"}

@@ -42,6 +42,8 @@ from common.openapi.component_registry import COMPONENTS, Json, find_component, 
 from common.openapi.components import (
     ANSWER_HEADERS,
     BEARER,
+    CURSOR,
+    CURSOR_PROPERTIES,
     ERROR_RESPONSES,
     ETAG,
     IDEMPOTENCY_KEY,
@@ -84,7 +86,7 @@ def data_lists(kind: type[ObjectSerializer]) -> Json:
 def page_of(kind: type[ObjectSerializer]) -> Json:
     """Return the response of a page: `BookingPage` of `BookingSerializer`."""
     page = {**PAGE_PROPERTIES, "data": list_of(kind.schema)}
-    return envelope(f"{kind.component_name()}Page", page)
+    return envelope(f"{kind.component_name()}Page", page, {**CURSOR_PROPERTIES})
 
 
 def envelope(name: str, properties: Json, optional: Json | None = None) -> Json:
@@ -315,7 +317,7 @@ class Schema(AutoSchema):
         if getattr(self.view, "has_etag", False):
             shared.append(IF_NONE_MATCH)
         if getattr(self.view, "is_page", False):
-            shared += [LIMIT, PAGE_NUMBER]
+            shared += [LIMIT, PAGE_NUMBER, CURSOR]
         return shared
 
     def answer_headers(self) -> Json:

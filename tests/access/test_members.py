@@ -87,6 +87,22 @@ def test_members_and_invitations_are_one_list_in_pages(tenant: Tenant) -> None:
     }
 
 
+def test_members_by_cursor_are_each_read_once(tenant: Tenant) -> None:
+    for name in ("ann", "cid", "eve"):
+        tenant.member(f"{name}@example.com")
+    for name in ("bob", "dan"):
+        invite(tenant, f"{name}@example.com")
+    expected = tenant.get("/apps/harbour/members").data
+
+    found, cursor = [], ""
+    while cursor is not None:
+        page = tenant.get(f"/apps/harbour/members?limit=2&cursor={cursor}").json
+        found.append(page["data"])
+        cursor = page["next_cursor"]
+
+    assert found == [expected[:2], expected[2:4], expected[4:]]
+
+
 @pytest.mark.parametrize("role", ["viewer", "editor"])
 def test_members_are_for_owners(tenant: Tenant, role: str) -> None:
     tenant.member("ann@example.com")

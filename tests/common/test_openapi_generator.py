@@ -21,7 +21,7 @@ def reference(kind, name):
 @pytest.mark.parametrize(
     ("path", "method", "operation_id", "success", "errors", "parameters"),
     [
-        ("/v2/things", "get", "listThings", "200", READ, [*HEADERS, "limit", "page"]),
+        ("/v2/things", "get", "listThings", "200", READ, [*HEADERS, "limit", "page", "cursor"]),
         ("/v2/things", "post", "createThing", "201", WRITE, [*HEADERS, "Idempotency-Key"]),
         ("/v2/things/{id}", "get", "retrieveThing", "200", READ,
          [*HEADERS, "If-None-Match"]),

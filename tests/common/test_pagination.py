@@ -93,7 +93,7 @@ names = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=5
 
 
 @given(
-    st.dictionaries(names.filter(lambda n: n not in ("limit", "page")), names),
+    st.dictionaries(names.filter(lambda n: n not in ("limit", "page", "cursor")), names),
     st.integers(1, 1000),
     st.integers(1, 1_000_000),
     st.integers(0, 3000),

@@ -348,6 +348,7 @@ class HoldBody(TypedDict, total=False):
 class ListAppMembers(TypedDict, total=False):
     limit: int
     page: int
+    cursor: str
 
 
 class ListApps(TypedDict, total=False):
@@ -356,6 +357,7 @@ class ListApps(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListBookings(TypedDict, total=False):
@@ -397,6 +399,7 @@ class ListBookings(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListCalendars(TypedDict, total=False):
@@ -406,6 +409,7 @@ class ListCalendars(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListChanges(TypedDict, total=False):
@@ -421,6 +425,7 @@ class ListCredentials(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListCustomers(TypedDict, total=False):
@@ -430,6 +435,7 @@ class ListCustomers(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListDeliveries(TypedDict, total=False):
@@ -442,6 +448,7 @@ class ListDeliveries(TypedDict, total=False):
     webhook: str
     limit: int
     page: int
+    cursor: str
 
 
 class ListEvents(TypedDict, total=False):
@@ -453,6 +460,7 @@ class ListEvents(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListGroups(TypedDict, total=False):
@@ -476,6 +484,7 @@ class ListGroups(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListProjectResources(TypedDict, total=False):
@@ -486,6 +495,7 @@ class ListProjectResources(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListProjects(TypedDict, total=False):
@@ -497,6 +507,7 @@ class ListProjects(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListResources(TypedDict, total=False):
@@ -508,6 +519,7 @@ class ListResources(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListSchedules(TypedDict, total=False):
@@ -517,6 +529,7 @@ class ListSchedules(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListUsers(TypedDict, total=False):
@@ -528,6 +541,7 @@ class ListUsers(TypedDict, total=False):
     updated_since: datetime | date | str
     limit: int
     page: int
+    cursor: str
 
 
 class ListWebhookDeliveries(TypedDict, total=False):
@@ -540,6 +554,7 @@ class ListWebhookDeliveries(TypedDict, total=False):
     webhook: str
     limit: int
     page: int
+    cursor: str
 
 
 class ListWebhooks(TypedDict, total=False):

@@ -63,21 +63,26 @@ export type AppInput = {
 };
 
 export type AppPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: App[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 /** The known settings. Other keys are stored unchanged. */
@@ -497,21 +502,26 @@ export type BookingEvent = {
 };
 
 export type BookingPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Booking[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type BookingSettings = {
@@ -684,21 +694,26 @@ export type CalendarInput = {
 };
 
 export type CalendarPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Calendar[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type CalendarTest = {
@@ -989,21 +1004,26 @@ export type CredentialAnswer = {
 };
 
 export type CredentialPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Credential[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 /** A customer's data at the time of the booking, and the customer's answer to the invitation. */
@@ -1182,21 +1202,26 @@ export type DeliveryAnswer = {
 };
 
 export type DeliveryPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Delivery[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type Description = {
@@ -1581,21 +1606,26 @@ export type EventNotificationInput = {
 };
 
 export type EventPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Event[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type Explanation = {
@@ -1921,21 +1951,26 @@ export type MemberAnswer = {
 };
 
 export type MemberPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Member[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type Metrics = string;
@@ -2445,21 +2480,26 @@ export type PersonExportAnswer = {
 };
 
 export type PersonPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Person[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type Preview = {
@@ -2689,21 +2729,26 @@ export type ProjectOfBooking = {
 };
 
 export type ProjectPage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Project[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 /** Policies apply to widget keys and to actions of customers, but not to server keys. `max_reschedules` counts moves by the customer. `max_per_day`, `max_per_week` and `max_per_month` apply to everyone while availability is enforced; they count a resource's blocking bookings, completed bookings and holds. `max_per_customer_per_day` and `max_open_per_customer` apply to everyone, too, and to every seat of a group. */
@@ -3162,21 +3207,26 @@ export type ResourceInput = {
 };
 
 export type ResourcePage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Resource[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 export type ResourceZone = {
@@ -3208,21 +3258,26 @@ export type ScheduleInput = {
 };
 
 export type SchedulePage = {
-  /** The number of rows on all pages. */
-  total: number;
+  /** The number of rows on all pages; null with `cursor`, which counts none. */
+  total: number | null;
   /** `limit` as the sent text, or the default as an integer. */
   per_page: number | string;
-  current_page: number;
-  last_page: number;
+  /** Null with `cursor`. */
+  current_page: number | null;
+  /** Null with `cursor`. */
+  last_page: number | null;
   first_page_url: string;
-  last_page_url: string;
+  /** Null with `cursor`. */
+  last_page_url: string | null;
   next_page_url: string | null;
-  /** For a page past the end: the last page. */
+  /** For a page past the end: the last page. Null with `cursor`. */
   prev_page_url: string | null;
-  /** The number of the page's first row, from 1; null on an empty page. */
+  /** The number of the page's first row, from 1; null on an empty page, and with `cursor`. */
   from: number | null;
   to: number | null;
   data: Schedule[];
+  /** Only with `cursor`: its value in the next request; null on the last page. */
+  next_cursor?: string | null;
 };
 
 /** The seven fields of every booking, and whose it is. */
@@ -3647,7 +3702,7 @@ export interface Operations {
   /** List the caller's apps. */
   "GET /v2/apps": {
     path?: undefined;
-    query?: { orderBy?: "created_at" | "updated_at" | "name" | "slug"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { orderBy?: "created_at" | "updated_at" | "name" | "slug"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: AppPage;
   };
@@ -3689,7 +3744,7 @@ export interface Operations {
   /** List members. */
   "GET /v2/apps/{slug}/members": {
     path: { slug: string };
-    query?: { limit?: number; page?: number } | undefined;
+    query?: { limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: MemberPage;
   };
@@ -3745,7 +3800,7 @@ export interface Operations {
   /** List bookings. */
   "GET /v2/bookings": {
     path?: undefined;
-    query?: { calendar_id?: string; completed?: boolean; customer_email?: string; customer_external_id?: string; end?: Date | string; external_id?: string; graph?: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment"; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; outcome?: "attended" | "no_show"; owner_booking_id?: string; project_id?: string; resource_id?: string; search?: string; series_id?: string; sortedBy?: "asc" | "desc"; start?: Date | string; state?: string | readonly string[]; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { calendar_id?: string; completed?: boolean; customer_email?: string; customer_external_id?: string; end?: Date | string; external_id?: string; graph?: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment"; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; outcome?: "attended" | "no_show"; owner_booking_id?: string; project_id?: string; resource_id?: string; search?: string; series_id?: string; sortedBy?: "asc" | "desc"; start?: Date | string; state?: string | readonly string[]; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: BookingPage;
   };
@@ -3829,7 +3884,7 @@ export interface Operations {
   /** List groups with free seats. */
   "GET /v2/bookings/groups": {
     path?: undefined;
-    query?: { end?: Date | string; full?: boolean; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; search?: string; sortedBy?: "asc" | "desc"; start?: Date | string; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { end?: Date | string; full?: boolean; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "completed" | "graph" | "state" | "start" | "end" | "event.start" | "event.end"; search?: string; sortedBy?: "asc" | "desc"; start?: Date | string; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: BookingPage;
   };
@@ -3878,7 +3933,7 @@ export interface Operations {
   /** List calendars. */
   "GET /v2/calendars": {
     path?: undefined;
-    query?: { orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: CalendarPage;
   };
@@ -4011,7 +4066,7 @@ export interface Operations {
   /** List keys. */
   "GET /v2/credentials": {
     path?: undefined;
-    query?: { orderBy?: "created_at" | "updated_at"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { orderBy?: "created_at" | "updated_at"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: CredentialPage;
   };
@@ -4032,7 +4087,7 @@ export interface Operations {
   /** List customers. */
   "GET /v2/customers": {
     path?: undefined;
-    query?: { orderBy?: "last_booking_at" | "first_booking_at" | "bookings" | "email"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { orderBy?: "last_booking_at" | "first_booking_at" | "bookings" | "email"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: PersonPage;
   };
@@ -4060,7 +4115,7 @@ export interface Operations {
   /** List deliveries. */
   "GET /v2/deliveries": {
     path?: undefined;
-    query?: { booking?: string; orderBy?: "created_at" | "updated_at"; sortedBy?: "asc" | "desc"; state?: "scheduled" | "sending" | "delivered" | "failed" | "cancelled" | "skipped" | "expired"; type?: "email" | "webhook" | "calendar"; updated_since?: Date | string; webhook?: string; limit?: number; page?: number } | undefined;
+    query?: { booking?: string; orderBy?: "created_at" | "updated_at"; sortedBy?: "asc" | "desc"; state?: "scheduled" | "sending" | "delivered" | "failed" | "cancelled" | "skipped" | "expired"; type?: "email" | "webhook" | "calendar"; updated_since?: Date | string; webhook?: string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: DeliveryPage;
   };
@@ -4081,7 +4136,7 @@ export interface Operations {
   /** List the events that overlap a range. */
   "GET /v2/events": {
     path?: undefined;
-    query: { end: Date | string; orderBy?: "created_at" | "updated_at" | "start" | "end"; search?: string; sortedBy?: "asc" | "desc"; start: Date | string; updated_since?: Date | string; limit?: number; page?: number };
+    query: { end: Date | string; orderBy?: "created_at" | "updated_at" | "start" | "end"; search?: string; sortedBy?: "asc" | "desc"; start: Date | string; updated_since?: Date | string; limit?: number; page?: number; cursor?: string };
     body?: undefined;
     answer: EventPage;
   };
@@ -4159,7 +4214,7 @@ export interface Operations {
   /** List projects. */
   "GET /v2/projects": {
     path?: undefined;
-    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: ProjectPage;
   };
@@ -4201,7 +4256,7 @@ export interface Operations {
   /** The resources of a project, in its order. */
   "GET /v2/projects/{project_id}/resources": {
     path: { project_id: string };
-    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "position" | "created_at" | "updated_at" | "name"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "position" | "created_at" | "updated_at" | "name"; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4285,7 +4340,7 @@ export interface Operations {
   /** List resources. */
   "GET /v2/resources": {
     path?: undefined;
-    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4348,7 +4403,7 @@ export interface Operations {
   /** List schedules. */
   "GET /v2/schedules": {
     path?: undefined;
-    query?: { orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: SchedulePage;
   };
@@ -4432,7 +4487,7 @@ export interface Operations {
   /** List resources. */
   "GET /v2/users": {
     path?: undefined;
-    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number } | undefined;
+    query?: { external_id?: string; include?: string | readonly string[]; orderBy?: "created_at" | "updated_at" | "name"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: ResourcePage;
   };
@@ -4537,7 +4592,7 @@ export interface Operations {
   /** List the deliveries of a webhook. */
   "GET /v2/webhooks/{webhook_id}/deliveries": {
     path: { webhook_id: string };
-    query?: { booking?: string; orderBy?: "created_at" | "updated_at"; sortedBy?: "asc" | "desc"; state?: "scheduled" | "sending" | "delivered" | "failed" | "cancelled" | "skipped" | "expired"; type?: "email" | "webhook" | "calendar"; updated_since?: Date | string; webhook?: string; limit?: number; page?: number } | undefined;
+    query?: { booking?: string; orderBy?: "created_at" | "updated_at"; sortedBy?: "asc" | "desc"; state?: "scheduled" | "sending" | "delivered" | "failed" | "cancelled" | "skipped" | "expired"; type?: "email" | "webhook" | "calendar"; updated_since?: Date | string; webhook?: string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: DeliveryPage;
   };
