@@ -67,6 +67,12 @@ class Forbidden(Refused):
     code = "forbidden"
 
 
+class AddressNotAllowed(Refused):
+    """The key has `addresses`, and this client is in none of these networks."""
+
+    code = "address_not_allowed"
+
+
 class NotFound(Refused):
     """model: what was not found, such as `Booking`."""
 
