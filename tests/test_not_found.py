@@ -47,6 +47,7 @@ NAMING = [
     for operation in description().operations
     if not operation.path.endswith(PAGES)
     for name in parameters(operation)
+    if name != "external_id"  # makes the object that is not there
 ]
 
 

@@ -68,6 +68,8 @@ TABLE = [
     Row("POST", "/resources", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("GET", "/resources/{resource}", None, 200, ("widget",)),
     Row("PUT", "/resources/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("PUT", "/resources/by-external-id/{external}", {"name": "B", "timezone": "UTC"}, 201,
+        WRITE),
     Row("DELETE", "/resources/{spare}", None, 204, WRITE),
     Row("GET", "/resources/timezone/{email}", None, 200, ("widget",)),
     Row("POST", "/resources/resetpassword", {"email": "{email}"}, 200, WRITE),
@@ -75,6 +77,7 @@ TABLE = [
     Row("POST", "/users", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("GET", "/users/{resource}", None, 200, ("widget",)),
     Row("PUT", "/users/{resource}", {"name": "B"}, 200, ("viewer", "widget")),
+    Row("PUT", "/users/by-external-id/{external}", {"name": "B", "timezone": "UTC"}, 201, WRITE),
     Row("DELETE", "/users/{spare}", None, 204, WRITE),
     Row("GET", "/users/timezone/{email}", None, 200, ("widget",)),
     Row("POST", "/users/resetpassword", {"email": "{email}"}, 200, WRITE),
@@ -111,6 +114,7 @@ TABLE = [
     Row("GET", "/projects/embed/{project}", None, 200, ("resource",)),
     Row("GET", "/projects/{project}", None, 200, READ),
     Row("PUT", "/projects/{project}", {"name": "B"}, 200, WRITE),
+    Row("PUT", "/projects/by-external-id/{external}", {"name": "B"}, 201, WRITE),
     Row("DELETE", "/projects/{unused}", None, 204, WRITE),
     Row("GET", "/projects/{project}/resources", None, 200, READ),
     Row("PUT", "/projects/{project}/resources", ["{resource}"], 200, WRITE),
@@ -244,6 +248,7 @@ class World:
             "second": second.data["id"],
             "connected": connected.data["id"],
             "client": "google",
+            "external": "crm/7",
             "event": event["id"],
             "project": project,
             "unused": tenant.make_project(name="Unused")["id"],
@@ -516,6 +521,7 @@ ROUTES = {
     "uuid:delivery_id": ("delivery",),
     "str:template_slug": ("template",),
     "str:email": ("email",),
+    "path:external_id": ("external",),
 }
 
 
