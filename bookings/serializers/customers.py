@@ -98,17 +98,13 @@ class CustomerSerializer(ObjectSerializer):
         return customer.response or Customer.NEEDS_ACTION
 
     def _without_answer(self, data: Any) -> Any:
-        """Return the customer without an `external_id` that answers a question: any value of a
-        public caller, who must not name another customer, and what is no text.
+        """Return the customer without the `external_id` of a public caller, who must not name
+        another customer: it answers a question.
         """
         data = array_as_object(data)
-        if not isinstance(data, Mapping) or not self._is_answer(data.get("external_id")):
+        if not isinstance(data, Mapping) or not self.context.get("is_public"):
             return data
         return {key: value for key, value in data.items() if key != "external_id"}
-
-    def _is_answer(self, external_id: Any) -> bool:
-        is_id = external_id is None or isinstance(external_id, str)
-        return bool(self.context.get("is_public")) or not is_id
 
     def _free_keys(self, data: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         """Yield the keys that go to `meta`: unknown ones, and answers to questions whose keys are
@@ -116,7 +112,7 @@ class CustomerSerializer(ObjectSerializer):
         """
         for key, value in data.items():
             is_free = key not in self.fields or value not in READ_ONLY_VALUES.get(key, (value,))
-            if is_free or (key == "external_id" and self._is_answer(value)):
+            if is_free or (key == "external_id" and self.context.get("is_public")):
                 yield key, value
 
 

@@ -102,12 +102,6 @@ def test_widget_key_sets_no_id(tenant: Tenant, ada: Any, value: Any) -> None:
     assert list(Customer.objects.values_list("external_id", "meta")) == [(None, meta)]
 
 
-def test_number_of_a_server_key_goes_to_meta(tenant: Tenant, ada: Any) -> None:
-    book(tenant, ada, customer={**MARTY, "external_id": 7})
-
-    assert list(Customer.objects.values_list("external_id", "meta")) == [(None, {"external_id": 7})]
-
-
 def test_id_of_a_customer_is_exported_and_erased(tenant: Tenant, ada: Any) -> None:
     book(tenant, ada, external_id="A-1", customer=KNOWN)
 
