@@ -136,7 +136,7 @@ class Caller:
         return self.kind == Credential.WIDGET
 
     @property
-    def keeps_to_projects(self) -> bool:
+    def is_bound_to_projects(self) -> bool:
         """Whether it uses a project's resources only as the project has them."""
         return self.is_widget or self.projects is not None
 

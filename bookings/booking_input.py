@@ -101,7 +101,7 @@ def check_may_send_requirements(body: Any, caller: Caller) -> None:
     """Raise Forbidden for `requires` or `steps` by a key that chooses among the project's only."""
     body = array_as_object(body)
     for name in ("requires", "steps"):
-        if caller.keeps_to_projects and isinstance(body, Mapping) and body.get(name):
+        if caller.is_bound_to_projects and isinstance(body, Mapping) and body.get(name):
             raise Forbidden(f"This key can't send `{name}`: its projects have their own.")
 
 
@@ -240,7 +240,7 @@ def _find_calendar(
         raise Invalid.at(
             flat.path("calendar_id"), "This calendar is read-only: choose a writable calendar."
         )
-    if project and caller.keeps_to_projects:
+    if project and caller.is_bound_to_projects:
         check_is_of_project(project.id, calendar)
     if project and caller.is_widget and project.is_mutual:
         return None  # one resource alone would be less than the project offers
@@ -559,7 +559,7 @@ def find_group(
         _check_group_is_in_no_project(caller, owner)
     elif owner.project_id not in (None, project.id):
         raise Invalid.at(path, "Must equal the group's value.")
-    if project and caller.keeps_to_projects and owner.project_id is None:
+    if project and caller.is_bound_to_projects and owner.project_id is None:
         check_is_of_project(project.id, owner.event.calendar)
     return owner
 

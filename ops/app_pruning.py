@@ -35,7 +35,7 @@ def delete_apps(gone: QuerySet[App], *, batch: int) -> Iterator[tuple[str, int]]
     models: tuple[type[Model], ...] = (*tables_of_apps(), App)
     for model in models:
         rows = rows_of_apps(model, gone)
-        for count in delete_in_batches(rows, "pk", batch, referring=own_reference(model)):
+        for count in delete_in_batches(rows, "pk", batch, referring=self_reference(model)):
             yield model._meta.db_table, count
 
 
@@ -95,7 +95,7 @@ def rows_of_apps(model: type[Model], gone: QuerySet[App]) -> QuerySet:
     return model._default_manager.filter(**{f"{path_to_app(model)}__in": gone.values("pk")})
 
 
-def own_reference(model: type[Model]) -> str:
+def self_reference(model: type[Model]) -> str:
     """Return the field by which rows of the model refer to others of it; "pk" without one."""
     for field in model._meta.concrete_fields:
         if field.related_model is model:

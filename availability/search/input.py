@@ -117,7 +117,7 @@ def _find_requirements(
     """The requirements of the request, else of the project. Raises Forbidden for a widget key that
     sends some, Invalid for a list of resources beside them.
     """
-    if "requires" in given and caller.keeps_to_projects:
+    if "requires" in given and caller.is_bound_to_projects:
         raise Forbidden("This key can't send `requires`: its projects have their own.")
     alternatives = (
         load_requirements(app.id, given["requires"])
@@ -141,7 +141,7 @@ def _find_visit(
     Forbidden for a widget key that sends steps, Invalid for a list of resources beside them.
     """
     if "steps" in given:
-        if caller.keeps_to_projects:
+        if caller.is_bound_to_projects:
             raise Forbidden("This key can't send `steps`: its projects have their own.")
         visit: Visit | None = load_visit(app.id, given["steps"], given.get("order"))
     else:
@@ -183,7 +183,7 @@ def _find_resources(
         ids = ids or [only]
     elif ids is None and project is None:
         raise Invalid.at("resources", "Required without a project.")
-    if project and (ids is None or caller.keeps_to_projects):
+    if project and (ids is None or caller.is_bound_to_projects):
         project_resources = load_project_resources(app, project, now=now)
     else:
         project_resources = load_resources(app, list(dict.fromkeys(ids or ())), now=now)

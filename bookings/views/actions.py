@@ -208,7 +208,7 @@ class BookingActions(BookingScopedViewSet):
         calendar = target_calendar(self.app, resource_id)
         if calendar is None or self.caller.resource_id:
             raise Invalid.at("resource_id", "There is no such resource.")
-        if booking.project_id and self.caller.keeps_to_projects:
+        if booking.project_id and self.caller.is_bound_to_projects:
             check_is_of_project(booking.project_id, calendar)
         return calendar
 

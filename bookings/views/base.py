@@ -187,7 +187,7 @@ class BookingScopedViewSet(TenantViewSet):
         return super().handle_exception(exc)
 
     def write_reasons(self, refusal: NotAvailable) -> None:
-        record = public_reason_record if self.caller.keeps_to_projects else reason_record
+        record = public_reason_record if self.caller.is_bound_to_projects else reason_record
         refusal.fields["reasons"] = [record(reason) for reason in refusal.reasons]
 
     def answer_booking(self, booking: Booking, includes: list[Include], status: int) -> Response:

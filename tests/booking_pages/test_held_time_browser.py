@@ -40,11 +40,11 @@ def test_a_person_books_by_keyboard(
     link = urlsplit(printed.split()[-1])
     page = open_page(browser, f"{app.url}{link.path}?{link.query}", width, scheme)
 
-    def look(name: str) -> None:
+    def check_page(name: str) -> None:
         page.save_screenshot(f"held-{name}-{width}-{scheme}", whole=True)
         check_access(page, axe, width)
 
-    look("form")
+    check_page("form")
     page.tab_to("#field-1")
     page.type("Marty McFly")
     page.tab_to("#field-2")
@@ -55,15 +55,15 @@ def test_a_person_books_by_keyboard(
     page.tab_to("button[type=submit]")
     page.press("Enter")
     page.wait_for("!!document.querySelector('[aria-invalid]')")
-    look("refused")
+    check_page("refused")
     page.type_into("#field-2", "marty@example.com")
     page.click("button[type=submit]")
     heading_becomes(page, "Your booking is confirmed")
-    look("booked")
+    check_page("booked")
 
     [booking] = shop.bookings()
     assert [each["email"] for each in booking["customers"]] == ["marty@example.com"]
     page.send("Page.navigate", url=f"{app.url}{link.path}?{link.query}")
     heading_becomes(page, "This link no longer works")
-    look("ended")
+    check_page("ended")
     check_quiet(page, app, "409", "422")

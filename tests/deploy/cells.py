@@ -158,7 +158,8 @@ class Router:
     def log(self) -> str:
         return (self.folder / "log").read_text(errors="replace")
 
-    def tell(self, command: str) -> str:
+    def send_command(self, command: str) -> str:
+        """Send a command to the runtime API of HAProxy."""
         done = subprocess.run(
             ["socat", "-", str(self.socket)], input=f"{command}\n", capture_output=True, text=True
         )

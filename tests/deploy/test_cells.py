@@ -222,11 +222,11 @@ def test_home_is_split_while_clients_book(
             slug: old.service.run(SIGNED_LINK.format(booking_id=first)).splitlines()[-1]
             for slug, first in before.items()
         }
-        router.tell("disable server home_0/web1")
+        router.send_command("disable server home_0/web1")
         done = run_script("split.sh", old.url, new.url, 0, 2, moved)
         for line in (maps / "moved-2.map").read_text().splitlines():
-            router.tell(f"add map {router.folder}/moved.map {line}")
-        router.tell("enable server home_0/web1")
+            router.send_command(f"add map {router.folder}/moved.map {line}")
+        router.send_command("enable server home_0/web1")
         bookers.wait_for_more()
     print(bookers.describe())
     answers = {slug: open_link(router, link) for slug, link in links.items()}

@@ -30,7 +30,7 @@ from scheduling_client.importing.records import (
     Skipped,
     Unusable,
 )
-from scheduling_client.importing.times import check_order, wall_instant
+from scheduling_client.importing.times import check_order, instant_of
 
 PAGE = 100
 MAX_EXCEPTION_DAYS = 366
@@ -181,12 +181,12 @@ def appointment_of(row: Fields, zones: Mapping[Any, str]) -> Booking | Skipped:
 def times_of(row: Fields, zones: Mapping[Any, str]) -> tuple[datetime, datetime]:
     """Return start and end, which the API writes on the provider's clock. Raises Unusable."""
     zone = zones.get(row.values.get("providerId")) or missing("providerId")
-    start, end = (wall_instant(wall_of(row.text(name)), zone) for name in ("start", "end"))
+    start, end = (instant_of(read_wall_time(row.text(name)), zone) for name in ("start", "end"))
     check_order(start, end)
     return start, end
 
 
-def wall_of(text: str) -> datetime:
+def read_wall_time(text: str) -> datetime:
     try:
         return datetime.strptime(text, "%Y-%m-%d %H:%M:%S")
     except ValueError:

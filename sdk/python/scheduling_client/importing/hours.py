@@ -11,7 +11,7 @@ from scheduling_client.importing.records import Rules, Unusable
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 BY_PREFIX = {day[:3].lower(): day for day in DAYS}
-WALL_TIME = re.compile(r"(\d\d?):(\d\d)(?::00)?", re.ASCII)
+TIME_OF_DAY = re.compile(r"(\d\d?):(\d\d)(?::00)?", re.ASCII)
 MAX_DATES = 366
 MAX_WINDOW = 366 * 24 * 60  # minutes
 Windows = tuple[tuple[str, str], ...]  # ("09:00", "12:30"); "24:00" ends the day
@@ -62,9 +62,9 @@ def day_name(text: str) -> str:
     return day
 
 
-def wall_time(text: str) -> str:
+def time_of_day(text: str) -> str:
     """Return "09:00" for 9:00, 09:00 and 09:00:00. Raises Unusable."""
-    match = WALL_TIME.fullmatch(text.strip())
+    match = TIME_OF_DAY.fullmatch(text.strip())
     if match is None or (int(match[1]), int(match[2])) > (24, 0) or int(match[2]) > 59:
         raise Unusable(f"{text!r} is no time of day such as 09:00.")
     return f"{int(match[1]):02}:{match[2]}"
@@ -72,7 +72,7 @@ def wall_time(text: str) -> str:
 
 def window(start: str, end: str) -> tuple[str, str]:
     """Return a window of one day; an end at 00:00 is that of the day. Raises Unusable."""
-    begin, finish = wall_time(start), wall_time(end)
+    begin, finish = time_of_day(start), time_of_day(end)
     finish = "24:00" if finish == "00:00" else finish
     if finish <= begin:
         raise Unusable(f"The opening hours from {begin} to {finish} don't end after their start.")

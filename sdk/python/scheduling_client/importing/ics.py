@@ -23,7 +23,7 @@ from scheduling_client.importing.records import (
     Unreadable,
     Unusable,
 )
-from scheduling_client.importing.times import check_order, wall_instant, zone_name
+from scheduling_client.importing.times import check_order, instant_of, zone_name
 
 try:
     import icalendar
@@ -69,7 +69,7 @@ class Reader:
         for entry in entries:
             if "RECURRENCE-ID" in entry and "DTSTART" in entry:
                 with suppress(Unusable):  # reported below
-                    wall = self.wall(entry["RECURRENCE-ID"].dt, self.zone_of(entry))
+                    wall = self.to_wall_time(entry["RECURRENCE-ID"].dt, self.zone_of(entry))
                     changed.setdefault(str(entry.get("UID", "")).strip(), set()).add(wall)
         for number, entry in enumerate(entries, 1):
             key = str(entry.get("UID", "")) or f"row {number}"
@@ -85,10 +85,10 @@ class Reader:
         if "DTSTART" not in entry:
             raise Unusable("It has no DTSTART.")
         zone = self.zone_of(entry)
-        start = self.wall(entry["DTSTART"].dt, zone)
+        start = self.to_wall_time(entry["DTSTART"].dt, zone)
         length = self.length_of(entry, zone)
         if "RECURRENCE-ID" in entry:
-            original = self.wall(entry["RECURRENCE-ID"].dt, zone)
+            original = self.to_wall_time(entry["RECURRENCE-ID"].dt, zone)
             yield self.record(entry, f"{uid}/{original:%Y%m%dT%H%M%S}", start, length, zone)
         elif "RRULE" in entry or "RDATE" in entry:
             skipped = changed.get(uid, set())
@@ -106,7 +106,7 @@ class Reader:
             return zone_name(str(begin.params["TZID"]))
         return "UTC" if isinstance(begin.dt, datetime) and begin.dt.tzinfo else self.zone
 
-    def wall(self, moment: date | datetime, zone: str) -> datetime:
+    def to_wall_time(self, moment: date | datetime, zone: str) -> datetime:
         """Return a time of the file on the clock of `zone`; a date is its midnight."""
         if not isinstance(moment, datetime):
             return datetime(moment.year, moment.month, moment.day)
@@ -118,7 +118,7 @@ class Reader:
         """Return the length on the clock: DTEND, DURATION, else a day for a date."""
         start = entry["DTSTART"].dt
         if "DTEND" in entry:
-            return self.wall(entry["DTEND"].dt, zone) - self.wall(start, zone)
+            return self.to_wall_time(entry["DTEND"].dt, zone) - self.to_wall_time(start, zone)
         if "DURATION" in entry:
             length: timedelta = entry["DURATION"].dt
             return length
@@ -143,7 +143,7 @@ class Reader:
                 for each in dates.dts:
                     if isinstance(each.dt, tuple):
                         raise Unusable("It has an RDATE with a period.")
-                    add(self.wall(each.dt, zone))
+                    add(self.to_wall_time(each.dt, zone))
         starts = []
         for wall in found.xafter(first, count=MAX_OCCURRENCES + 1, inc=True):
             if wall > last:
@@ -163,7 +163,7 @@ class Reader:
             return Unreadable(kind=self.kind, key=key, reason=str(error))
 
     def record(self, entry: Any, key: str, wall: datetime, length: timedelta, zone: str) -> Record:
-        start, end = wall_instant(wall, zone), wall_instant(wall + length, zone)
+        start, end = instant_of(wall, zone), instant_of(wall + length, zone)
         check_order(start, end)
         what = str(entry.get("SUMMARY", "")).strip() or "Busy"
         is_cancelled = str(entry.get("STATUS", "")).upper() == "CANCELLED"

@@ -27,18 +27,18 @@ def instant(text: str, zone: str | None = None) -> datetime:
     if at.tzinfo is None:
         if zone is None:
             raise Unusable(f"{text!r} has no offset, and its time zone is unknown.")
-        return wall_instant(at, zone)
+        return instant_of(at, zone)
     return at.astimezone(UTC).replace(microsecond=0)
 
 
-def wall_instant(wall: datetime, zone: str) -> datetime:
-    """Return the only instant at which clocks in `zone` show `wall`. Raises Unusable."""
+def instant_of(wall_time: datetime, zone: str) -> datetime:
+    """Return the only instant at which clocks in `zone` show `wall_time`. Raises Unusable."""
     place = ZoneInfo(zone_name(zone))
-    first, second = (wall.replace(tzinfo=place, fold=fold) for fold in (0, 1))
+    first, second = (wall_time.replace(tzinfo=place, fold=fold) for fold in (0, 1))
     if first.utcoffset() != second.utcoffset():
-        exists = first.astimezone(UTC).astimezone(place).replace(tzinfo=None) == wall
+        exists = first.astimezone(UTC).astimezone(place).replace(tzinfo=None) == wall_time
         count = "twice" if exists else "never"
-        raise Unusable(f"{wall:%Y-%m-%d %H:%M} occurs {count} in {zone}: the clocks change.")
+        raise Unusable(f"{wall_time:%Y-%m-%d %H:%M} occurs {count} in {zone}: the clocks change.")
     return first.astimezone(UTC).replace(microsecond=0)
 
 
