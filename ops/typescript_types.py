@@ -203,16 +203,21 @@ def write_tables(document: Json) -> str:
     used = answered_schemas(document)
     rows = {name: shape for name, shape in sorted(shapes.items()) if name in used}
     operations = {
-        name: [answers.split("|")[0], int(takes_key(document, operation))]
+        name: [
+            answers.split("|")[0],
+            *(int(takes(document, operation, each)) for each in ("Idempotency-Key", "page")),
+        ]
         for name, operation, answers in operations_of(document)
     }
     return (
         f'{HEAD}import type {{ Shape }} from "../times.js";\nimport type {{ Operations }} from'
         ' "./types.js";\n\n/** The instants in the schemas of answers. */\n'
         f"export const SHAPES: Readonly<Record<string, Shape>> = {table(rows)};\n\n"
-        "/** The schema of each operation's answer, and whether it takes an Idempotency-Key. */\n"
-        "export const OPERATIONS: Readonly<Record<keyof Operations, readonly [string, 0 | 1]>> ="
-        f" {table(operations)};\n"
+        "/** The schema of each operation's answer, whether it takes an Idempotency-Key, and"
+        " whether it has pages. */\n"
+        "export const OPERATIONS: Readonly<\n"
+        "  Record<keyof Operations, readonly [string, 0 | 1, 0 | 1]>\n"
+        f"> = {table(operations)};\n"
     )
 
 
@@ -221,9 +226,9 @@ def table(rows: Json) -> str:
     return "".join(["{\n", *lines, "}"])
 
 
-def takes_key(document: Json, operation: Json) -> bool:
+def takes(document: Json, operation: Json, parameter: str) -> bool:
     given = parameters_of(document, operation)
-    return any(each["name"] == "Idempotency-Key" for each in given)
+    return any(each["name"] == parameter for each in given)
 
 
 def shapes_of(schemas: Json) -> dict[str, Shape]:

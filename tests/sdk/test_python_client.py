@@ -59,6 +59,27 @@ def test_list_is_read_page_by_page(client: Client) -> None:
     )
 
 
+def test_iteration_skips_and_repeats_nothing_while_objects_come_and_go(client: Client) -> None:
+    made = {
+        name: client.resources.create(name=f"Seat {name}", timezone="UTC").id for name in "BCDEF"
+    }
+    listed = client.resources.list(search="name:Seat*", limit=2, orderBy="name", sortedBy="asc")
+    read = []
+
+    for resource in listed:
+        read.append(resource.name)
+        if resource.name == "Seat C":
+            client.resources.delete(made["B"])
+            client.resources.create(name="Seat A", timezone="UTC")
+            client.resources.create(name="Seat G", timezone="UTC")
+
+    assert read == [f"Seat {name}" for name in "BCDEFG"]
+    from_page_two = client.resources.list(
+        search="name:Seat*", limit=2, orderBy="name", sortedBy="asc", page=2
+    )
+    assert [resource.name for resource in from_page_two] == [f"Seat {name}" for name in "DEFG"]
+
+
 def test_write_with_a_used_key_takes_effect_once(client: Client) -> None:
     first = client.resources.create(name="Once", timezone="UTC", idempotency_key="1")
     second = client.resources.create(name="Once", timezone="UTC", idempotency_key="1")

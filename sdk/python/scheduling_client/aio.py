@@ -132,7 +132,10 @@ class AsyncClient:
 
 
 class AsyncPages(Generic[M]):
-    """A list, read page by page as it is iterated."""
+    """A list. Iteration reads it part by part, by cursor: no object is skipped or repeated while
+    others are added or deleted. `pages` reads it by page numbers, and so does an iteration of a
+    list with `page`.
+    """
 
     def __init__(
         self, client: AsyncClient, path: str, query: Mapping[str, Any], model: type[M]
@@ -159,9 +162,17 @@ class AsyncPages(Generic[M]):
             number += 1
 
     async def __aiter__(self) -> AsyncIterator[M]:
-        async for page in self.pages():
-            for item in page.items:
-                yield item
+        if "page" in self._query:
+            async for page in self.pages():
+                for item in page.items:
+                    yield item
+            return
+        query = {"cursor": "", **self._query}
+        while query["cursor"] is not None:
+            answer = await self._client.send(call("GET", self._path, query=query))
+            for each in answer.body["data"]:
+                yield self._model(each)
+            query["cursor"] = answer.body.get("next_cursor")
 
 
 class AsyncPart:

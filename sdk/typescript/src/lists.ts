@@ -1,3 +1,4 @@
+import { OPERATIONS } from "./generated/tables.js";
 import type { Answer, CallOptions, Operation, Transport } from "./transport.js";
 
 /** The operations that answer a list. */
@@ -44,8 +45,25 @@ export class List<Name extends ListOperation> implements AsyncIterable<Row<Name>
     }
   }
 
+  /**
+   * By cursor: no row is skipped or repeated while others are added or deleted. With `query.page`, by
+   * page numbers.
+   */
   async *[Symbol.asyncIterator](): AsyncGenerator<Row<Name>> {
-    for await (const page of this.pages()) yield* page.data as Row<Name>[];
+    const { path, query = {} } = this.#input;
+    const [, , hasPages] = OPERATIONS[this.#name];
+    if (!hasPages || query["page"] !== undefined) {
+      for await (const page of this.pages()) yield* page.data as Row<Name>[];
+      return;
+    }
+    let cursor: unknown = query["cursor"] ?? "";
+    while (cursor !== null) {
+      const asked = { ...query, cursor };
+      const answer = await this.#transport.send(this.#name, { path, query: asked }, this.#options);
+      const part = answer.body as { data: Row<Name>[]; next_cursor?: string | null };
+      yield* part.data;
+      cursor = part.next_cursor ?? null;
+    }
   }
 
   /** All rows at once. */

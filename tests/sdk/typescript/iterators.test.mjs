@@ -6,6 +6,7 @@ import { refusal, serve } from "./scripted_service.mjs";
 const page = (current_page, last_page, ...ids) => ({
   body: { data: ids.map((id) => ({ id })), current_page, last_page, total: 5 },
 });
+const part = (next_cursor, ...ids) => ({ body: { data: ids.map((id) => ({ id })), next_cursor } });
 const change = (number, more = {}) => ({
   id: String(number),
   cursor: `${number}-a`,
@@ -22,13 +23,12 @@ const changes = (next_cursor, has_more, data, headers = {}) => ({
 });
 const urls = (requests) => requests.map(({ url }) => url);
 
-test("a list has the rows of all pages, and a page is asked for when it is needed", async (t) => {
+test("a list is read by cursor, and a part is asked for when it is needed", async (t) => {
   const { options, requests } = await serve(t, [
-    page(1, 3, "a", "b"),
-    page(2, 3, "c", "d"),
-    page(3, 3, "e"),
-    page(1, 3, "a", "b"),
-    page(3, 3, "e"),
+    part("p2", "a", "b"),
+    part("p3", "c", "d"),
+    part(null, "e"),
+    part("p2", "a", "b"),
   ]);
   const client = new Client(options);
 
@@ -38,19 +38,41 @@ test("a list has the rows of all pages, and a page is asked for when it is neede
     read.push(id);
     if (id === "b") break;
   }
-  const pages = [];
-  for await (const { total, data } of client.resources.list({ limit: 2, page: 3 }).pages()) {
-    pages.push([total, data]);
-  }
 
   assert.deepEqual(rows.map(({ id }) => id), ["a", "b", "c", "d", "e"]);
   assert.deepEqual(read, ["a", "b"]);
-  assert.deepEqual(pages, [[5, [{ id: "e" }]]]);
   assert.deepEqual(urls(requests), [
-    "/v2/resources?limit=2&search=name%3AA*",
-    "/v2/resources?limit=2&search=name%3AA*&page=2",
-    "/v2/resources?limit=2&search=name%3AA*&page=3",
+    "/v2/resources?limit=2&search=name%3AA*&cursor=",
+    "/v2/resources?limit=2&search=name%3AA*&cursor=p2",
+    "/v2/resources?limit=2&search=name%3AA*&cursor=p3",
+    "/v2/resources?limit=2&cursor=",
+  ]);
+});
+
+test("pages have numbers and a total, also from a later one on", async (t) => {
+  const { options, requests } = await serve(t, [
+    page(1, 2, "a", "b"),
+    page(2, 2, "c"),
+    page(2, 3, "c", "d"),
+    page(3, 3, "e"),
+  ]);
+  const client = new Client(options);
+
+  const pages = [];
+  for await (const { total, data } of client.resources.list({ limit: 2 }).pages()) {
+    pages.push([total, data.map(({ id }) => id)]);
+  }
+  const rows = await client.resources.list({ limit: 2, page: 2 }).all();
+
+  assert.deepEqual(pages, [
+    [5, ["a", "b"]],
+    [5, ["c"]],
+  ]);
+  assert.deepEqual(rows.map(({ id }) => id), ["c", "d", "e"]);
+  assert.deepEqual(urls(requests), [
     "/v2/resources?limit=2",
+    "/v2/resources?limit=2&page=2",
+    "/v2/resources?limit=2&page=2",
     "/v2/resources?limit=2&page=3",
   ]);
 });
