@@ -24,6 +24,7 @@ from availability.core.matching import (
     Alternatives,
     FixedChoice,
     Stretch,
+    choose,
     find_suited,
     smallest_first,
 )
@@ -343,6 +344,27 @@ def party_limits(query: AvailabilityQuery) -> Range | None:
     elif query.takes_several_resources and not query.visit:
         possible = [join_ranges(possible)]
     return min(least for least, _ in possible), max(most for _, most in possible)
+
+
+def takes_party(query: AvailabilityQuery, size: int) -> bool:
+    """Return whether some choice of the query's resources suits a party. Raises Invalid as
+    `requirements_for_party`.
+    """
+    query = for_party(replace(query, party_size=size))
+    if query.visit:
+        return all(_has_choice([each]) for each in query.visit.requirements)
+    if query.alternatives:
+        return _has_choice(query.alternatives)
+    if query.takes_several_resources:
+        return suits(size, [each.party for each in query.resources if each.party])
+    return any(each.party is None or suits(size, [each.party]) for each in query.resources)
+
+
+def _has_choice(alternatives: Alternatives) -> bool:
+    """Whether one of the alternatives can be met while all resources are free."""
+    needed = [each for requirements in alternatives for each in requirements]
+    everybody = {key for each in needed for key in each.ids}
+    return choose(alternatives, {each.stretch: everybody for each in needed}) is not None
 
 
 def is_leading(alternatives: Alternatives, resource_id: uuid.UUID) -> bool:

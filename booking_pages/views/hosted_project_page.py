@@ -32,6 +32,7 @@ from availability.search.availability_query import (
     for_party,
     load_project_resources,
     party_limits,
+    takes_party,
 )
 from availability.search.cost import public_days
 from availability.search.fair_turns import with_fair_turns
@@ -466,9 +467,10 @@ def numbers_to_choose(
         allowed = project.settings.get("max_quantity") or 1
         most = min(allowed, max((each.capacity for each in rules.resources), default=1))
     least, largest = party_limits(rules) or (1, 0)
+    sizes = range(least, min(largest, least + MAX_NUMBERS - 1) + 1)
     return (
         range(1, min(most, MAX_NUMBERS) + 1) if most > 1 else (),
-        range(least, min(largest, least + MAX_NUMBERS - 1) + 1),
+        [size for size in sizes if takes_party(rules, size)],
     )
 
 

@@ -353,8 +353,8 @@ def needs_of_request(page: ProjectPage) -> list[tuple[str, str]]:
     if page.graph.is_seat:
         rows += needs_of_seats(page)
     if page.party_sizes:
-        sizes = f"{page.party_sizes[0]} to {page.party_sizes[-1]}"
-        rows.append(("`party_size`", f"how many people come, {sizes}"))
+        sizes = ", ".join(map(str, page.party_sizes))
+        rows.append(("`party_size`", f"how many people come: {sizes}"))
     if needs_challenge(page.app):
         rows.append(
             ("`challenge`", "a solved ALTCHA challenge of GET `/v2/challenge`, for each booking")

@@ -301,7 +301,7 @@ def test_choices_and_conditions_are_named(tenant: Tenant) -> None:
     assert page.needs == [
         f"- `resource_id`: the customer's choice, with the id `{ids[0]}` (Ada) or `{ids[1]}` (Bo)",
         "- `quantity`: how many are booked, up to 3",
-        "- `party_size`: how many people come, 2 to 4",
+        "- `party_size`: how many people come: 2, 3, 4",
         "- `challenge`: a solved ALTCHA challenge of GET `/v2/challenge`, for each booking",
         "- 202: the customer gets a code by e-mail. Ask for it, and send it within 15 minutes: POST"
         ' `/v2/bookings/reserve/<data.reservation_id>/verify` with `{"code": "123456"}`',

@@ -8,7 +8,12 @@ import pytest
 
 from availability.core.matching import Requirement
 from availability.core.parties import Party
-from availability.search.availability_query import AvailabilityQuery, SearchResource, party_limits
+from availability.search.availability_query import (
+    AvailabilityQuery,
+    SearchResource,
+    party_limits,
+    takes_party,
+)
 from availability.search.parameters import SlotParameters
 from availability.search.requirements import requirements_for_party
 from common.errors import Invalid
@@ -338,6 +343,27 @@ def test_limits_of_a_party_are_those_of_all_tables_of_a_choice() -> None:
     assert limits([two, four, waiter]) == (1, 4)
     assert limits([two, four, waiter], "mutual") == (3, 6)
     assert limits([two, four, waiter], "exclusive", tables, staff) == (2, 8)
+
+
+def test_sizes_in_a_gap_between_tables_are_not_taken() -> None:
+    couple, group, waiter = (
+        SearchResource(uuid4(), "Name", "UTC", (), party=party) for party in ((1, 2), (6, 7), None)
+    )
+    now = datetime(2026, 11, 23, tzinfo=UTC)
+    table = Requirement("table", (couple.id, group.id))
+    both = Requirement("table", (couple.id, group.id), number=2)
+    staff = Requirement("waiter", (waiter.id,))
+
+    def sizes(resources: Any, mode: str = "exclusive", *requirements: Requirement) -> list[int]:
+        terms = SlotParameters(mode=mode)
+        alternatives = [requirements] if requirements else []
+        query = AvailabilityQuery(resources, terms, now, alternatives=alternatives)
+        return [size for size in range(1, 12) if takes_party(query, size)]
+
+    assert sizes([couple, group]) == [1, 2, 6, 7]
+    assert sizes([couple, group, waiter], "mutual") == [7, 8, 9]
+    assert sizes([couple, group, waiter], "exclusive", table, staff) == [1, 2, 6, 7]
+    assert sizes([couple, group, waiter], "exclusive", both, staff) == [7, 8, 9]
 
 
 def test_party_of_a_resource_is_stored(tenant: Tenant) -> None:
