@@ -691,7 +691,7 @@ class Service:
             "FAILED_PASSWORDS_PER_HOUR": "0",
         }
         self.env |= {name: str(value) for name, value in settings.items()}
-        self.shell = Shell(FORK_SERVER, self.env, ROOT)
+        self.shell = Shell(FORK_SERVER, self.env, self.code)
 
     def run(self, code: str) -> str:
         """Runs Python in the service's environment, with Django set up; returns what it printed."""

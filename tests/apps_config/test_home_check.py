@@ -73,7 +73,8 @@ def test_database_that_is_being_split_has_two_homes(tenant: Tenant, settings: An
 @pytest.mark.django_db
 def test_migrate_refuses_the_database_of_another_cell(tenant: Tenant, settings: Any) -> None:
     settings.HOME_NUMBER = 8
-    DatabaseHome.objects.update(number=7)
+    DatabaseHome.objects.all().delete()
+    DatabaseHome.objects.create(number=7)
 
     with pytest.raises(CommandError, match=SENTENCE):
         call_command("migrate", verbosity=0)

@@ -4,7 +4,6 @@ import hashlib
 import json
 import subprocess
 import sys
-import tarfile
 import zipfile
 from pathlib import Path
 
@@ -80,8 +79,7 @@ def test_wheel_has_the_package_alone(wheel: Path) -> None:
 
 def test_source_archive_builds_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
     archive = build("sdist", tmp_path)
-    with tarfile.open(archive) as files:
-        files.extractall(tmp_path, filter="data")
+    run("tar", "-xzf", archive, cwd=tmp_path)
     source = tmp_path / archive.name.removesuffix(".tar.gz")
     code = f"from flit_core import buildapi; print(buildapi.build_wheel({str(tmp_path)!r}))"
     again = tmp_path / run(sys.executable, "-c", code, cwd=source).strip()
