@@ -44,12 +44,12 @@ def imported(app: LiveApp) -> dict[str, list[dict[str, Any]]]:
     """What the app has, in the parts that imports write, by their external ids."""
     with Client(app.url, app.key) as client:
         resources = list(client.resources.list(include=["availability_constraints", "calendars"]))
-        names = {each.id: each.meta.get("external_id", each.name) for each in resources}
+        names = {each.id: each.external_id or each.name for each in resources}
         return {
             "resources": sorted(
                 (
                     {
-                        "external_id": each.meta["external_id"],
+                        "external_id": each.external_id,
                         "name": each.name,
                         "timezone": each.timezone,
                         "email": each.email,
@@ -58,14 +58,14 @@ def imported(app: LiveApp) -> dict[str, list[dict[str, Any]]]:
                         "rules": each.availability_constraints,
                     }
                     for each in resources
-                    if "external_id" in each.meta
+                    if each.external_id
                 ),
                 key=lambda each: each["external_id"],
             ),
             "projects": sorted(
                 (
                     {
-                        "external_id": each.meta["external_id"],
+                        "external_id": each.external_id,
                         "name": each.name,
                         "resources": [names[str(id)] for id in each.resources],
                         "availability": each.availability.to_dict(),
@@ -92,7 +92,7 @@ def imported(app: LiveApp) -> dict[str, list[dict[str, Any]]]:
 def booking_record(booking: dict[str, Any], names: dict[str, str]) -> dict[str, Any]:
     event, project = booking["event"], booking["project"]
     return {
-        "external_id": booking["meta"]["external_id"],
+        "external_id": booking["external_id"],
         "resource": names[booking["resource"]["id"]],
         "project": project["name"] if project else None,
         "state": booking["state"],

@@ -1,6 +1,7 @@
 """`import csv`, and what all imports have in common."""
 
 import csv
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -252,6 +253,38 @@ def test_what_people_change_here_stays(app: LiveApp, files: list[str], tmp_path:
 
     assert rows == result("unchanged", "failed")
     assert imported(app)["resources"][0]["name"] == "Dr. Ada"
+
+
+def test_any_id_of_the_source_is_found_again(app: LiveApp, tmp_path: Path) -> None:
+    path = tmp_path / "people.csv"
+    long, broken = "x" * 200, "Ada\nBerg"
+    ids = ["crm/42 %2F?*,-:ü", ".", long, broken]
+    path.write_text("id,name,timezone\n" + "".join(f'"{id}",Ada,UTC\n' for id in ids))
+    arguments = ["csv", "--resources", str(path)]
+
+    first, second = import_rows(app, tmp_path, *arguments), import_rows(app, tmp_path, *arguments)
+
+    digests = [sha256(id.encode()).hexdigest() for id in (long, broken)]
+    stored = [f"csv:{id}" for id in (*ids[:2], *digests)]
+    assert first == (0, [row("resource", id, "created", "Ada") for id in stored])
+    assert second == (0, [row("resource", id, "unchanged", "Ada") for id in stored])
+    found = app.get("/v2/resources").data
+    assert sorted(each["external_id"] for each in found) == sorted(stored)
+
+
+def test_object_with_the_external_id_is_updated(app: LiveApp, tmp_path: Path) -> None:
+    """Another program has made it, with the same id."""
+    path = tmp_path / "people.csv"
+    path.write_text("id,name,timezone\nada,Ada,Europe/Berlin\n")
+    body = {"name": "A.", "timezone": "UTC", "meta": {"room": "2"}}
+    made = app.call("PUT", "/v2/resources/by-external-id/csv:ada", body).data
+
+    code, rows = import_rows(app, tmp_path, "csv", "--resources", str(path))
+
+    assert (code, rows) == (0, [row("resource", "csv:ada", "updated", "Ada")])
+    (found,) = app.get("/v2/resources").data
+    assert (found["id"], found["name"], found["timezone"]) == (made["id"], "Ada", "Europe/Berlin")
+    assert found["meta"] == {"room": "2", "import_digest": found["meta"]["import_digest"]}
 
 
 def test_deleted_booking_stays_deleted(app: LiveApp, files: list[str], tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def test_misspelt_key_is_refused(client: Client) -> None:
     assert list(refused.value.errors or ()) == ["capacities"]
 
 
+def test_objects_are_written_by_the_ids_of_the_callers_system(client: Client) -> None:
+    made = client.resources.put_by_external_id("crm/42 ü", name="Ada", timezone="UTC")
+    changed = client.resources.put_by_external_id("crm/42 ü", name="Ada Berg")
+    project = client.projects.put_by_external_id("crm/42 ü", name="Check-up", resources=[made.id])
+
+    assert (changed.id, changed.name, changed.external_id) == (made.id, "Ada Berg", "crm/42 ü")
+    assert client.projects.get(project.id).external_id == "crm/42 ü"
+    assert [each.id for each in client.resources.list(external_id="crm/42 ü")] == [made.id]
+
+
 def test_times_are_in_the_zone_of_the_client(client: Client) -> None:
     ada = client.resources.create(name="Ada", timezone="Europe/Berlin")
 

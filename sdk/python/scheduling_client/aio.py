@@ -535,6 +535,18 @@ class AsyncProjects(AsyncPart):
         path = f"/v2/projects/{part(project_id)}"
         return await self._write("PUT", path, models.Project, body, idempotency_key)
 
+    async def put_by_external_id(
+        self,
+        external_id: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[inputs.ProjectInput],
+    ) -> models.Project:
+        """Change the project with this `external_id`, or create it."""
+        path = f"/v2/projects/by-external-id/{part(external_id)}"
+        return await self._write("PUT", path, models.Project, body, idempotency_key)
+
     async def delete(self, project_id: str) -> None:
         await self._delete(f"/v2/projects/{part(project_id)}")
 
@@ -589,6 +601,18 @@ class AsyncResources(AsyncPart):
         **body: Unpack[inputs.ResourceInput],
     ) -> models.Resource:
         path = f"/v2/resources/{part(resource_id)}"
+        return await self._write("PUT", path, models.Resource, body, idempotency_key)
+
+    async def put_by_external_id(
+        self,
+        external_id: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[inputs.ResourceInput],
+    ) -> models.Resource:
+        """Change the resource with this `external_id`, or create it."""
+        path = f"/v2/resources/by-external-id/{part(external_id)}"
         return await self._write("PUT", path, models.Resource, body, idempotency_key)
 
     async def delete(self, resource_id: str) -> None:

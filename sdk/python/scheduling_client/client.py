@@ -535,6 +535,18 @@ class Projects(Part):
         path = f"/v2/projects/{part(project_id)}"
         return self._write("PUT", path, models.Project, body, idempotency_key)
 
+    def put_by_external_id(
+        self,
+        external_id: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[inputs.ProjectInput],
+    ) -> models.Project:
+        """Change the project with this `external_id`, or create it."""
+        path = f"/v2/projects/by-external-id/{part(external_id)}"
+        return self._write("PUT", path, models.Project, body, idempotency_key)
+
     def delete(self, project_id: str) -> None:
         self._delete(f"/v2/projects/{part(project_id)}")
 
@@ -587,6 +599,18 @@ class Resources(Part):
         **body: Unpack[inputs.ResourceInput],
     ) -> models.Resource:
         path = f"/v2/resources/{part(resource_id)}"
+        return self._write("PUT", path, models.Resource, body, idempotency_key)
+
+    def put_by_external_id(
+        self,
+        external_id: str,
+        /,
+        *,
+        idempotency_key: str | None = None,
+        **body: Unpack[inputs.ResourceInput],
+    ) -> models.Resource:
+        """Change the resource with this `external_id`, or create it."""
+        path = f"/v2/resources/by-external-id/{part(external_id)}"
         return self._write("PUT", path, models.Resource, body, idempotency_key)
 
     def delete(self, resource_id: str) -> None:

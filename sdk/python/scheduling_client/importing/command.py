@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,11 +22,12 @@ from scheduling_client.importing.records import Kind, Record, SourceFailed, Unus
 from scheduling_client.importing.report import Row, line, summary, write_report
 from scheduling_client.importing.timekit import read_timekit
 from scheduling_client.importing.times import instant, zone_name
-from scheduling_client.importing.writing import PLAIN_ID, Choices, Writer
+from scheduling_client.importing.writing import Choices, Writer
 
 EXIT_ROWS_FAILED = 1
 EXIT_FAILED = 2
 TWO_YEARS = timedelta(days=730)
+SOURCE_NAME = re.compile(r"[A-Za-z0-9_.@:-]{1,30}", re.ASCII)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,7 +111,7 @@ def run(client: Client, arguments: argparse.Namespace) -> int:
 
 def choices_of(arguments: argparse.Namespace) -> Choices:
     source = arguments.name or arguments.source
-    if not PLAIN_ID.fullmatch(source) or len(source) > 30:
+    if not SOURCE_NAME.fullmatch(source):
         raise SourceFailed("--name has at most 30 letters, digits, dots, hyphens and underscores.")
     return Choices(
         source=source,

@@ -1,15 +1,14 @@
 """Writes records through the API: each once, however often the import runs.
 
-An object has in its `meta` the source's id (`external_id`) and a digest of what the source said
-(`import_digest`). A repeated run finds it by the id, and changes it only if the source has changed
-since: what people change here stays.
+An object has the source's id as its `external_id`, and in its `meta` a digest of what the source
+said (`import_digest`). A repeated run finds it by the id, and changes it only if the source has
+changed since: what people change here stays.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -33,7 +32,7 @@ from scheduling_client.importing.report import Outcome, Row
 from scheduling_client.model import as_json
 
 Body = dict[str, Any]
-PLAIN_ID = re.compile(r"[A-Za-z0-9_.@:-]{1,150}", re.ASCII)  # no signs of the search's language
+MAX_EXTERNAL_ID = 200  # characters, which the service takes
 ENDED = frozenset(
     {"cancelled", "cancelled_by_customer", "cancelled_by_owner", "completed", "declined", "unpaid"}
 )
@@ -135,8 +134,8 @@ class Writer:
             "availability_constraints": list(record.rules),
         }
         found = self.resources.by_external_id.get(external_id)
-        api = self.client.resources
-        saved = self.save_object(external_id, body, {}, found, api.create, api.update)
+        put = self.client.resources.put_by_external_id
+        saved = self.save_object(external_id, body, {}, found, put)
         self.resources.ids[record.key] = saved.id
         return Saved(outcome=saved.outcome, id=saved.id, reason=record.note)
 
@@ -156,8 +155,8 @@ class Writer:
         }
         first = {} if self.choices.publish else {"settings": {"published": False}}
         found = self.projects.by_external_id.get(external_id)
-        api = self.client.projects
-        saved = self.save_object(external_id, body, first, found, api.create, api.update)
+        put = self.client.projects.put_by_external_id
+        saved = self.save_object(external_id, body, first, found, put)
         self.projects.ids[record.key] = saved.id
         return Saved(outcome=saved.outcome, id=saved.id, reason=record.note)
 
@@ -167,22 +166,20 @@ class Writer:
         body: Body,
         first: Body,
         found: Any,
-        create: Callable[..., Any],
-        update: Callable[..., Any],
+        put: Callable[..., Any],
     ) -> Saved:
         """Create an object or change it. first: what only a new one gets."""
-        marks = {"external_id": external_id, "import_digest": digest(body)}
+        mark = {"import_digest": digest(body)}
         if found is None:
             if self.choices.dry_run:
                 return Saved(outcome="would create", id=PENDING)
-            return Saved(outcome="created", id=create(**body, **first, meta=marks).id)
-        if found.meta.get("import_digest") == marks["import_digest"]:
+            return Saved(outcome="created", id=put(external_id, **body, **first, meta=mark).id)
+        if is_unchanged(found, mark):
             return Saved(outcome="unchanged", id=found.id)
         if self.choices.dry_run:
             return Saved(outcome="would update", id=found.id)
-        return Saved(
-            outcome="updated", id=update(found.id, **body, meta={**found.meta, **marks}).id
-        )
+        put(external_id, **body, meta={**found.meta, **mark})
+        return Saved(outcome="updated", id=found.id)
 
     # --- Bookings ---------------------------------------------------------------------------------
     def save_booking(self, record: Booking, external_id: str) -> Saved:
@@ -207,19 +204,21 @@ class Writer:
             "customers": [customer_of(person) for person in record.people],
             "state": record.state,
         }
-        marks = {"external_id": external_id, "import_digest": digest(source)}
+        mark = {"import_digest": digest(source)}
         found = self.find_booking(external_id)
-        if found is not None and found.meta.get("import_digest") == marks["import_digest"]:
+        if found is not None and is_unchanged(found, mark):
             return Saved(outcome="unchanged", id=found.id)
         if record.state == "cancelled":
-            return self.cancel_booking(found, marks)
+            return self.cancel_booking(found, mark)
         if found is not None:
-            return self.change_booking(found, record, source, marks)
+            return self.change_booking(found, record, source, mark)
         if self.choices.dry_run:
             return Saved(outcome="would create", id=PENDING)
         body = {name: value for name, value in source.items() if name != "state"}
         graph = "confirm_decline" if record.state == "requested" else "instant"
-        return self.create_booking({**body, "graph": graph, "meta": marks})
+        return self.create_booking(
+            {**body, "graph": graph, "external_id": external_id, "meta": mark}
+        )
 
     def create_booking(self, body: Body) -> Saved:
         """Book outside of opening hours too. Without --send-mails nobody hears of it: neither now
@@ -242,14 +241,12 @@ class Writer:
         return False
 
     def find_booking(self, external_id: str) -> Any:
-        listed = self.client.bookings.list(
-            search=f"meta.external_id:{external_id}", include=["meta", "event", "resource"]
-        )
-        found = [each for each in listed if (each.meta or {}).get("external_id") == external_id]
-        return found[0] if found else None
+        include = ["meta", "event", "resource"]
+        listed = self.client.bookings.list(external_id=external_id, include=include)
+        return next(iter(listed), None)
 
     def change_booking(
-        self, found: Any, record: Booking, source: Body, marks: Mapping[str, str]
+        self, found: Any, record: Booking, source: Body, mark: Mapping[str, str]
     ) -> Saved:
         """Move and change a booking as the source has done."""
         self.check_changeable(found)
@@ -262,11 +259,11 @@ class Writer:
             api.reschedule(found.id, **where)
         names = ("what", "where", "description", "note")
         body = {name: source[name] for name in names if name in source}
-        meta = {**found.meta, **marks}
+        meta = {**found.meta, **mark}
         api.update(found.id, **body, customers=source["customers"], meta=meta)
         return Saved(outcome="updated", id=found.id)
 
-    def cancel_booking(self, found: Any, marks: Mapping[str, str]) -> Saved:
+    def cancel_booking(self, found: Any, mark: Mapping[str, str]) -> Saved:
         if found is None:
             raise Skip("It is cancelled.")
         if found.state in ENDED:
@@ -274,7 +271,7 @@ class Writer:
         self.check_changeable(found)
         if self.choices.dry_run:
             return Saved(outcome="would update", id=found.id)
-        self.client.bookings.update(found.id, meta={**found.meta, **marks})
+        self.client.bookings.update(found.id, meta={**found.meta, **mark})
         self.client.bookings.cancel(found.id)
         return Saved(outcome="updated", id=found.id, reason="It is cancelled at the source.")
 
@@ -292,7 +289,7 @@ class Writer:
 
     # --- Events -----------------------------------------------------------------------------------
     def save_event(self, record: Event) -> Saved:
-        """Block time. An event has no `meta`: one with the same text and times is the same."""
+        """Block time. An event has no external id: one with the same text and times is the same."""
         if record.end <= self.now and not self.choices.past:
             raise Skip("It is in the past: --past imports it.")
         resource_id = self.resources.id_of(record.resource, "resource")
@@ -328,11 +325,7 @@ class Known:
     def __init__(self, source: str, objects: Iterable[Any]) -> None:
         self.source = source
         self.by_id = {each.id: each for each in objects}
-        self.by_external_id = {
-            each.meta["external_id"]: each
-            for each in self.by_id.values()
-            if "external_id" in each.meta
-        }
+        self.by_external_id = {each.external_id: each for each in self.by_id.values()}
         self.ids: dict[str, str | None] = {}  # by the source's key; None: the row was not imported
 
     def id_of(self, key: str, kind: str) -> str:
@@ -358,9 +351,14 @@ class Known:
 
 
 def external_id_of(source: str, key: str) -> str:
-    """Return "calcom:123"; ids with other signs are a digest."""
-    plain = PLAIN_ID.fullmatch(key)
-    return f"{source}:{key if plain else hashlib.sha256(key.encode()).hexdigest()}"
+    """Return "calcom:123"; of an id that the service does not take, a digest."""
+    text = f"{source}:{key}"
+    is_taken = text.isprintable() and len(text) <= MAX_EXTERNAL_ID
+    return text if is_taken else f"{source}:{hashlib.sha256(key.encode()).hexdigest()}"
+
+
+def is_unchanged(found: Any, mark: Mapping[str, str]) -> bool:
+    return bool(found.meta.get("import_digest") == mark["import_digest"])
 
 
 def digest(value: Any) -> str:
