@@ -49,7 +49,9 @@ def redirect_to_client(redirect_uri: str, **parameters: str) -> HttpResponse:
 class ConsentForm(forms.Form):
     request = forms.CharField(widget=forms.HiddenInput)
     scopes = forms.MultipleChoiceField(
-        label=_("It may"), widget=forms.CheckboxSelectMultiple, required=True
+        label=_("It may"),
+        widget=forms.CheckboxSelectMultiple,
+        error_messages={"required": _("Select at least one.")},
     )
     projects = forms.ModelMultipleChoiceField(
         queryset=Project.objects.none(),
@@ -171,7 +173,10 @@ def refuse_request(request: HttpRequest) -> HttpResponse | None:
     redirect_uri, state = given.get("redirect_uri", ""), given.get("state", "")
     client = find_client(given.get("client_id", ""))
     if client is None or not is_redirect_uri_of(client, redirect_uri):
-        sentence = gettext("This program is not registered here, or its address is another one.")
+        sentence = gettext(
+            "This program, or the address to which it returns, is not registered here. Nothing was"
+            " allowed."
+        )
         return show_refusal(request, sentence)
     error = ""
     if not given.get("code_challenge") or given.get("code_challenge_method") != "S256":
