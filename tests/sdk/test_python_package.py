@@ -235,5 +235,5 @@ def test_command_is_installed(app: LiveApp, python: Path, tmp_path: Path) -> Non
     assert (done.returncode, done.stdout, done.stderr) == (
         1,
         "",
-        "scheduling: Files need PyYAML: pip install 'scheduling-client[cli]'\n",
+        "scheduling: Files need PyYAML: pip install pyyaml\n",
     )

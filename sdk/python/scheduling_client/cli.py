@@ -262,7 +262,7 @@ def compared(client: Client, options: Any) -> tuple[app_file.Present, list[app_f
 
 def need_yaml() -> None:
     if yaml is None:
-        raise SchedulingError("Files need PyYAML: pip install 'scheduling-client[cli]'")
+        raise SchedulingError("Files need PyYAML: pip install pyyaml")
 
 
 # --- What the words mean --------------------------------------------------------------------------
