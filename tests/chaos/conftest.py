@@ -112,7 +112,7 @@ class Deployment:
         """Waits until no more than `left` deliveries are open; returns how long that took."""
         began = time.monotonic()
         while self.count_open() > left:
-            assert time.monotonic() - began < seconds, (self.count_open(), self.logs())
+            assert time.monotonic() - began < seconds, (self.states(), self.logs())
             time.sleep(0.2)
         return time.monotonic() - began
 
