@@ -10,7 +10,7 @@ from django.urls import path
 from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
-from apps_config.permissions import VIEWER, Access
+from apps_config.permissions import BOOKINGS_READ, VIEWER, Access
 from scheduling import urls
 
 handler404 = urls.handler404
@@ -23,7 +23,7 @@ def answer_of(size: int) -> str:
 
 class NullViewSet(TenantViewSet):
     query_actions = frozenset({"create"})
-    access = Access(VIEWER)
+    access = Access(VIEWER, BOOKINGS_READ)
 
     def list(self, request: Any, size: int) -> Response:
         return Response(answer_of(size))
