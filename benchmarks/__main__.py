@@ -19,6 +19,7 @@ from benchmarks import (
     deliveries,
     desk,
     endpoints,
+    large_projects,
     listings,
     load_run,
     many_apps,
@@ -30,6 +31,7 @@ from benchmarks.stage import Goal
 PARTS: dict[str, Callable[[], Iterable[Goal]]] = {
     "core": core.measure,
     "endpoints": endpoints.measure,
+    "large_projects": large_projects.measure,
     "dearest_requests": dearest_requests.measure,
     "many_apps": many_apps.measure,
     "desk": desk.measure,

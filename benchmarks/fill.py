@@ -23,7 +23,7 @@ from django.utils import timezone  # noqa: E402
 from apps_config.models import App, Credential  # noqa: E402
 from apps_config.services import create_app, issue_key  # noqa: E402
 from availability.core.constraints import parse_constraints  # noqa: E402
-from availability.models import Calendar, Event, Project, Resource, Schedule  # noqa: E402
+from availability.models import Calendar, Event, Project, ProjectResource, Resource, Schedule  # noqa: E402
 from availability.services import create_resource  # noqa: E402
 from bookings.models import Booking, Customer  # noqa: E402
 from external_calendars.models import Connection, PushChannel  # noqa: E402
@@ -62,6 +62,11 @@ def make_app(slug: str, resources: int) -> tuple[dict[str, Any], list[Resource]]
 def fill_small() -> dict[str, Any]:
     """Create 100 resources with 500 events each in the next 28 days."""
     found, resources = make_app("small", 100)
+    add_events(resources)
+    return found
+
+
+def add_events(resources: list[Resource]) -> None:
     chance = random.Random(1)
     start = timezone.now().replace(minute=0, second=0, microsecond=0)
     for resource in resources:
@@ -80,7 +85,27 @@ def fill_small() -> dict[str, Any]:
         )
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE")
-    return found
+
+
+def fill_large_projects(most: int) -> dict[str, Any]:
+    """Create `most` resources, projects of 1, 500 and all of them, and one resource with events."""
+    found, resources = make_app("projects", most + 1)
+    busy, *free = resources
+    sizes = (1, 500, most)
+    projects = [Project(app=busy.app, name=f"{size}", slug=f"of-{size}") for size in sizes]
+    Project.objects.bulk_create(projects)
+    ProjectResource.objects.bulk_create(
+        ProjectResource(project=project, resource=resource, position=position)
+        for project, size in zip(projects, sizes, strict=True)
+        for position, resource in enumerate(free[:size])
+    )
+    add_events([busy])
+    return {
+        "key": found["key"],
+        "projects": {project.name: str(project.id) for project in projects},
+        "busy": [str(busy.id)],
+        "free": [str(resource.id) for resource in free[:500]],
+    }
 
 
 def fill_channels() -> dict[str, Any]:
@@ -228,6 +253,7 @@ def fill_desk(resources: int, customers: int, bookings: int) -> dict[str, Any]:
 if __name__ == "__main__":
     fills = {
         "small": fill_small,
+        "large_projects": fill_large_projects,
         "channels": fill_channels,
         "webhooks": fill_webhooks,
         "load": fill_load,

@@ -98,6 +98,11 @@ class FixedChoice(NamedTuple):
     named: Mapping[str, tuple[Any, ...]] = {}
     anywhere: Any = None
 
+    def possible_ids(self, requirement: Requirement) -> tuple[Any, ...]:
+        """Return what can be chosen for the requirement."""
+        named = self.named.get(requirement.name, ())
+        return named if len(named) >= requirement.number else requirement.ids
+
 
 class Chosen(NamedTuple):
     """A resource, and the requirement that it was chosen for."""

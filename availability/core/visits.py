@@ -2,6 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import pairwise, product
 from operator import attrgetter
 from typing import Any, NamedTuple
@@ -136,8 +137,8 @@ def find_visits(
     than `limit` steps.
     """
     placements: dict[int, Placement] = {}
-    for plan in _plans(timelines, slot_request, visit, fixed):
-        for start in plan.starts(slot_request):
+    for plan in _plans(_Times(timelines, slot_request), visit, fixed):
+        for start in plan.starts():
             if start not in placements:
                 placements[start] = plan.place(start)
                 if len(placements) * len(visit.steps) > limit:
@@ -159,7 +160,7 @@ def placements_at(
 
     end: of the visit; the steps then take place as early as they can for this end. None: any.
     """
-    for plan in _plans(timelines, slot_request, visit, fixed, end):
+    for plan in _plans(_Times(timelines, slot_request), visit, fixed, end):
         if plan.can_start(start):
             yield plan.place(start)
 
@@ -168,16 +169,36 @@ def possible_starts(
     timelines: Mapping[Any, ResourceTimeline], slot_request: SlotRequest, step: Step
 ) -> Intervals:
     """Return when a step could start, whatever the others need."""
-    pieces = _find_pieces(timelines, slot_request, step, NOTHING_FIXED)
+    pieces = _find_pieces(_Times(timelines, slot_request), step, NOTHING_FIXED)
     return normalise((piece.start, piece.end) for piece in pieces)
 
 
+class _Times:
+    """When each resource is free in the range, and where its slots begin. Computed once for all
+    steps, and for all combinations of resources.
+    """
+
+    def __init__(
+        self, timelines: Mapping[Any, ResourceTimeline], slot_request: SlotRequest
+    ) -> None:
+        self._timelines = timelines
+        self._request = slot_request
+        self.free = cache(self._free)
+        self.starts = cache(self._starts)
+
+    def _free(self, key: Any) -> Intervals:
+        if key not in self._timelines:
+            return []
+        return free_intervals(self._timelines[key], self._request._replace(length=None))
+
+    def _starts(self, key: Any, length: int) -> Sequence[Sequence[int]]:
+        if key not in self._timelines:
+            return []
+        return find_starts(self._timelines[key], self._request._replace(length=length))
+
+
 def _plans(
-    timelines: Mapping[Any, ResourceTimeline],
-    slot_request: SlotRequest,
-    visit: Visit,
-    fixed: FixedChoice,
-    end: int | None = None,
+    times: _Times, visit: Visit, fixed: FixedChoice, end: int | None = None
 ) -> Iterator["_Plan"]:
     """Yield a plan for each combination of resources for the steps with `same_as`, best first.
 
@@ -192,10 +213,10 @@ def _plans(
             key = step.name, same.get(step.name)
             if key not in known:
                 own = _fixed_in(step, fixed, same.get(step.name))
-                known[key] = [] if own is None else _find_pieces(timelines, slot_request, step, own)
+                known[key] = [] if own is None else _find_pieces(times, step, own)
             pieces[step.name] = known[key]
         if all(pieces.values()):
-            yield _Plan(timelines, visit, pieces, end)
+            yield _Plan(times, visit, pieces, end)
 
 
 def _groups(visit: Visit) -> list[list[str]]:
@@ -229,22 +250,15 @@ def _fixed_in(step: Step, fixed: FixedChoice, same: Any) -> FixedChoice | None:
     return FixedChoice({**named, first: (same,)})
 
 
-def _find_pieces(
-    timelines: Mapping[Any, ResourceTimeline],
-    slot_request: SlotRequest,
-    step: Step,
-    fixed: FixedChoice,
-) -> list[_Piece]:
+def _find_pieces(times: _Times, step: Step, fixed: FixedChoice) -> list[_Piece]:
     """Return when the step may start, with the resources that it takes then."""
-    request = slot_request._replace(length=None)
     changes: dict[int, set[Any]] = {}  # where resources begin or cease to be free
-    for each in dict.fromkeys(each for one in step.requirements for each in one.ids):
-        if each in timelines:
-            for start, end in free_intervals(timelines[each], request):
-                if end - start >= step.length:
-                    changes.setdefault(start, set()).symmetric_difference_update({each})
-                    last = end - step.length + 1
-                    changes.setdefault(last, set()).symmetric_difference_update({each})
+    for each in {each for one in step.requirements for each in fixed.possible_ids(one)}:
+        for start, end in times.free(each):
+            if end - start >= step.length:
+                changes.setdefault(start, set()).symmetric_difference_update({each})
+                last = end - step.length + 1
+                changes.setdefault(last, set()).symmetric_difference_update({each})
     pieces: list[_Piece] = []
     free: frozenset[Any] = frozenset()
     choices: dict[frozenset[Any], list[Chosen] | None] = {}
@@ -263,12 +277,12 @@ class _Plan:
 
     def __init__(
         self,
-        timelines: Mapping[Any, ResourceTimeline],
+        times: _Times,
         visit: Visit,
         pieces: Mapping[str, Sequence[_Piece]],
         end: int | None,
     ) -> None:
-        self.timelines = timelines
+        self.times = times
         self.visit = visit
         self.pieces = pieces
         self.end = end
@@ -279,17 +293,14 @@ class _Plan:
         self._known: dict[frozenset[int], Intervals] = {}
         self._known_starts: dict[tuple[int, frozenset[int]], Intervals] = {}
 
-    def starts(self, slot_request: SlotRequest) -> list[int]:
+    def starts(self) -> list[int]:
         """Return the possible starts on the grids of the resources of the first step."""
         found: set[int] = set()
         for number, rest in self._next(frozenset(range(len(self.visit.steps)))):
             step = self.visit.steps[number]
             possible = self._starts_of(number, rest)
-            request = slot_request._replace(length=step.length)
-            for each in step.requirements[0].ids:
-                if each in self.timelines and possible:
-                    runs = find_starts(self.timelines[each], request)
-                    found.update(_inside(runs, possible))
+            for each in step.requirements[0].ids if possible else ():
+                found.update(_inside(self.times.starts(each, step.length), possible))
         return [start for start in found if self.can_start(start)]
 
     def can_start(self, start: int) -> bool:
