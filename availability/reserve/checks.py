@@ -280,15 +280,8 @@ def find_first_refusal(
             for checker in checkers[_request_kind(time_request, query)]:
                 if refusal := checker.refusal_of(time_request):
                     return number, refusal
-        for position, (time_request, query) in enumerate(requests):
-            if not time_request.blocks:
-                continue
-            resource_ids = {resource.id for resource in query.resources}
-            for checker in all_checkers:
-                if position == 0:
-                    checker.record_start(time_request, query.project_id, query.quantity)
-                if checker.resource.id in resource_ids:
-                    checker.record_accepted(time_request, query.project_id, query.quantity)
+        for checker in all_checkers:
+            checker.record_booking(requests)
     return None
 
 
@@ -483,6 +476,23 @@ class _ResourceChecker:
             return []
         closed = closed_starts(self.starts, pace, self.query.quantity, start, start + 1)
         return clip(closed, start, start + 1)
+
+    def record_booking(self, requests: Sequence[Request]) -> None:
+        """Record an accepted booking: however many of its time requests are for this resource, it
+        counts once towards the limits.
+        """
+        is_counted = False
+        for position, (time_request, query) in enumerate(requests):
+            terms = query.project_id, query.quantity
+            if not time_request.blocks:
+                continue
+            if position == 0:
+                self.record_start(time_request, *terms)
+            if any(resource.id == self.resource.id for resource in query.resources):
+                self.record_busy(time_request, query.quantity)
+                if not is_counted:
+                    self.record_in_periods(time_request, *terms)
+                is_counted = True
 
     def record_start(
         self, time_request: TimeRequest, project_id: uuid.UUID | None, quantity: int

@@ -132,6 +132,25 @@ def test_visits_that_overlap_take_other_resources(clinic: Clinic) -> None:
     ]
 
 
+def test_moved_visits_count_once_for_a_resource_of_several_steps(clinic: Clinic) -> None:
+    ada = clinic.of("Ada")
+    steps = [{"name": name, "length": "30 mins", "resources": ada} for name in ("first", "last")]
+    terms = {"settings": {"max_per_week": 2}, "availability": {"to": "60 days"}}
+    project = clinic.make_project(steps, **terms)
+    given = {"project_id": project, "enforce_availability": True}
+    made = clinic.tenant.book(recurrence="FREQ=DAILY;COUNT=2", **span("09:00", "10:00"), **given)
+
+    moved = act(clinic, made, 0, "reschedule", scope="all", **span("09:00", "10:00", DAYS[1]))
+    third = clinic.tenant.book(**span("09:00", "10:00", "2026-12-03"), **given)
+
+    assert (made.status, moved.status) == (201, 200)
+    assert visits(clinic) == [
+        (f"{DAYS[1]} 09:00", "confirmed", ("Ada", "Ada")),
+        ("2026-12-01 09:00", "confirmed", ("Ada", "Ada")),
+    ]
+    assert (third.status, third.error["code"]) == (409, "slot_taken")
+
+
 def test_one_visit_or_all_are_cancelled(clinic: Clinic) -> None:
     made = book(clinic)
 
