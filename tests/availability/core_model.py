@@ -19,6 +19,7 @@ DAYS = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sun
 MINUTE = timedelta(minutes=1)
 
 
+@lru_cache(maxsize=100_000)
 def read_wall(minute, zone):
     moment = datetime.fromtimestamp(minute * 60, UTC).astimezone(ZoneInfo(zone))
     return moment.replace(tzinfo=None, fold=0)

@@ -122,7 +122,7 @@ class Offer:
             and end * 60 <= horizon
             and all(
                 diary.is_open(minute, self.rules)
-                and full.isdisjoint(local_periods(minute, minute + 1, diary.zone))
+                and not (full and full & local_periods(minute, minute + 1, diary.zone))
                 for minute in range(start, end)
             )
         )

@@ -2,7 +2,7 @@
 
 Random projects with capacities, party sizes, windows for start and end, and pacing, over the API
 and a real database, against a slow model with one list of bookings per minute; and random seats of
-groups with places: 12 examples of each, 2,000 with --deep.
+groups with places.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,19 +12,16 @@ from typing import Any
 
 import pytest
 from django.db import transaction
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from tests.availability.core_model import is_open_in, read_wall
 from tests.bookings.group_world import make_group, take_seat
+from tests.bookings.random_projects import thorough
 from tests.world import Tenant
 
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
-EXAMPLES = 2000 if settings().max_examples > 100 else 12
-thorough = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
 ZONE = "Europe/Berlin"
 FIRST = int(datetime(2026, 11, 23, tzinfo=UTC).timestamp()) // 60  # a minute
 DAYS, STEP = 2, 30  # the range, and the distance of the times that are tried
@@ -207,7 +204,7 @@ class World:
         return [thing.id for thing in self.things if self.shop.takes(thing, *span, quantity, party)]
 
 
-@thorough
+@thorough(deep=2000)
 @given(data=st.data())
 def test_offered_quantities_and_parties_are_bookable(tenant: Tenant, data: Any) -> None:
     with transaction.atomic():
@@ -273,7 +270,7 @@ STEPS = st.lists(
 )
 
 
-@thorough
+@thorough(deep=2000)
 @given(data=st.data())
 def test_no_place_has_more_seats_than_it_has(tenant: Tenant, data: Any) -> None:
     with transaction.atomic():

@@ -1,8 +1,7 @@
 """Every slot that is offered for a project can be booked and held; what its rules exclude can't.
 
 Random projects, rules, schedules, tags, weights, calendars and moments around the odd hours of the
-world's clocks, over the API and a real database, against the slow model in `offer_model`: 18
-examples, 2,000 with --deep.
+world's clocks, over the API and a real database, against the slow model in `offer_model`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +14,7 @@ import pytest
 import time_machine
 from django.db import transaction
 from django.db.models import Q
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from availability.models import Event
@@ -34,6 +33,7 @@ from tests.bookings.offer_model import (
     read_moment,
     to_text,
 )
+from tests.bookings.random_projects import thorough
 from tests.world import Answer, Caller, Tenant, at
 
 pytestmark = pytest.mark.both_databases
@@ -41,8 +41,6 @@ pytestmark = pytest.mark.both_databases
 DAY = 1440
 KINDS = ("roundrobin_random", "roundrobin_prioritized", "roundrobin_fair", "exclusive", "mutual",
          "requires")  # fmt: skip
-# Of each kind; with --deep, and without.
-EXAMPLES = 334 if settings().max_examples > 100 else 3
 LENGTHS = {None: None, "15 minutes": 15, "50 minutes": 50, "1 hour": 60, "3 hours": 180,
            "1 day": DAY}  # fmt: skip
 LIMITED = {"day": "max_per_day", "week": "max_per_week", "month": "max_per_month"}
@@ -52,10 +50,6 @@ BUFFERS = {"0 minutes": 0, "0 mins": 0, "10 minutes": 10, "61 minutes": 61}
 EARLIEST = ("now", "now", "-3 hours", "30 minutes", "2 hours 10 minutes", "1 day", "tomorrow",
             "instant", "wall")  # fmt: skip
 LATEST = ("2 days", "2 days 3 hours", "50 hours", "3 days 90 minutes", "7 days", "instant", "wall")
-
-thorough = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
 
 
 # --- What is drawn --------------------------------------------------------------------------------
@@ -446,7 +440,7 @@ def open_world(make_tenant: Any) -> Callable[..., Any]:
 
 # --- What holds -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("kind", KINDS)
-@thorough
+@thorough(deep=2004, parts=len(KINDS))
 @given(data=st.data())
 def test_every_offered_slot_can_be_booked(open_world: Any, kind: str, data: Any) -> None:
     with open_world(data, kind) as (world, clerk):

@@ -2,7 +2,7 @@
 
 Random requirements with modes, tags, offsets, lengths, alternatives and optional ones, of a project
 or of the request, with named resources and for parties; over the API and a real database, against
-the slow model in `offer_model`, which tries every choice: 12 examples, 3,000 with --deep.
+the slow model in `offer_model`, which tries every choice.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ import pytest
 import time_machine
 from django.db import transaction
 from django.db.models import Q
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from availability.models import Event
@@ -28,12 +28,12 @@ from tests.bookings.offer_model import (
     minute_of,
     to_text,
 )
+from tests.bookings.random_projects import thorough
 from tests.world import Answer, Tenant, at
 
 pytestmark = pytest.mark.both_databases
 
 NOW = int(at("2026-11-23 08:00").timestamp())
-EXAMPLES = 3000 if settings().max_examples > 100 else 12
 # By a project, with its own requirements or those of the request; or by requirements alone.
 KINDS = ("project", "sent within a project", "sent alone")
 NAMES = ("person", "room", "car")
@@ -53,10 +53,6 @@ RULES = st.lists(
         ]
     ),
     max_size=1,
-)
-
-thorough = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
 )
 
 
@@ -277,7 +273,7 @@ def events_of(booking_id: str) -> Any:
     return Event.objects.filter(Q(bookings=booking_id) | Q(main__bookings=booking_id))
 
 
-@thorough
+@thorough(deep=3000)
 @given(data=st.data())
 def test_what_requirements_offer_can_be_booked(tenant: Tenant, data: Any) -> None:
     now = datetime.fromtimestamp(NOW, UTC)

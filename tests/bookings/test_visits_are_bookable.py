@@ -2,37 +2,34 @@
 
 Random steps with requirements, gaps and shared resources, in the given order or any, of a project
 or of the request; over the API and a real database, against a slow model that tries every
-arrangement in steps of a quarter of an hour: 12 examples, 2,000 with --deep.
+arrangement in steps of a quarter of an hour.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from itertools import pairwise, permutations, product
 from typing import Any
 
 import pytest
 import time_machine
 from django.db import transaction
-from hypothesis import HealthCheck, event, given, settings
+from hypothesis import event, given
 from hypothesis import strategies as st
 
 from availability.models import Event
 from tests.bookings.offer_model import Offer, minute_of, to_text
+from tests.bookings.random_projects import thorough
 from tests.bookings.test_required_is_bookable import KINDS, NOW, RULES, RememberingDiary, events_of
 from tests.world import Tenant
 
 pytestmark = pytest.mark.both_databases
 
-EXAMPLES = 2000 if settings().max_examples > 100 else 12
 QUARTER = 15
 FIRST, LAST = NOW // 60, NOW // 60 + 6 * 60
 GAPS = ((0, 0), (0, 30), (15, 45), (30, 30))
 CUSTOMER = {"name": "Marty McFly", "email": "marty@example.com"}
-
-thorough = settings(
-    max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True
-)
 
 
 @dataclass
@@ -57,6 +54,7 @@ class World:
         self.kind = draw(st.sampled_from(KINDS), label="kind")
         self.diaries: dict[str, RememberingDiary] = {}
         self.known: dict[tuple[str, int, bool], list[tuple[str, ...]]] = {}
+        self.starts_on_grid = cache(self._starts_on_grid)
         for number in range(draw(st.integers(2, 3), label="resources")):
             self._make_resource(f"R{number}")
         self.is_ordered = draw(st.booleans(), label="in the given order")
@@ -192,9 +190,12 @@ class World:
     def _has_slot(self, step: Step, start: int) -> bool:
         return any(
             self.is_free(each, start, start + step.length, with_rules=True)
-            and self.offer.starts_on_grid([self.diaries[each]], start)
+            and self.starts_on_grid(each, start)
             for each in step.pools[0]
         )
+
+    def _starts_on_grid(self, resource_id: str, start: int) -> bool:
+        return self.offer.starts_on_grid([self.diaries[resource_id]], start)
 
     def check_arrangement(self, arrangement: Arrangement, *, with_rules: bool = True) -> None:
         by_name = {step.name: step for step in self.steps}
@@ -246,7 +247,7 @@ class World:
         return answer.status, made
 
 
-@thorough
+@thorough(deep=2000)
 @given(data=st.data())
 def test_what_a_visit_offers_can_be_booked(tenant: Tenant, data: Any) -> None:
     now = datetime.fromtimestamp(NOW, UTC)
