@@ -83,6 +83,8 @@ class HoldTargetSerializer(TargetSerializer):
 class HoldBodySerializer(HoldTargetSerializer, NewHoldSerializer):
     """The whole body, for the API's description."""
 
+    never_empty = True
+
     reservation_id = None  # type: ignore[assignment]  # leaves the field out, says DRF
     start = InstantField(help_text="Required without `related`.", **OPTIONAL)
     end = InstantField(help_text="Required without `related`.", **OPTIONAL)

@@ -73,6 +73,7 @@ PATHS = {
 
 
 class ApiRootView(PublicApiView):
+    has_etag = True
     operation_ids = {"GET": "retrieveService"}
     tag = "service"
 

@@ -28,7 +28,7 @@ from common.db.sql import database_now
 from common.db.updated_at import oldest_transaction_age
 from common.errors import Refusal, Unavailable, discard_connection, is_outage
 from common.observability.metrics import process_registry
-from common.openapi.components import METRICS
+from common.openapi.components import ERROR, METRICS
 from external_calendars.sync.health_queries import count_problems, max_seconds_stale
 from notifications.models import Delivery, Endpoint, Heartbeat, TaskRun, Webhook
 from notifications.outbox.heartbeats import last_heartbeats, worker_of
@@ -267,7 +267,7 @@ class MetricsView(PublicApiView):
         responses={
             (200, "text/plain"): METRICS,
             401: OpenApiResponse(
-                {"$ref": "#/components/schemas/Error401"},
+                ERROR,
                 "The token is missing or wrong.",
                 [
                     OpenApiExample(

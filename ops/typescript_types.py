@@ -16,7 +16,7 @@ HEAD = "// Written by `manage.py write_openapi`.\n\n"
 SCHEMAS = "#/components/schemas/"
 METHODS = ("get", "put", "post", "delete", "patch")
 # These would hide a type of the language.
-OTHER_NAMES = {"Date": "AvailableDate"}
+OTHER_NAMES = {"Date": "AvailableDate", "Error": "ErrorBody"}
 SIMPLE = {
     "string": "string",
     "integer": "number",
@@ -122,14 +122,9 @@ def property_name(name: str) -> str:
 
 
 def errors_by_code(schemas: Json) -> dict[str, str]:
-    """Return the types of bodies, by the code of an error."""
-    found: dict[str, list[str]] = {}
-    for name, schema in schemas.items():
-        if re.fullmatch(r"Error\d{3}", name):
-            code = schema["properties"]["code"]
-            for each in code.get("enum", [code.get("const")]):
-                found.setdefault(each, []).append(name)
-    return {code: " | ".join(names) for code, names in sorted(found.items())}
+    """Return the type of the body, by the code of an error."""
+    codes = schemas["Error"]["properties"]["code"]["enum"]
+    return dict.fromkeys(sorted(codes), type_name("Error"))
 
 
 # --- Operations -----------------------------------------------------------------------------------

@@ -931,6 +931,7 @@ SPECTACULAR_SETTINGS = {
     # The first is the one that the API reference calls, on whichever origin it is open.
     "SERVERS": [{"url": url} for url in ("/", PUBLIC_URL) if url],
     "OAS_VERSION": "3.1.1",
+    "COMPONENT_SPLIT_PATCH": False,  # PATCH is another name of PUT
     "TAGS": [
         {"name": "apps", "description": "The tenant, its settings and reminders."},
         {"name": "members", "description": "People who may use an app, and their roles."},

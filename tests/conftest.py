@@ -23,12 +23,13 @@ from common.limits import rate_limit
 from common.limits.rate_limit import RateWindow, RefusedKeys
 from notifications.outbox.expansion import expand_changes
 from tests.browser import browser, chromium
+from tests.example_requests import example_app, example_feed
 from tests.network_guard import NetworkGuard
 from tests.services import migrated_template
 from tests.stamp_guard import StampGuard
 from tests.world import NOW, Answer, Caller, Tenant, stop_transaction_clock
 
-__all__ = ["browser", "chromium"]
+__all__ = ["browser", "chromium", "example_app", "example_feed"]
 
 _numbers = itertools.count(1)
 MADE_BY_MIGRATE = ("django_content_type", "auth_permission")

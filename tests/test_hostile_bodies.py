@@ -17,9 +17,9 @@ from bookings.serializers.bodies import ACTIONS
 from tests import corpus
 from tests.corpus import INVALID, MALFORMED, NOT_FOUND
 from tests.description import Operation, description, examples_of
+from tests.example_requests import EXAMPLE_PROJECT, filled
 from tests.live import CUSTOMER, LiveAnswer, LiveApp, Rows
 from tests.services import Service
-from tests.test_openapi import EXAMPLE_PROJECT, filled
 
 PUSH = "/v2/calendars/notifications/"  # what a provider's message has besides is not ours to refuse
 BODY_OPERATIONS = [

@@ -3,47 +3,25 @@
 import json
 import re
 import tomllib
-import uuid
 from collections.abc import Iterator
-from datetime import UTC, date, datetime, timedelta
-from ipaddress import ip_network
 from types import SimpleNamespace
 from typing import Any
-from urllib.parse import parse_qs, urlencode, urlsplit
 
 import jsonschema
 import pytest
-from django.db import transaction
-from django.test import Client, override_settings
+from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
-from django.utils import timezone
 from drf_spectacular.validation import validate_schema
 
-from access.serializers import CredentialSerializer, LogInSerializer, MemberSerializer
-from availability.models import Resource
-from availability.serializers.calendars import CalendarSerializer
-from availability.serializers.events import EventSerializer, HoldSerializer
-from availability.serializers.projects import PROJECT_EXAMPLE
-from availability.serializers.resources import RESOURCE_EXAMPLE, ScheduleSerializer
-from bookings.models import Booking, Customer
-from bookings.pages.action_links import action_url
-from bookings.serializers.responses import WHOLE_BOOKING_EXAMPLE, BookingSerializer
-from bookings.services import code_of
+from bookings.serializers.responses import WHOLE_BOOKING_EXAMPLE
 from common.api.views import ApiView
 from common.errors import STATUS
-from external_calendars.examples import FEED_ADDRESS
-from notifications.links.resource_password_reset import password_url
-from notifications.links.unsubscribe import unsubscribe_headers
-from notifications.outbox.serializers import DeliverySerializer
 from notifications.planning import WEBHOOK_KINDS
 from notifications.webhooks.bodies import CALL_EXAMPLE
-from notifications.webhooks.serializers import WebhookSerializer
 from notifications.webhooks.signing import new_secret, signature_headers
 from scripts.write_python_client import generated_modules
 from tests.description import Operation, description, examples_of, subschemas
-from tests.external_calendars.front import Answer, Front
-from tests.external_calendars.icalendars import one
-from tests.local import LocalApp
+from tests.example_requests import example_requests
 from tests.services import ROOT
 
 # Pages; /mcp, whose tools describe themselves; OAuth, which /.well-known/oauth-authorization-server
@@ -52,18 +30,6 @@ NO_DESCRIPTION = ("/admin/", "/docs", "/book/", "/mcp", "/oauth/", "/.well-known
 OPERATIONS = description().operations
 ALWAYS = {"400", "401", "403", "404", "405", "406", "422", "429", "500", "503"}
 PUBLIC = {"405", "500", "503"}
-# What is said by the path alone.
-WITHOUT_BODY = {
-    "POST /v2/webhooks/{webhook_id}/rotate",
-    "POST /v2/webhooks/{webhook_id}/test",
-    "POST /v2/deliveries/{delivery_id}/redeliver",
-    *(f"POST /v2/calendars/{{calendar_id}}/{end}" for end in ("test", "sync", "disconnect")),
-    "POST /v2/calendars/notifications/google",
-    "POST /v2/bookings/{booking_id}/external_action/{action}",
-    "POST /v2/bookings/reserve/{reservation_id}/code",
-    "POST /v2/resources/{resource_id}/password",
-    "POST /v2/customers/{customer_id}/unsubscribe",
-}
 # What can also be accepted.
 WITH_FURTHER_SUCCESS = {"POST /v2/bookings", "POST /v2/calendars/notifications/microsoft"}
 # What only leads to another page.
@@ -74,13 +40,6 @@ WITH_OPTIONAL_BODY = {
     "PUT /v2/bookings/{booking_id}/{action}",
     "POST /v2/calendars/{calendar_id}/feed",
     "POST /v2/templates/{template_slug}/preview",
-}
-# What is sent as a form.
-FORMS = {
-    "POST /v2/customers/{customer_id}/unsubscribe": b"List-Unsubscribe=One-Click",
-    "POST /v2/resources/{resource_id}/password": (
-        b"password=correct+horse+battery&again=correct+horse+battery"
-    ),
 }
 WITH_BODY = {"413", "415"}
 
@@ -374,6 +333,57 @@ def test_bodies_are_required_or_optional():
     assert optional == WITH_OPTIONAL_BODY
 
 
+def test_every_refusal_is_the_one_error() -> None:
+    """But the report of /readyz, and the pages behind links."""
+    others = {
+        (str(operation), status, content["schema"]["$ref"].split("/")[-1])
+        for operation in OPERATIONS
+        for status, answer in operation.content["responses"].items()
+        if status >= "400"
+        for content in description().resolve(answer)["content"].values()
+        if content["schema"] != {"$ref": "#/components/schemas/Error"}
+    }
+    error = description().document["components"]["schemas"]["Error"]
+
+    assert {name for *_, name in others} == {"HtmlPage", "Readiness"}
+    assert [found for found in others if "Readiness" in found] == [
+        ("GET /readyz", "503", "Readiness")
+    ]
+    assert error["required"] == ["error", "code", "request_id"]
+    assert error["properties"]["code"]["enum"] == list(STATUS)
+
+
+INSTANT = re.compile(r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}")
+
+
+def times_of(node: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield name and schema of each value of a body whose example is a time."""
+    if isinstance(node, dict):
+        examples = node.get("examples")
+        if isinstance(examples, list) and any(INSTANT.match(str(one)) for one in examples):
+            yield name, node
+        for key, value in node.items():
+            yield from times_of(value, key)
+    if isinstance(node, list):
+        for value in node:
+            yield from times_of(value, name)
+
+
+def test_every_time_of_a_body_is_a_date_time_or_a_text() -> None:
+    """A date-time where it is one of RFC 3339, which `+0000` and wall time are not."""
+    schemas = description().document["components"]["schemas"]
+    times = [(name, schema) for name, schema in times_of(schemas) if "examples" in schema]
+
+    others = [
+        (name, schema)
+        for name, schema in times
+        if schema.get("type") not in ("string", ["string", "null"])
+        or (schema.get("format") != "date-time" and "format" in schema)
+    ]
+    assert others == []
+    assert {"start", "end", "created_at", "expires_at"} <= {name for name, _ in times}
+
+
 def test_document_names_its_licence():
     info = description().document["info"]
 
@@ -422,8 +432,7 @@ def test_operation_knows_the_query_parameters_of_its_view(operation):
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
 def test_examples_fit_their_schemas(operation):
     bodies = []
-    if str(operation) not in WITHOUT_BODY and operation.method in ("POST", "PUT"):
-        bodies += operation.content["requestBody"]["content"].values()
+    bodies += operation.content.get("requestBody", {}).get("content", {}).values()
     for answer in operation.content["responses"].values():
         bodies += description().resolve(answer).get("content", {}).values()
 
@@ -482,102 +491,6 @@ def test_schemathesis_exceptions_name_existing_operations():
 
 
 # --- Against the service --------------------------------------------------------------------------
-EXAMPLE_IDS = {
-    "resource_id": RESOURCE_EXAMPLE["id"],
-    "schedule_id": ScheduleSerializer.example()["id"],
-    "calendar_id": CalendarSerializer.example()["id"],
-    "credential_id": CredentialSerializer.example()["id"],
-    "event_id": EventSerializer.example()["id"],
-    "member_id": MemberSerializer.example()["id"],
-    "project_id": PROJECT_EXAMPLE["id"],
-    "booking_id": BookingSerializer.example()["id"],
-    "reservation_id": HoldSerializer.example()["reservation_id"],
-    "webhook_id": WebhookSerializer.example()["id"],
-    "delivery_id": DeliverySerializer.example()["id"],
-    "owner_email": LogInSerializer.example()["email"],
-    "new_email": RESOURCE_EXAMPLE["email"],
-    "feed_address": FEED_ADDRESS,
-}
-EXAMPLE_PROJECT = {"availability": {"length": "30 minutes", "to": "4 weeks"}}
-EXAMPLE_MONDAY = date(2026, 11, 23)
-EXAMPLE_VALUES = {
-    "action": "cancel",
-    "template_slug": "confirmed_customer",
-    "project_slug": "no-such-project",
-    "provider": "google",
-    "external_id": "new",
-}
-
-
-def filled(text: str, ids: dict[str, str]) -> str:
-    """An example's JSON or a path with real ids, and with a Monday that is yet to come."""
-    for name, example_id in EXAMPLE_IDS.items():
-        text = text.replace(example_id, ids[name]).replace(f"{{{name}}}", ids[name])
-    for name, value in (EXAMPLE_VALUES | ids).items():
-        text = text.replace(f"{{{name}}}", value)
-    today = datetime.now(UTC).date()
-    monday = today + timedelta(days=14 - today.weekday())
-    return text.replace(EXAMPLE_MONDAY.isoformat(), monday.isoformat())
-
-
-def needed_query(operation: Operation) -> str:
-    parameters = [description().resolve(one) for one in operation.content.get("parameters", [])]
-    needed = [
-        parameter
-        for parameter in parameters
-        if parameter["in"] == "query" and parameter.get("required")
-    ]
-    query = urlencode({one["name"]: one["schema"]["examples"][0] for one in needed})
-    return f"?{query}" if query else ""
-
-
-def path_of(operation: Operation, ids: dict[str, str]) -> str:
-    """The path and query of an operation; those of a link in a mail are signed."""
-    if operation.path.endswith("/feed.ics"):
-        url = ids["feed"]
-    elif operation.path.endswith("external_action/{action}"):
-        booking = Booking.objects.select_related("event").get(id=ids["booking_id"])
-        url = action_url(booking, "cancel_by_customer", booking.event.end)
-    elif operation.path.endswith("{resource_id}/password"):
-        resource = Resource.objects.get(id=ids["resource_id"])
-        url = password_url(resource, timezone.now() + timedelta(hours=1))
-    elif operation.path.endswith("/callback"):
-        [state] = parse_qs(urlsplit(ids["consent_url"]).query)["state"]
-        url = f"{operation.path}?state={state}&error=access_denied"
-    elif operation.path.endswith("/unsubscribe"):
-        customer = Customer.objects.filter(booking=ids["booking_id"])[0]
-        url = unsubscribe_headers(customer, timezone.now())["List-Unsubscribe"].strip("<>")
-    else:
-        return filled(operation.path, ids) + needed_query(operation)
-    parts = urlsplit(url)
-    return f"{parts.path}?{parts.query}"
-
-
-def described_headers(operation: Operation, status: str) -> list[str]:
-    """Those that an answer of that status always carries."""
-    headers = operation.content["responses"][status]["headers"]
-    return [name for name in headers if description().resolve(headers[name]).get("required")]
-
-
-@pytest.fixture(scope="module")
-def example_app(module_transaction: None) -> Iterator[tuple[LocalApp, dict[str, str]]]:
-    """An app, and the ids of one of everything in it."""
-    loopback = [ip_network("127.0.0.0/8")]
-    with override_settings(WEBHOOK_ALLOWED_NETWORKS=loopback, WEBHOOK_HTTPS_ONLY=False):
-        app = LocalApp()
-        yield app, app.make_ids(EXAMPLE_PROJECT)
-
-
-@pytest.fixture(scope="module")
-def feed() -> Iterator[Front]:
-    """An iCalendar feed with one event, which the examples connect."""
-    text = one("DTSTART:20301201T100000Z", "DURATION:PT1H").encode()
-    front = Front()
-    front.answer = lambda call: Answer(200, text, {"Content-Type": "text/calendar"})
-    yield front
-    front.stop()
-
-
 NO_STORE = "private, no-store"
 LINKS = ("bookings/{booking_id}/external_action/{action}", "resources/{resource_id}/password")
 CACHED = {  # or not an answer of the API, or a page behind a signed link
@@ -593,84 +506,29 @@ CACHED = {  # or not an answer of the API, or a page behind a signed link
         for path in (*LINKS, "customers/{customer_id}/unsubscribe")
     },
 }
-UNVERIFIED = {"what": "A", "customer": {"name": "Marty", "email": "marty@example.com"}}
-
-
-def next_slot(app: LocalApp, project_id: str) -> dict[str, str]:
-    """`start` and `end` of the project's first free slot."""
-    slot = app.post("/v2/availability", {"project_id": project_id}).data[0]
-    return {name: slot[name] for name in ("start", "end")}
-
-
 # The answer to a body, if the document names another one first.
 EXPECTED = {"POST /v2/calendars/notifications/microsoft": "202"}
-CONSENT = {"provider": "google", "redirect_url": "https://app.example.com/settings/calendars"}
 
 
-def prepare(app: LocalApp, operation: Operation, ids: dict[str, str]) -> None:
-    """What has to be so before an operation is allowed."""
-    if str(operation) == "DELETE /v2/calendars/{calendar_id}":
-        app.post("/v2/calendars", {"name": "Second", "resource_id": ids["resource_id"]})
-    if operation.path.endswith(("/test", "/sync", "/disconnect")) and "calendars" in operation.path:
-        ids["calendar_id"] = app.subscribe(ids["resource_id"], ids["feed_address"])["id"]
-    if operation.path.endswith(("/calendars/clients/{provider}", "/connect", "/callback")):
-        client = {"client_id": "own", "client_secret": "secret"}
-        app.call("PUT", "/v2/calendars/clients/google", client)
-        settings = {"redirect_urls": [CONSENT["redirect_url"]]}
-        app.call("PUT", f"/v2/apps/{app.slug}", {"settings": settings})
-    if operation.path.endswith("/callback"):
-        consent = CONSENT | {"resource_id": ids["resource_id"]}
-        ids["consent_url"] = app.post("/v2/calendars/connect", consent).data["url"]
-    if operation.path.endswith(("/verify", "/code")):
-        app.call("PUT", f"/v2/projects/{ids['project_id']}", {"settings": {"verify_email": True}})
-        ids["reservation_id"] = (
-            app.widget()
-            .post(
-                "/v2/bookings",
-                UNVERIFIED | {"project_id": ids["project_id"], **next_slot(app, ids["project_id"])},
-            )
-            .data["reservation_id"]
-        )
-    if str(operation).startswith("DELETE"):
-        app.post(f"/v2/bookings/{ids['booking_id']}/cancel", {})
-        app.post(f"/v2/bookings/{ids['group_id']}/cancel", {})
+def described_headers(operation: Operation, status: str) -> list[str]:
+    """Those that an answer of that status always carries."""
+    headers = operation.content["responses"][status]["headers"]
+    return [name for name in headers if description().resolve(headers[name]).get("required")]
 
 
 @pytest.mark.every_case
 @pytest.mark.both_databases
 @pytest.mark.parametrize("operation", OPERATIONS, ids=operation_id)
-def test_examples_are_accepted_and_answers_are_as_described(operation, db, example_app, feed):
-    app, example_ids = example_app
-    bodies = operation.content.get("requestBody", {}).get("content", {})
-    body = bodies.get("application/json", {})
+def test_examples_are_accepted_and_answers_are_as_described(operation, db, example_app):
     expected = next(status for status in operation.content["responses"] if status < "400")
     expected = EXPECTED.get(str(operation), expected)
     expected = "201" if "/by-external-id/" in operation.path else expected
-    for name, example in (examples_of(body) or {"": None}).items():
-        before = transaction.savepoint()
-        ids = example_ids | {
-            "feed": example_ids["feed_address"],
-            "feed_address": f"{feed.url}/ada.ics",
-        }
-        caller = app.owner() if operation.path == "/v2/apps" else app
-        if str(operation) == "DELETE /v2/apps/{slug}":
-            ids["slug"] = f"{app.slug}-2"
-            caller = app.owner()
-            assert caller.post("/v2/apps", {"slug": ids["slug"], "name": "Second"}).status == 201
-        prepare(app, operation, ids)
-        path = path_of(operation, ids)
-        sent = FORMS.get(str(operation))
-        if example is not None:
-            sent = filled(json.dumps(example), ids).encode()
-        if operation.path.endswith("/verify"):
-            sent = json.dumps({"code": code_of(uuid.UUID(ids["reservation_id"]))}).encode()
+    for request in example_requests(*example_app, operation):
+        answer = request.send()
 
-        answer = caller.call(operation.method, path, sent, {"Content-Type": "application/json"})
-
-        assert str(answer.status) == expected, (name, answer.content)
-        fault = description().answer_fault(operation.method, path, answer.status, answer.json)
-        assert fault is None, (name, fault)
+        assert str(answer.status) == expected, (request.example, answer.content)
+        fault = description().answer_fault(request.method, request.path, answer.status, answer.json)
+        assert fault is None, (request.example, fault)
         for header in described_headers(operation, expected):
             assert header in answer.headers
         assert answer.headers.get("Cache-Control") == CACHED.get(str(operation), NO_STORE)
-        transaction.savepoint_rollback(before)

@@ -17,9 +17,9 @@ from apps_config.models import SECRET_LENGTH, Account, Credential
 from apps_config.services import archive_app, issue_key
 from tests import corpus
 from tests.description import description, examples_of
+from tests.example_requests import EXAMPLE_PROJECT, filled
 from tests.live import CUSTOMER, LiveAnswer, LiveApp, LiveCaller, Rows
 from tests.services import Service
-from tests.test_openapi import EXAMPLE_PROJECT, filled
 from tests.test_tenants import IDS, LINK_PAGES, PUSH, WITHOUT_ID
 from tests.world import Caller, Tenant, basic
 

@@ -22,10 +22,10 @@ from apps_config.services import issue_key
 from external_calendars.models import Grant
 from tests import corpus
 from tests.description import Operation, description, examples_of
+from tests.example_requests import EXAMPLE_PROJECT, EXAMPLE_VALUES, filled, needed_query
 from tests.live import CUSTOMER
 from tests.local import LocalApp, LocalCaller
 from tests.test_hostile_bodies import with_value
-from tests.test_openapi import EXAMPLE_PROJECT, EXAMPLE_VALUES, filled, needed_query
 from tests.world import Answer
 
 OPERATIONS = description().operations

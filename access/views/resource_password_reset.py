@@ -24,6 +24,7 @@ from common.api.fields import CANONICAL_ID
 from common.api.json import read_body
 from common.api.serializers import read_body_as, read_values_as
 from common.errors import Invalid
+from common.openapi.component_registry import register_component
 from common.openapi.components import EmptySerializer, text_response
 from common.openapi.generator import named_examples, parameters
 from notifications.links.resource_password_reset import BadPasswordLink, check_password_link
@@ -79,6 +80,17 @@ SIGNATURE = {
     )
 }
 PATH = {"resource_id": text_response("Id of the resource.")}
+FORM = "application/x-www-form-urlencoded"
+_PASSWORD = {"type": "string", "minLength": 12, "maxLength": 200}
+PASSWORD_FORM = register_component(
+    "schemas",
+    "PasswordForm",
+    {
+        "type": "object",
+        "required": ["password", "again"],
+        "properties": {"password": _PASSWORD, "again": _PASSWORD},
+    },
+)
 FAILURES = {
     400: page_response("The request is malformed."),
     403: page_response("The link is for another resource, was used, or has expired."),
@@ -104,9 +116,9 @@ class PasswordPageView(PageView):
 
     @extend_schema(
         summary="Set the password",
-        description="The form of the page, `application/x-www-form-urlencoded`: `password` (12 to"
-        " 200 characters) and the same value as `again`. A new password ends the"
-        " tokens of earlier log-ins.",
+        description="The form of the page: twice the same password. It ends the tokens of earlier"
+        " log-ins.",
+        request={FORM: PASSWORD_FORM},
         responses={
             200: page_response("The password is set."),
             **FAILURES,
@@ -116,6 +128,10 @@ class PasswordPageView(PageView):
             ),
         },
         parameters=parameters(query=SIGNATURE, path=PATH, headers=PAGE_HEADERS),
+        examples=named_examples(
+            request={"a password": dict.fromkeys(("password", "again"), "correct horse battery")},
+            media_type=FORM,
+        ),
     )
     def post(self, request: Request, resource_id: str) -> HttpResponse:
         resource = self._admit_link(request, resource_id)

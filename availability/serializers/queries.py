@@ -43,6 +43,8 @@ from common.api.fields import (
 from common.api.serializers import ObjectSerializer
 from common.openapi.components import ID
 
+MAX_QUERIES = 20  # of one request of POST /findtime/bulk
+
 _IDS = ListOf(
     IdField(),
     MAX_RESOURCES,
@@ -69,6 +71,8 @@ class ResourcesToSearchField(serializers.Field):
 
 class QuerySerializer(TermsSerializer):
     """The body of POST /availability and its siblings."""
+
+    never_empty = True
 
     project_id = IdField(
         help_text="Absent parameters are the project's. All constraints apply.",
@@ -156,6 +160,8 @@ class FindtimeSerializer(ObjectSerializer):
     both are sent, both apply.
     """
 
+    never_empty = True
+
     resource_ids = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
     resources = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
     calendar_ids = ListOf(IdField(), MAX_RESOURCES, **OPTIONAL)
@@ -170,3 +176,9 @@ class FindtimeSerializer(ObjectSerializer):
     ignore_all_day_events = StrictBooleanField(**OPTIONAL)
     all_solutions = StrictBooleanField(**OPTIONAL)
     no_day_span = StrictBooleanField(**OPTIONAL)
+
+
+class FindtimeQueriesSerializer(ObjectSerializer):
+    """The body of POST /findtime/bulk and /findtime/team."""
+
+    queries = ListOf(FindtimeSerializer(), MAX_QUERIES, allow_empty=False)

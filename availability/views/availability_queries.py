@@ -53,7 +53,12 @@ from availability.search.rendering import (
     write_instants,
 )
 from availability.search.visit_slots import search_visits
-from availability.serializers.queries import FindtimeSerializer, QuerySerializer
+from availability.serializers.queries import (
+    MAX_QUERIES,
+    FindtimeQueriesSerializer,
+    FindtimeSerializer,
+    QuerySerializer,
+)
 from availability.serializers.resources import RESOURCE_EXAMPLE
 from common.api.fields import array_as_object
 from common.api.serializers import ObjectSerializer, read_body_as, read_values_as
@@ -262,7 +267,6 @@ DEPRECATION_HEADERS = {
     ),
     "Link": text_response("The successor.", examples=[DEPRECATED["Link"]]),
 }
-MAX_QUERIES = 20
 RULE_NAMES = ("filters", "constraints")  # two names of one parameter
 FINDTIME_EXAMPLE = {
     "resource_ids": [RESOURCE_EXAMPLE["id"]],
@@ -270,25 +274,11 @@ FINDTIME_EXAMPLE = {
     "future": "2 days",
     "length": "30 minutes",
 }
-
-
-FINDTIME_QUERIES = {
-    "type": "object",
-    "required": ["queries"],
-    "properties": {
-        "queries": {
-            "type": "array",
-            "minItems": 1,
-            "maxItems": MAX_QUERIES,
-            "items": {"type": "object"},
-        }
-    },
-}
 describe_many: Any = extend_schema(
     summary="Run several findtime queries",
     description="Each query is a body of POST /v2/findtime. The results have the same order.",
     deprecated=True,
-    request={"application/json": FINDTIME_QUERIES},
+    request=FindtimeQueriesSerializer,
     responses={200: data_lists(SpanSerializer)},
     parameters=parameters(headers=DEPRECATION_HEADERS),
     examples=named_examples(request={"one question": {"queries": [FINDTIME_EXAMPLE]}}),

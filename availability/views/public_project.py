@@ -59,6 +59,7 @@ class HostedPageView(PublicView):
     operation_ids = {"GET": "retrieveHostedPage"}
     tag = "projects"
     errors = (400, 404, 406, 422, 429)
+    has_etag = True
 
     @extend_schema(
         summary="Get the configuration of a hosted page",

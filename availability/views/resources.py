@@ -45,6 +45,7 @@ class ResourceViewSet(ExternalIdViewSet, ResourceScopedViewSet):
     serializer_class = ResourceSerializer
     lookup_url_kwarg = "resource_id"
     tag = "resources"
+    etag_actions = frozenset({"retrieve", "retrieve_timezone"})
     secret_actions = {"create": ("api_token",)}
     search_fields = RESOURCE_SEARCH
     search_example = "name:Dr*"

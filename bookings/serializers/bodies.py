@@ -357,6 +357,8 @@ class BookingEventSerializer(BookingTargetSerializer, NewBookingSerializer):
 class BookingBodySerializer(BookingTargetSerializer, NewBookingSerializer):
     """Both forms, for the API's description: FlatBody reads them."""
 
+    never_empty = True
+
     event = BookingEventSerializer(
         help_text="The nested form of the keys. Different values in both forms are 422.",
         **OPTIONAL,
@@ -475,6 +477,8 @@ class RescheduleTargetSerializer(ObjectSerializer):
 
 
 class RescheduleSerializer(RescheduleTargetSerializer, ScopeSerializer):
+    never_empty = True
+
     start = InstantField(help_text="Absent, with `end`: the same time.", **OPTIONAL)
     end = InstantField(**OPTIONAL)
     resources = ResourceChoiceField(

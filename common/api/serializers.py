@@ -56,6 +56,8 @@ class ObjectSerializer(serializers.Serializer):
     only_at_creation: ClassVar[Collection[str]] = ()
     # The schema of bodies, if it is not that of the fields.
     body_schema: ClassVar[Json | None] = None
+    # Whether a body needs some field, although it needs none in particular.
+    never_empty: ClassVar[bool] = False
 
     # --- Responses ---
     # Name -> example; the others derive from their fields. None: the object is in no response.

@@ -44,6 +44,7 @@ Handler = Callable[..., HttpResponseBase]
 Result = TypeVar("Result")
 Found = TypeVar("Found")
 
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 BODY_METHODS = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -78,6 +79,7 @@ class ApiView(APIView):
     json_only = True
     max_body_bytes = MAX_BYTES
     is_page = False  # the response is one page of a list
+    has_etag = False  # the response has an ETag, and may be 304
     is_query = False  # a POST that is described like a GET: no Idempotency-Key, no 409
     # For objects that grant access: a key with a typing error must not widen it.
     refuses_unknown_keys = False
@@ -159,7 +161,7 @@ class ApiView(APIView):
 
     def is_retry_safe(self, request: Request) -> bool:
         """Return whether a failed handler has changed nothing, wherever it failed."""
-        return request.method in ("GET", "HEAD")
+        return request.method in SAFE_METHODS
 
     def query_names(self) -> Collection[str]:
         """Return the query parameters that are described for the request's handler."""
@@ -192,14 +194,9 @@ class ApiView(APIView):
         if self.unknown_keys:
             response.headers["Service-Ignored"] = ignored_header(self.unknown_keys)
         response = super().finalize_response(request, response, *args, **kwargs)
-        if self.has_etag and response.status_code == 200:
+        if self.has_etag and request.method in SAFE_METHODS and response.status_code == 200:
             response.add_post_render_callback(partial(answer_conditionally, request))
         return response
-
-    @property
-    def has_etag(self) -> bool:
-        """Return whether the response has an ETag, and may be 304."""
-        return False
 
     def render(self, response: HttpResponseBase) -> HttpResponseBase:
         """Render a response of the handler now, with the renderer that DRF has negotiated."""
@@ -242,7 +239,7 @@ class ApiViewSet(ViewSetMixin, ApiView, GenericAPIView):
         return self.action in self.list_actions
 
     @property
-    def has_etag(self) -> bool:
+    def has_etag(self) -> bool:  # type: ignore[override]
         return self.action in self.etag_actions
 
     @property

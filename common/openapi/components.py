@@ -10,7 +10,7 @@ from common.api.pagination import DEFAULT_LIMIT, MAX_LIMIT, MAX_PAGE
 from common.api.response_schemas import END_EXAMPLE
 from common.api.serializers import ObjectSerializer
 from common.errors import STATUS
-from common.openapi.component_registry import Json, find_component, register_component
+from common.openapi.component_registry import Json, register_component
 
 TEXT: Json = {"type": "string"}
 FLAG: Json = {"type": "boolean"}
@@ -231,66 +231,7 @@ ALLOW = {"Allow": answer_header("Allow", "The methods of this path.", always=Tru
 _REQUEST_ID_EXAMPLE = "5f0c7e0e-8f0e-4b9e-9a38-1f4f1c1f7a10"
 
 
-def error_schema(status: int, description: str, **properties: Json) -> Json:
-    """Return the schema of a status's errors; `properties`: the fields that only it has."""
-    codes = [code for code, of_status in STATUS.items() if of_status == status]
-    return {
-        "type": "object",
-        "description": description,
-        "required": ["error", "code", "request_id"],
-        "properties": {
-            "error": text_response("One sentence for a person."),
-            "code": text_response("A stable code for programs.", enum=codes),
-            **properties,
-            "request_id": text_response("The value of the header Service-Request-Id."),
-        },
-    }
-
-
-def error_response(
-    status: int,
-    description: str,
-    examples: dict[str, Json],
-    headers: Json | None = None,
-    **properties: Json,
-) -> Json:
-    """Register a status's schema and response as components (`Error404`); return the reference.
-
-    `examples` maps an error code to the other members of its body.
-    """
-    schema = register_component(
-        "schemas", f"Error{status}", error_schema(status, description, **properties)
-    )
-    written = {
-        name: {"value": {"code": name} | body | {"request_id": _REQUEST_ID_EXAMPLE}}
-        for name, body in examples.items()
-    }
-    return register_component(
-        "responses",
-        f"Error{status}",
-        {
-            "description": description,
-            "headers": REQUEST_ID | (headers or {}),
-            "content": {"application/json": {"schema": schema, "examples": written}},
-        },
-    )
-
-
-def error_properties(response: Json) -> Json:
-    content = find_component(response)["content"]["application/json"]
-    return find_component(content["schema"])["properties"]
-
-
-_ERRORS_BY_PLACE = {
-    "type": "object",
-    "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
-}
 _SPANS = list_of(SpanSerializer.schema)
-_ALTERNATIVES = _SPANS | {
-    "maxItems": 3,
-    "description": "The next free times of the same length within 14 days, within the applicable"
-    " rules.",
-}
 _SPAN_EXAMPLES = [
     {"start": "2026-11-23T08:00:00+00:00", "end": "2026-11-23T08:30:00+00:00"},
     {"start": "2026-11-23T08:30:00+00:00", "end": "2026-11-23T09:00:00+00:00"},
@@ -341,6 +282,100 @@ class FailedOccurrenceSerializer(SpanSerializer):
     reason = serializers.ChoiceField(["slot_taken", "not_available"], help_text="Why not.")
 
 
+_ERROR_FIELDS: Mapping[str, Json] = {
+    "error": text_response("One sentence for a person."),
+    "code": text_response("A stable code for programs.", enum=list(STATUS)),
+    "errors": {
+        "type": "object",
+        "additionalProperties": {"type": "array", "minItems": 1, "items": TEXT},
+        "description": "With `invalid`: the errors by their place, a dotted path in the body"
+        " (`event_notifications.0.when.unit`), or the name of a query parameter or header. With"
+        " `rate_limited` and a widget key: `challenge` if the same request passes at once with a"
+        " solved challenge.",
+    },
+    "model": text_response(
+        "With `not_found`: what was not found; `Page` for an unknown path.", examples=["Booking"]
+    ),
+    "conflicts": _SPANS
+    | {
+        "description": "With `slot_taken`: the times that overlap. With `in_use` for a"
+        " `capacity`: the first time at which more is booked."
+    },
+    "reasons": list_of(ReasonSerializer.schema)
+    | {"description": "With `not_available`: the rules that the time breaks."},
+    "alternatives": _SPANS
+    | {
+        "maxItems": 3,
+        "description": "With `slot_taken` and `not_available`: the next free times of the same"
+        " length within 14 days, within the applicable rules.",
+    },
+    "occurrences": list_of(FailedOccurrenceSerializer.schema)
+    | {"description": "For a series: all occurrences that can't be booked."},
+    "state": text_response("With `action_not_allowed`: the booking's state."),
+    "available_actions": list_of(TEXT)
+    | {"description": "With `action_not_allowed`: the possible actions."},
+    "policy": text_response("With `policy`: its name in the project's settings."),
+    "limit": {
+        "type": ["string", "integer", "null"],
+        "description": "With `policy`: its value in the settings of project or group; null"
+        " without a value.",
+    },
+    "booking_id": ID | {"description": "With `in_use` for an event: the booking of the event."},
+    "problem": text_response(
+        "For a calendar that can't be connected: the code of the problem.",
+        examples=["unauthorized"],
+    ),
+}
+ERROR = register_component(
+    "schemas",
+    "Error",
+    {
+        "type": "object",
+        "description": "Why the service refuses a request. Which members it has besides `error`,"
+        " `code` and `request_id` depends on `code`. `Accept: application/problem+json` adds those"
+        " of RFC 9457.",
+        "required": ["error", "code", "request_id"],
+        "properties": {
+            **_ERROR_FIELDS,
+            "request_id": text_response("The value of the header Service-Request-Id."),
+        },
+    },
+)
+ERROR_OF_ONE = register_component(
+    "schemas",
+    "ErrorOfOne",
+    {
+        "type": "object",
+        "description": "The error that a request of its own would have got, without `request_id`."
+        " Paths start at the top of the body.",
+        "required": ["error", "code"],
+        "properties": _ERROR_FIELDS,
+    },
+)
+
+
+def error_response(
+    status: int, description: str, examples: dict[str, Json], headers: Json | None = None
+) -> Json:
+    """Register a status's response as a component (`Error404`); return the reference.
+
+    `examples` maps an error code to the other members of its body.
+    """
+    written = {
+        name: {"value": {"code": name} | body | {"request_id": _REQUEST_ID_EXAMPLE}}
+        for name, body in examples.items()
+    }
+    return register_component(
+        "responses",
+        f"Error{status}",
+        {
+            "description": description,
+            "headers": REQUEST_ID | (headers or {}),
+            "content": {"application/json": {"schema": ERROR, "examples": written}},
+        },
+    )
+
+
 ERROR_RESPONSES = {
     400: error_response(
         400,
@@ -373,9 +408,6 @@ ERROR_RESPONSES = {
         404,
         "The app has no such object. Objects of other apps look the same.",
         {"not_found": {"error": "Booking not found.", "model": "Booking"}},
-        model=text_response(
-            "What was not found; `Page` for an unknown path.", examples=["Booking"]
-        ),
     ),
     405: error_response(
         405,
@@ -418,26 +450,6 @@ ERROR_RESPONSES = {
             "outdated": {"error": "This message is outdated. The booking is cancelled."},
         },
         _SOMETIMES_LATER,
-        conflicts=_SPANS
-        | {
-            "description": "With `slot_taken`: the times that overlap. With `in_use` for a"
-            " `capacity`: the first time at which more is booked."
-        },
-        reasons=list_of(ReasonSerializer.schema)
-        | {"description": "With `not_available`: the rules that the time breaks."},
-        alternatives=_ALTERNATIVES,
-        state=text_response("With `action_not_allowed`: the booking's state."),
-        available_actions=list_of(TEXT)
-        | {"description": "With `action_not_allowed`: the possible actions."},
-        policy=text_response("With `policy`: its name in the project's settings."),
-        limit={
-            "type": ["string", "integer", "null"],
-            "description": "With `policy`: its value in the settings of project or group; null"
-            " without a value.",
-        },
-        occurrences=list_of(FailedOccurrenceSerializer.schema)
-        | {"description": "For a series: all occurrences that can't be booked."},
-        booking_id=ID | {"description": "With `in_use` for an event: the booking of the event."},
     ),
     410: error_response(
         410,
@@ -481,27 +493,12 @@ ERROR_RESPONSES = {
                 "errors": {"event.start": ["Must be a string."]},
             }
         },
-        errors=_ERRORS_BY_PLACE
-        | {
-            "description": "The errors by their place: a dotted path in the body"
-            " (`event_notifications.0.when.unit`), or the name of a query parameter or"
-            " header.",
-        },
-        problem=text_response(
-            "For a calendar that can't be connected: the code of the problem.",
-            examples=["unauthorized"],
-        ),
     ),
     429: error_response(
         429,
         "Too many requests, or too many wrong keys or passwords.",
         {"rate_limited": {"error": "Too many requests."}},
         RETRY_AFTER,
-        errors=_ERRORS_BY_PLACE
-        | {
-            "description": "With a widget key: `challenge` if the same request passes at once with"
-            " a solved challenge.",
-        },
     ),
     500: error_response(
         500,
@@ -515,25 +512,6 @@ ERROR_RESPONSES = {
         RETRY_AFTER,
     ),
 }
-
-
-ERROR_OF_ONE = register_component(
-    "schemas",
-    "ErrorOfOne",
-    {
-        "type": "object",
-        "description": "The error that a request of its own would have got, without `request_id`."
-        " Paths start at the top of the body.",
-        "required": ["error", "code"],
-        "properties": {
-            name: schema
-            for response in ERROR_RESPONSES.values()
-            for name, schema in error_properties(response).items()
-            if name != "request_id"
-        }
-        | {"code": text_response("A stable code for programs.", enum=list(STATUS))},
-    },
-)
 
 
 class ErrorOfOneField(serializers.DictField):

@@ -243,7 +243,8 @@ class BodySchema(OpenApiSerializerExtension):
             return schema
         in_responses = [name for name, field in self.target.fields.items() if field.read_only]
         set_override(self.target, "exclude_fields", in_responses)
-        return auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        schema = auto_schema._map_serializer(self.target, direction, bypass_extensions=True)
+        return schema | ({"minProperties": 1} if self.target.never_empty else {})
 
 
 class Schema(AutoSchema):
@@ -303,13 +304,11 @@ class Schema(AutoSchema):
 
     @property
     def honours_idempotency_key(self) -> bool:
-        unrepeatable = getattr(self.view, "is_unrepeatable", False)
-        return self.has_side_effects and self.method != "DELETE" and not unrepeatable
+        is_repeatable = not (self.is_public_view or getattr(self.view, "is_unrepeatable", False))
+        return self.has_side_effects and self.method != "DELETE" and is_repeatable
 
     def shared_parameters(self) -> list[Json]:
-        if self.is_public_view:
-            return []
-        shared = [SERVICE_APP, SERVICE_TIMEZONE]
+        shared = [] if self.is_public_view else [SERVICE_APP, SERVICE_TIMEZONE]
         if self.honours_idempotency_key:
             shared.append(IDEMPOTENCY_KEY)
         if getattr(self.view, "is_conditional", False):
@@ -321,10 +320,9 @@ class Schema(AutoSchema):
         return shared
 
     def answer_headers(self) -> Json:
-        if self.is_public_view:
-            return REQUEST_ID
+        shared = REQUEST_ID if self.is_public_view else ANSWER_HEADERS
         etag = ETAG if getattr(self.view, "has_etag", False) else {}
-        return ANSWER_HEADERS | etag | (REPLAYED if self.honours_idempotency_key else {})
+        return shared | etag | (REPLAYED if self.honours_idempotency_key else {})
 
     def error_statuses(self) -> list[int]:
         statuses = PUBLIC if self.is_public_view else ALWAYS

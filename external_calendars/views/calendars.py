@@ -186,7 +186,7 @@ class ConnectableCalendarViewSet(CalendarViewSet):
             refuse_idempotency_key(request)
             reconnect_calendar(calendar, access, texts=given, is_primary=is_primary, now=self.now)
             return Response({"data": CalendarSerializer.render(self.get_object())})
-        if is_primary is not None:
+        if is_primary not in (None, calendar.provider_primary):
             choose_primary(calendar, is_primary, now=self.now)
             calendar = self.get_object()
         return Response({"data": CalendarSerializer.render(change_calendar(calendar, given))})

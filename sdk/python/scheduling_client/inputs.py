@@ -286,6 +286,10 @@ class Findtime(TypedDict, total=False):
     no_day_span: bool
 
 
+class FindtimeQueries(TypedDict, total=False):
+    queries: Required[Sequence[Findtime]]
+
+
 class GapInput(TypedDict, total=False):
     min: str | int
     max: str | int | None

@@ -618,17 +618,17 @@ class ErrorOfOne(Model):
         "internal",
         "unavailable",
     ]
+    errors: dict[str, list[str]] | None
     model: str | None
     conflicts: list[Span] | None
     reasons: list[Reason] | None
     alternatives: list[Span] | None
+    occurrences: list[FailedOccurrence] | None
     state: str | None
     available_actions: list[str] | None
     policy: str | None
     limit: str | int | None
-    occurrences: list[FailedOccurrence] | None
     booking_id: str | None
-    errors: dict[str, list[str]] | None
     problem: str | None
 
 

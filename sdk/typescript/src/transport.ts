@@ -179,7 +179,7 @@ function refusalOf(attempt: Attempt): SchedulingError | NetworkError | undefined
   const wait = readRetryAfter(response.headers.get("Retry-After"));
   const body = readErrorBody(text);
   if (body) {
-    const whole = readTimes(body, `Error${status}`) as never;
+    const whole = readTimes(body, "Error") as never;
     return new SchedulingError(status, body.code as ErrorCode, whole, wait);
   }
   const foreign = {

@@ -37,7 +37,7 @@ export const SHAPES: Readonly<Record<string, Shape>> = {
   "EmailTemplate": {"updated_at": 1},
   "EmailTemplateAnswer": {"data": "EmailTemplate"},
   "EmailTemplateList": {"data": "EmailTemplate"},
-  "Error409": {"conflicts": "Span", "alternatives": "Span", "occurrences": "FailedOccurrence"},
+  "Error": {"conflicts": "Span", "alternatives": "Span", "occurrences": "FailedOccurrence"},
   "ErrorOfOne": {"conflicts": "Span", "alternatives": "Span", "occurrences": "FailedOccurrence"},
   "Event": {"start": 1, "end": 1, "created_at": 1, "updated_at": 1},
   "EventAnswer": {"data": "Event"},

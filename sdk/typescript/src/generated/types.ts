@@ -1309,90 +1309,26 @@ export type ErasedAnswer = {
   data: Erased;
 };
 
-/** The request can't be parsed: invalid JSON, wrong encoding, duplicate keys, NaN, too many levels, NUL or a lone surrogate. */
-export type Error400 = {
+/** Why the service refuses a request. Which members it has besides `error`, `code` and `request_id` depends on `code`. `Accept: application/problem+json` adds those of RFC 9457. */
+export type ErrorBody = {
   /** One sentence for a person. */
   error: string;
   /** A stable code for programs. */
-  code: "malformed";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** Missing or invalid credentials. The body is the same for every cause. `second_factor_required`, of POST /v2/auth only: the password is right. */
-export type Error401 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "unauthenticated" | "second_factor_required";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The credentials are valid but lack the permission. `address_not_allowed`: the key works in other networks. */
-export type Error403 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "forbidden" | "address_not_allowed";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The app has no such object. Objects of other apps look the same. */
-export type Error404 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "not_found";
-  /** What was not found; `Page` for an unknown path. */
+  code: "malformed" | "unauthenticated" | "second_factor_required" | "forbidden" | "address_not_allowed" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "slot_taken" | "not_available" | "action_not_allowed" | "policy" | "hold_expired" | "group_full" | "in_use" | "already_exists" | "outdated" | "idempotency_in_progress" | "cursor_expired" | "precondition_failed" | "too_large" | "unsupported_media_type" | "misdirected" | "idempotency_mismatch" | "invalid" | "not_attempted" | "not_kept" | "rate_limited" | "internal" | "unavailable";
+  /** With `invalid`: the errors by their place, a dotted path in the body (`event_notifications.0.when.unit`), or the name of a query parameter or header. With `rate_limited` and a widget key: `challenge` if the same request passes at once with a solved challenge. */
+  errors?: {
+    [key: string]: string[];
+  };
+  /** With `not_found`: what was not found; `Page` for an unknown path. */
   model?: string;
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The path does not support the method. */
-export type Error405 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "method_not_allowed";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The Accept header excludes application/json. */
-export type Error406 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "not_acceptable";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The body did not arrive within ten seconds. The connection is closed. */
-export type Error408 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "request_timeout";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The request conflicts with the current state. */
-export type Error409 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "slot_taken" | "not_available" | "action_not_allowed" | "policy" | "hold_expired" | "group_full" | "in_use" | "already_exists" | "outdated" | "idempotency_in_progress";
   /** With `slot_taken`: the times that overlap. With `in_use` for a `capacity`: the first time at which more is booked. */
   conflicts?: Span[];
   /** With `not_available`: the rules that the time breaks. */
   reasons?: Reason[];
-  /** The next free times of the same length within 14 days, within the applicable rules. */
+  /** With `slot_taken` and `not_available`: the next free times of the same length within 14 days, within the applicable rules. */
   alternatives?: Span[];
+  /** For a series: all occurrences that can't be booked. */
+  occurrences?: FailedOccurrence[];
   /** With `action_not_allowed`: the booking's state. */
   state?: string;
   /** With `action_not_allowed`: the possible actions. */
@@ -1401,100 +1337,10 @@ export type Error409 = {
   policy?: string;
   /** With `policy`: its value in the settings of project or group; null without a value. */
   limit?: string | number | null;
-  /** For a series: all occurrences that can't be booked. */
-  occurrences?: FailedOccurrence[];
   /** With `in_use` for an event: the booking of the event. */
   booking_id?: string;
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** `cursor_expired`: what the cursor refers to is no longer stored. */
-export type Error410 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "cursor_expired";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** If-Match has another ETag than the object. */
-export type Error412 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "precondition_failed";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The body is larger than 256 kB. */
-export type Error413 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "too_large";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The body is not application/json in UTF-8, or it has a Content-Encoding. */
-export type Error415 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "unsupported_media_type";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** A value is invalid. */
-export type Error422 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "idempotency_mismatch" | "invalid";
-  /** The errors by their place: a dotted path in the body (`event_notifications.0.when.unit`), or the name of a query parameter or header. */
-  errors?: {
-    [key: string]: string[];
-  };
   /** For a calendar that can't be connected: the code of the problem. */
   problem?: string;
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** Too many requests, or too many wrong keys or passwords. */
-export type Error429 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "rate_limited";
-  /** With a widget key: `challenge` if the same request passes at once with a solved challenge. */
-  errors?: {
-    [key: string]: string[];
-  };
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** A bug. Find it in the logs by its request id. */
-export type Error500 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "internal";
-  /** The value of the header Service-Request-Id. */
-  request_id: string;
-};
-
-/** The database is busy, restarting or down, or too many log-ins run: try again. */
-export type Error503 = {
-  /** One sentence for a person. */
-  error: string;
-  /** A stable code for programs. */
-  code: "unavailable";
   /** The value of the header Service-Request-Id. */
   request_id: string;
 };
@@ -1505,14 +1351,20 @@ export type ErrorOfOne = {
   error: string;
   /** A stable code for programs. */
   code: "malformed" | "unauthenticated" | "second_factor_required" | "forbidden" | "address_not_allowed" | "not_found" | "method_not_allowed" | "not_acceptable" | "request_timeout" | "slot_taken" | "not_available" | "action_not_allowed" | "policy" | "hold_expired" | "group_full" | "in_use" | "already_exists" | "outdated" | "idempotency_in_progress" | "cursor_expired" | "precondition_failed" | "too_large" | "unsupported_media_type" | "misdirected" | "idempotency_mismatch" | "invalid" | "not_attempted" | "not_kept" | "rate_limited" | "internal" | "unavailable";
-  /** What was not found; `Page` for an unknown path. */
+  /** With `invalid`: the errors by their place, a dotted path in the body (`event_notifications.0.when.unit`), or the name of a query parameter or header. With `rate_limited` and a widget key: `challenge` if the same request passes at once with a solved challenge. */
+  errors?: {
+    [key: string]: string[];
+  };
+  /** With `not_found`: what was not found; `Page` for an unknown path. */
   model?: string;
   /** With `slot_taken`: the times that overlap. With `in_use` for a `capacity`: the first time at which more is booked. */
   conflicts?: Span[];
   /** With `not_available`: the rules that the time breaks. */
   reasons?: Reason[];
-  /** The next free times of the same length within 14 days, within the applicable rules. */
+  /** With `slot_taken` and `not_available`: the next free times of the same length within 14 days, within the applicable rules. */
   alternatives?: Span[];
+  /** For a series: all occurrences that can't be booked. */
+  occurrences?: FailedOccurrence[];
   /** With `action_not_allowed`: the booking's state. */
   state?: string;
   /** With `action_not_allowed`: the possible actions. */
@@ -1521,14 +1373,8 @@ export type ErrorOfOne = {
   policy?: string;
   /** With `policy`: its value in the settings of project or group; null without a value. */
   limit?: string | number | null;
-  /** For a series: all occurrences that can't be booked. */
-  occurrences?: FailedOccurrence[];
   /** With `in_use` for an event: the booking of the event. */
   booking_id?: string;
-  /** With a widget key: `challenge` if the same request passes at once with a solved challenge. */
-  errors?: {
-    [key: string]: string[];
-  };
   /** For a calendar that can't be connected: the code of the problem. */
   problem?: string;
 };
@@ -1697,6 +1543,10 @@ export type Findtime = {
   ignore_all_day_events?: boolean;
   all_solutions?: boolean;
   no_day_span?: boolean;
+};
+
+export type FindtimeQueries = {
+  queries: Findtime[];
 };
 
 /** The time between a step and the one before. */
@@ -2264,175 +2114,14 @@ export type PartyInput = {
   max?: number | null;
 };
 
+export type PasswordForm = {
+  password: string;
+  again: string;
+};
+
 export type PasswordReset = {
   /** ASCII before the @, a domain of IDNA 2008 after it. */
   email: string;
-};
-
-export type PatchedAppInput = {
-  name?: string;
-  settings?: AppSettingsInput;
-  event_notifications?: EventNotificationInput[];
-};
-
-export type PatchedBookingChange = {
-  /** The first customer. */
-  customer?: CustomerChange;
-  /** Matched by `id`, else by position. Customers can't be added or removed. */
-  customers?: CustomerChange[];
-  what?: string;
-  where?: string | null;
-  description?: string | null;
-  /** Free keys, at most 50 and 16 kB as JSON. */
-  meta?: {
-    [key: string]: unknown;
-  };
-  /** Its id in your own system: at most one booking of the app has it. Not for widget keys. */
-  external_id?: string | null;
-  /** An internal note. Only server keys and members read and write it; it is in no e-mail, calendar or webhook call. */
-  note?: string | null;
-  /** Whether the customer came. From one hour before the start. Null clears it. */
-  outcome?: "attended" | "no_show" | null;
-  /** How many units or seats the booking takes from now on: 409 if they are not free. */
-  quantity?: number;
-  /** Of a group. */
-  settings?: GroupChange;
-};
-
-export type PatchedCalendarInput = {
-  /** The address of a server, a calendar or a feed. The address of a feed is secret. */
-  address?: string;
-  username?: string | null;
-  /** Never shown. */
-  password?: string | null;
-  name?: string;
-  description?: string | null;
-  backgroundcolor?: string | null;
-  foregroundcolor?: string | null;
-  provider_primary?: boolean;
-};
-
-export type PatchedEmailTemplateInput = {
-  subject?: string | null;
-  text?: string | null;
-  /** A whole HTML document. */
-  html?: string | null;
-};
-
-export type PatchedEventInput = {
-  what?: string;
-  where?: string | null;
-  description?: string | null;
-  start?: Date | string;
-  end?: Date | string | null;
-  /** An all-day event: start and end are local midnights of the resource. */
-  allDay?: boolean;
-  /** Start and end are dates; the end is exclusive. Without an end: one day. */
-  all_day?: boolean;
-  rsvp?: string | null;
-  participants?: string[];
-  /** Blocks the time. */
-  busy?: boolean;
-};
-
-export type PatchedNewProviderClient = {
-  /** As the provider shows it. */
-  client_id?: string;
-  /** Never shown. */
-  client_secret?: string;
-};
-
-export type PatchedProjectInput = {
-  /** Its id in your own system: at most one project of the app has it. */
-  external_id?: string | null;
-  slug?: string;
-  name?: string;
-  /** Ids, or complete resources with include=resources. */
-  resources?: string[];
-  /** Each booking takes a different resource for each requirement (`count` of them). `resources` is then derived. Not with `mode`. */
-  requires?: Requirement[] | ({
-    alternatives: Requirement[][];
-  }) | null;
-  /** Each booking is a visit of several steps, instead of `requires`. `resources` is then derived. Not with `mode`, and `length` is not used. */
-  steps?: StepInput[] | null;
-  /** Whether the steps of a visit follow each other as given (the default), or in any order. */
-  order?: "given" | "any" | null;
-  availability?: ProjectAvailabilityInput;
-  availability_constraints?: Constraint[];
-  booking?: BookingDefaultsInput;
-  /** The fields of the booking form, by key. Null removes a field. */
-  customer_fields?: {
-    [key: string]: CustomerField | null;
-  };
-  /** Free keys, at most 50 and 16 kB as JSON. */
-  ui?: {
-    [key: string]: unknown;
-  };
-  /** The project's texts in further languages, by language: on the booking page, on other pages for customers, and in e-mails to customers. */
-  translations?: {
-    [key: string]: ProjectTextsInput | null;
-  };
-  /** Null: the app's. */
-  event_notifications?: EventNotificationInput[] | null;
-  /** An alias of `event_notifications`, which takes precedence. */
-  reminders?: EventNotificationInput[] | null;
-  settings?: ProjectSettingsInput;
-  /** The length of a hold in seconds. Null: 30. */
-  reservation_time?: number | null;
-  /** Free keys, at most 50 and 16 kB as JSON. */
-  meta?: {
-    [key: string]: unknown;
-  };
-};
-
-export type PatchedResourceInput = {
-  /** Its id in your own system: at most one resource of the app has it. */
-  external_id?: string | null;
-  name?: string;
-  first_name?: string | null;
-  last_name?: string | null;
-  /** ASCII before the @, a domain of IDNA 2008 after it. */
-  email?: string | null;
-  image?: (string | null) | string;
-  /** The IANA zone of the resource's rules. */
-  timezone?: string;
-  /** The schedule under the resource's own rules. Null removes it. */
-  schedule_id?: string | null;
-  tags?: string[];
-  /** So many bookings may overlap: 12 for a pool of twelve. A number below what is booked ahead: 409 `in_use`. */
-  capacity?: number;
-  /** How many people it suits, such as a table: bookings and queries with `party_size` take a resource whose range contains it, or several whose sums do. Null: any number. */
-  party?: PartyInput | null;
-  /** Free keys, at most 50 and 16 kB as JSON. */
-  meta?: {
-    [key: string]: unknown;
-  };
-  /** The password for POST /v2/auth. Null removes it. A change ends the tokens of earlier log-ins. */
-  password?: string | null;
-  availability_constraints?: Constraint[];
-};
-
-export type PatchedScheduleInput = {
-  name?: string;
-  availability_constraints?: Constraint[];
-};
-
-export type PatchedWebhookInput = {
-  url?: string;
-  /** Upper or lower case. */
-  method?: string;
-  /** null: any. */
-  graph?: "instant" | "confirm_decline" | "instant_payment" | "group_owner" | "group_customer" | "group_customer_payment" | null;
-  /** Empty: all states. A move matches `rescheduled` and the booking's current state. */
-  states?: Array<"initialized" | "confirmed" | "cancelled" | "cancelled_by_customer" | "completed" | "tentative" | "declined" | "paid" | "unpaid" | "cancelled_by_owner" | "rescheduled">;
-  /** Only calls of these kinds (values of `Service-Event`). Empty: all except `booking.reassigned`, `booking.updated`, `booking.response`, `calendar.problem`, and those of resources, projects and deliveries. A change of resources alone is `booking.rescheduled` for a webhook that does not name `booking.reassigned`. */
-  kinds?: Array<"booking.initialized" | "booking.confirmed" | "booking.cancelled" | "booking.cancelled_by_customer" | "booking.completed" | "booking.tentative" | "booking.declined" | "booking.paid" | "booking.unpaid" | "booking.cancelled_by_owner" | "booking.rescheduled" | "booking.reassigned" | "booking.updated" | "booking.response" | "calendar.problem" | "resource.created" | "resource.updated" | "resource.deleted" | "project.created" | "project.updated" | "project.deleted" | "delivery.failed">;
-  /** `standard`: the body is `{type, timestamp, data}` as in Standard Webhooks. `thin`: `{kind, id, cursor}` alone. null: the object, with `change`. */
-  format?: "standard" | "thin" | null;
-  /** The only status that counts as success; null: any 2xx. */
-  expected_response_code?: number | string | null;
-  active?: boolean;
-  description?: string | null;
 };
 
 /** All customers with the same e-mail address. */
@@ -3639,34 +3328,37 @@ export type WebhookSettings = {
 
 /** The body of an error, by its `code`. */
 export interface ErrorBodies {
-  action_not_allowed: Error409;
-  address_not_allowed: Error403;
-  already_exists: Error409;
-  cursor_expired: Error410;
-  forbidden: Error403;
-  group_full: Error409;
-  hold_expired: Error409;
-  idempotency_in_progress: Error409;
-  idempotency_mismatch: Error422;
-  in_use: Error409;
-  internal: Error500;
-  invalid: Error422;
-  malformed: Error400;
-  method_not_allowed: Error405;
-  not_acceptable: Error406;
-  not_available: Error409;
-  not_found: Error404;
-  outdated: Error409;
-  policy: Error409;
-  precondition_failed: Error412;
-  rate_limited: Error429;
-  request_timeout: Error408;
-  second_factor_required: Error401;
-  slot_taken: Error409;
-  too_large: Error413;
-  unauthenticated: Error401;
-  unavailable: Error503;
-  unsupported_media_type: Error415;
+  action_not_allowed: ErrorBody;
+  address_not_allowed: ErrorBody;
+  already_exists: ErrorBody;
+  cursor_expired: ErrorBody;
+  forbidden: ErrorBody;
+  group_full: ErrorBody;
+  hold_expired: ErrorBody;
+  idempotency_in_progress: ErrorBody;
+  idempotency_mismatch: ErrorBody;
+  in_use: ErrorBody;
+  internal: ErrorBody;
+  invalid: ErrorBody;
+  malformed: ErrorBody;
+  method_not_allowed: ErrorBody;
+  misdirected: ErrorBody;
+  not_acceptable: ErrorBody;
+  not_attempted: ErrorBody;
+  not_available: ErrorBody;
+  not_found: ErrorBody;
+  not_kept: ErrorBody;
+  outdated: ErrorBody;
+  policy: ErrorBody;
+  precondition_failed: ErrorBody;
+  rate_limited: ErrorBody;
+  request_timeout: ErrorBody;
+  second_factor_required: ErrorBody;
+  slot_taken: ErrorBody;
+  too_large: ErrorBody;
+  unauthenticated: ErrorBody;
+  unavailable: ErrorBody;
+  unsupported_media_type: ErrorBody;
 }
 
 /** What each operation takes and answers. */
@@ -3738,7 +3430,7 @@ export interface Operations {
   "PATCH /v2/apps/{slug}": {
     path: { slug: string };
     query?: undefined;
-    body: PatchedAppInput;
+    body: AppInput;
     answer: AppAnswer;
   };
   /** List members. */
@@ -3836,7 +3528,7 @@ export interface Operations {
   "PATCH /v2/bookings/{booking_id}": {
     path: { booking_id: string };
     query?: { include?: string | readonly string[] } | undefined;
-    body: PatchedBookingChange;
+    body: BookingChange;
     answer: BookingAnswer;
   };
   /** Apply an action to a booking. */
@@ -3969,7 +3661,7 @@ export interface Operations {
   "PATCH /v2/calendars/{calendar_id}": {
     path: { calendar_id: string };
     query?: undefined;
-    body: PatchedCalendarInput;
+    body: CalendarInput;
     answer: CalendarAnswer;
   };
   /** Disconnect a calendar. */
@@ -4032,7 +3724,7 @@ export interface Operations {
   "PATCH /v2/calendars/clients/{provider}": {
     path: { provider: "google" | "microsoft" };
     query?: undefined;
-    body: PatchedNewProviderClient;
+    body: NewProviderClient;
     answer: ProviderClientAnswer;
   };
   /** Ask a person for a calendar at Google or Microsoft. */
@@ -4172,7 +3864,7 @@ export interface Operations {
   "PATCH /v2/events/{event_id}": {
     path: { event_id: string };
     query?: undefined;
-    body: PatchedEventInput;
+    body: EventInput;
     answer: EventAnswer;
   };
   /** Find common free time. */
@@ -4186,22 +3878,14 @@ export interface Operations {
   "POST /v2/findtime/bulk": {
     path?: undefined;
     query?: undefined;
-    body: {
-  queries: Array<{
-    [key: string]: unknown;
-  }>;
-};
+    body: FindtimeQueries;
     answer: SpanLists;
   };
   /** Run several findtime queries. */
   "POST /v2/findtime/team": {
     path?: undefined;
     query?: undefined;
-    body: {
-  queries: Array<{
-    [key: string]: unknown;
-  }>;
-};
+    body: FindtimeQueries;
     answer: SpanLists;
   };
   /** This description. */
@@ -4250,7 +3934,7 @@ export interface Operations {
   "PATCH /v2/projects/{project_id}": {
     path: { project_id: string };
     query?: { include?: string | readonly string[] } | undefined;
-    body: PatchedProjectInput;
+    body: ProjectInput;
     answer: ProjectAnswer;
   };
   /** The resources of a project, in its order. */
@@ -4376,7 +4060,7 @@ export interface Operations {
   "PATCH /v2/resources/{resource_id}": {
     path: { resource_id: string };
     query?: { include?: string | readonly string[] } | undefined;
-    body: PatchedResourceInput;
+    body: ResourceInput;
     answer: ResourceAnswer;
   };
   /** Change the resource with an external id, or create it. */
@@ -4439,7 +4123,7 @@ export interface Operations {
   "PATCH /v2/schedules/{schedule_id}": {
     path: { schedule_id: string };
     query?: undefined;
-    body: PatchedScheduleInput;
+    body: ScheduleInput;
     answer: ScheduleAnswer;
   };
   /** List e-mail templates. */
@@ -4467,7 +4151,7 @@ export interface Operations {
   "PATCH /v2/templates/{template_slug}": {
     path: { template_slug: "tentative_owner" | "tentative_customer" | "confirmed_customer" | "confirmed_owner" | "declined_customer" | "cancelled_customer" | "cancelled_owner" | "cancelled_by_customer_owner" | "cancelled_by_customer_customer" | "unpaid_customer" | "rescheduled_customer" | "rescheduled_owner" | "reassigned_customer" | "reassigned_owner" | "unassigned_owner" | "updated_customer" | "updated_owner" | "conference_customer" | "conference_owner" | "new_times_customer" | "message_customer" | "reminder_customer" | "reminder_owner" };
     query?: undefined;
-    body: PatchedEmailTemplateInput;
+    body: EmailTemplateInput;
     answer: EmailTemplateAnswer;
   };
   /** Preview an e-mail template. */
@@ -4523,7 +4207,7 @@ export interface Operations {
   "PATCH /v2/users/{resource_id}": {
     path: { resource_id: string };
     query?: { include?: string | readonly string[] } | undefined;
-    body: PatchedResourceInput;
+    body: ResourceInput;
     answer: ResourceAnswer;
   };
   /** Change the resource with an external id, or create it. */
@@ -4586,7 +4270,7 @@ export interface Operations {
   "PATCH /v2/webhooks/{webhook_id}": {
     path: { webhook_id: string };
     query?: undefined;
-    body: PatchedWebhookInput;
+    body: WebhookInput;
     answer: WebhookAnswer;
   };
   /** List the deliveries of a webhook. */
