@@ -81,8 +81,8 @@ def _settings(request: HttpRequest, words: list[str]) -> Iterator[SearchResult]:
 
 
 def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterator[SearchResult]]:
-    """Yield the next booking, customers, then the other bookings: by the booking's id, or of these
-    customers.
+    """Yield the next booking, customers, then the other bookings: by an id of the booking, or of
+    these customers.
     """
     customers: list[Customer] = []
     try:
@@ -90,7 +90,7 @@ def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterato
     except ValueError:
         customers = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
         matching = Q(id__in=[row.booking_id for row in customers])
-    bookings = _find_bookings(request, matching)
+    bookings = _find_bookings(request, matching | Q(external_id=term.replace("\0", "")))
     upcoming = 1 if bookings and is_upcoming(bookings[0]) else 0
     yield _bookings(request, bookings[:upcoming])
     yield _customers(request, customers)

@@ -21,7 +21,7 @@ from unfold.widgets import (
 from access.serializers import APP_KINDS, KINDS_WITH, CredentialSerializer
 from apps_config.models import App, Credential, Membership
 from apps_config.services import issue_key, revoke_key
-from availability.models import Project, Resource
+from availability.models import Project, ProjectResource, Resource
 from office.access.fresh_log_in import require_fresh_log_in
 from office.base.api_forms import CheckedForm, choice_field
 from office.base.labels import LabelledWords
@@ -29,6 +29,7 @@ from office.base.lazy_text import LazyText
 from office.base.list_filters import AppFilter
 from office.base.model_admin import ServiceBackedAdmin
 from office.base.model_admin_pages import ExtraPage, keep_secret, kept_secret
+from office.base.row_choices import CurrentRowsSelect
 from office.base.scope import is_allowed
 
 KIND_WORDS = {
@@ -69,6 +70,9 @@ SCOPE_WORDS = {
 }
 
 
+NO_PROJECT = _("The app has no such project.")
+
+
 def state_of(key: Credential) -> str:
     if key.revoked_at:
         return "revoked"
@@ -90,7 +94,6 @@ class KeyForm(CheckedForm, forms.ModelForm):
 
     field_of = {
         "resource_id": "resource",
-        "projects": "project_slugs",
         "origins": "web_sites",
         "addresses": "networks",
     }
@@ -111,9 +114,13 @@ class KeyForm(CheckedForm, forms.ModelForm):
         choices=list(SCOPE_WORDS.items()),
         widget=UnfoldAdminCheckboxSelectMultipleWidget,
     )
-    project_slugs = lines_field(
-        LIMIT_WORDS["projects"],
-        _("One slug per line. The only projects that the key may use. Empty: all."),
+    projects = forms.ModelMultipleChoiceField(
+        Project.objects.filter(deleted_at=None),
+        label=LIMIT_WORDS["projects"],
+        required=False,
+        help_text=_("The only projects that the key may use. Empty: all."),
+        widget=CurrentRowsSelect(ProjectResource._meta.get_field("project"), admin.site),
+        error_messages={"invalid_choice": NO_PROJECT, "invalid_pk_value": NO_PROJECT},
     )
     web_sites = lines_field(
         LIMIT_WORDS["origins"],
@@ -154,7 +161,9 @@ class KeyForm(CheckedForm, forms.ModelForm):
         app, resource = given.get("app"), given.get("resource")
         if given.get("kind") != Credential.RESOURCE:
             resource = given["resource"] = None
-        projects = self._find_projects(app, self._limit("projects") or "")
+        projects = self._limit("projects") or ()
+        if app and any(project.app_id != app.pk for project in projects):
+            self.add_error("projects", NO_PROJECT)
         if app and resource and not Resource.objects.for_app(app).filter(pk=resource.pk).exists():
             self.add_error("resource", gettext("The app has no such resource."))
         expires_at = given.get("expires_at")
@@ -190,16 +199,6 @@ class KeyForm(CheckedForm, forms.ModelForm):
             self.add_error("access", sentence)
         return None
 
-    def _find_projects(self, app: App | None, lines: str) -> list[Project]:
-        slugs = list(dict.fromkeys(lines.split()))
-        rows = Project.objects.filter(app=app, deleted_at=None, slug__in=slugs)
-        found = {project.slug: project for project in rows}
-        for slug in slugs:
-            if slug not in found:
-                sentence = gettext("%(slug)s: There is no such project.")
-                self.add_error("project_slugs", sentence % {"slug": slug[:100]})
-        return list(found.values())
-
     def _post_clean(self) -> None:
         """Skip the model's validation: the service creates the row."""
 
@@ -233,7 +232,7 @@ class CredentialAdmin(ServiceBackedAdmin[Credential]):
             {
                 "fields": (
                     *KeyForm.Meta.fields,
-                    *("access", "scopes", "project_slugs", "networks", "web_sites"),
+                    *("access", "scopes", "projects", "networks", "web_sites"),
                 )
             },
         ),

@@ -5,7 +5,11 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.autocomplete import AutocompleteJsonView
-from django.contrib.admin.widgets import AutocompleteSelect
+from django.contrib.admin.widgets import (
+    AutocompleteMixin,
+    AutocompleteSelect,
+    AutocompleteSelectMultiple,
+)
 from django.core.exceptions import PermissionDenied
 from django.db import models
 from django.http import HttpRequest
@@ -19,19 +23,35 @@ OFFER, VISIBLE, CURRENT = "offer", "visible", "current"
 ENDS = ("deleted_at", "archived_at")  # a current row has neither
 
 
-class VisibleRowSelect(AutocompleteSelect):
-    """Offers all rows that the account may see, for filters."""
+class Offer(AutocompleteMixin):
+    """What a field offers."""
 
-    offer = VISIBLE
+    offer: str
 
     def get_url(self) -> str:
         return f"{super().get_url()}?{OFFER}={self.offer}"
+
+
+class VisibleRowSelect(Offer, AutocompleteSelect):
+    """Offers all rows that the account may see, for filters."""
+
+    offer = VISIBLE
 
 
 class CurrentRowSelect(VisibleRowSelect):
     """Offers the rows that the account may see and that are neither deleted nor archived."""
 
     offer = CURRENT
+
+
+class CurrentRowsSelect(Offer, AutocompleteSelectMultiple):
+    """The same, for several rows."""
+
+    offer = CURRENT
+
+    def build_attrs(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        # Each choice has a button to remove it. One for all would be part of their list.
+        return super().build_attrs(*args, **kwargs) | {"data-allow-clear": "false"}
 
 
 class VisibleRowField(forms.ModelChoiceField):

@@ -234,7 +234,9 @@ class BookingAdmin(ClassPages):
     list_select_related = ("event", "resource", "project", "app")
     # Only makes the search field appear: `get_search_results` does the search.
     search_fields = ("id", "customers__name")
-    search_help_text = _("A customer's name, e-mail or phone number, or a booking's id")
+    search_help_text = _(
+        "A customer's name, e-mail or phone number, or the id of a booking or customer"
+    )
     ordering = ("-id",)  # by creation: ids are time-ordered
     index_sorted = ("starts",)
     actions = [offer_action(name) for name in ACTION_NAMES]
@@ -269,7 +271,8 @@ class BookingAdmin(ClassPages):
         changelist = cast(OfficeChangeList, super().get_changelist_instance(request))
         is_upcoming = changelist.params.get(TabFilter.parameter_name) == UPCOMING
         if is_upcoming and changelist.query.strip() and not changelist.result_list:
-            found = self.get_queryset(request).filter(search_bookings_by_term(changelist.query))
+            found = self.get_queryset(request)
+            found = found.filter(search_bookings_by_term(changelist.query, found))
             changelist.former_bookings = former_bookings(request, found)
         return changelist
 
@@ -278,7 +281,7 @@ class BookingAdmin(ClassPages):
     ) -> tuple[QuerySet[Booking], bool]:
         is_narrowed = bool(search_term.strip())
         return queryset.filter(
-            search_bookings_by_term(search_term)
+            search_bookings_by_term(search_term, queryset)
         ) if is_narrowed else queryset, False
 
     def list_shortcuts(self, changelist: OfficeChangeList) -> list[Shortcut]:
@@ -413,13 +416,17 @@ class BookingAdmin(ClassPages):
         )
 
 
-def search_bookings_by_term(term: str) -> Q:
-    """Return the filter by booking id, e-mail address or its start, phone digits, or words of a
-    name: one customer of the booking matches all words.
+def search_bookings_by_term(term: str, rows: QuerySet[Booking]) -> Q:
+    """Return the filter by booking id, external id, e-mail address or its start, phone digits, or
+    words of a name: one customer of the booking matches all words.
+
+    rows: the bookings that are searched.
     """
     term = term.strip()
+    found = rows.none() if "\0" in term else rows.order_by().filter(external_id=term)
+    # Found beforehand: an OR of two conditions would use neither index.
+    by_external_id = Q(id__in=ids) if (ids := list(found.values_list("id", flat=True))) else Q()
     try:
-        return Q(id=uuid.UUID(term))
+        return by_external_id | Q(id=uuid.UUID(term))
     except ValueError:
-        pass
-    return Q(id__in=search_customers(term).values("booking_id"))
+        return by_external_id | Q(id__in=search_customers(term).values("booking_id"))

@@ -195,7 +195,7 @@ class AppCustomerAdmin(RowPageAdmin[AppCustomer]):
     list_filter = (NoShowFilter, MailProblemFilter, ("app", AppFilter))
     list_select_related = ("app",)
     search_fields = ("address",)  # only shows the search field: see `get_search_results`
-    search_help_text = _("Name, e-mail or phone number")
+    search_help_text = _("Name, e-mail, phone number or external id")
     index_sorted = ("last_booked",)
     actions = None
 

@@ -130,7 +130,7 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
     list_filter = (DeletedFilter, ("app", AppFilter))
     sortable_by = ("name",)
     list_select_related = ("app", "schedule")
-    search_fields = ("name", "email", "id")
+    search_fields = ("name", "email", "id", "external_id")
     readonly_fields = ("id", "created_at", "updated_at", "deleted_at")
     inlines = (CalendarInline,)
     fieldsets = (
@@ -153,6 +153,7 @@ class ResourceAdmin(AppOwnedAdmin[Resource]):
                     "first_name",
                     "last_name",
                     "image",
+                    "id_elsewhere",
                     "meta",
                     "id",
                     "created_at",

@@ -51,6 +51,11 @@ class AppOwnedAdmin(ServiceBackedAdmin[Row]):
             "office/rules.js",
         )
 
+    # For accounts that may not change the row.
+    @display(description=_("External id"))
+    def id_elsewhere(self, row: Any) -> str:
+        return row.external_id or ""
+
     @display(description=_("created"), ordering="created_at")
     def creation_time(self, row: Any) -> str:
         return moment_words(row.created_at)

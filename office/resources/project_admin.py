@@ -117,7 +117,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
     list_filter = (DeletedFilter, ("app", AppFilter))
     sortable_by = ("name", "creation_time")
     list_select_related = ("app",)
-    search_fields = ("name", "slug", "id")
+    search_fields = ("name", "slug", "id", "external_id")
     readonly_fields = ("dates", "page_address", "id", "created_at", "updated_at", "deleted_at")
     inlines = (ProjectResourceInline, ProjectNotificationInline)
     first_fields = frozenset(
@@ -163,6 +163,7 @@ class ProjectAdmin(AppOwnedAdmin[Project]):
                 "fields": (
                     *names_of_part(ProjectForm, ADVANCED),
                     "other_ui",
+                    "id_elsewhere",
                     "meta",
                     "id",
                     "created_at",

@@ -32,7 +32,7 @@ from availability.serializers.projects import (
 from availability.services import cannot_be_paid
 from common.api.merge_patch import merge_keys
 from common.errors import Invalid
-from office.base.api_forms import ApiForm, choice_field
+from office.base.api_forms import choice_field
 from office.base.form_fields import json_field
 from office.base.labels import GRAPH_WORDS
 from office.base.lazy_text import LazyText
@@ -40,6 +40,7 @@ from office.base.rule_rows import KINDS
 from office.base.setting_fields import setting_field
 from office.resources.class_dates import FIELDS as DATE_FIELDS
 from office.resources.class_dates import ClassDatesForm
+from office.resources.external_id_field import ExternalIdForm
 from office.resources.questions import QuestionsField, questions_of, rows_of
 from office.resources.requirements_field import CHECK_ROWS, RequirementsField
 from office.resources.resource_form import stored_rules, stored_window
@@ -152,9 +153,9 @@ pace_setting = partial(setting_field, MaxStartsSerializer, "availability.max_sta
 conference_setting = partial(setting_field, ConferenceSettingsSerializer, "settings.conference")
 
 
-class ProjectForm(ApiForm):
+class ProjectForm(ExternalIdForm):
     serializer_class = ProjectSerializer
-    paths = {"requirements": "requires", "visit_steps": "steps"}
+    paths = {"id_elsewhere": "external_id", "requirements": "requires", "visit_steps": "steps"}
     documents = {
         "customer_fields": ("questions",),
         "ui": ("other_ui", *PAGE_TEXTS),

@@ -33,6 +33,7 @@ from office.base.form_fields import ImageFileField, LinesField, SwitchField, Zon
 from office.base.opening_hours_text import hours_of_rules, merge_hours_and_dates, weekly_rules
 from office.base.rule_rows import DATE_KINDS
 from office.base.setting_fields import setting_field
+from office.resources.external_id_field import ExternalIdForm
 from office.resources.hours_field import NEW_HOURS, HoursField
 from office.resources.rules_field import RulesField, rows_of, rules_of
 
@@ -87,9 +88,9 @@ PARTY = ("party_min", "party_max")
 party_setting = partial(setting_field, PartySerializer, "party")
 
 
-class ResourceForm(OpeningHoursForm):
+class ResourceForm(ExternalIdForm, OpeningHoursForm):
     serializer_class = ResourceSerializer
-    paths = {"tags": "tags", "schedule_id": "schedule_id"}
+    paths = {"id_elsewhere": "external_id", "tags": "tags", "schedule_id": "schedule_id"}
     documents = {"meta": ("meta",)}
 
     timezone = ZoneField(

@@ -8,10 +8,11 @@ from apps_config.models import Credential
 from tests.accessibility import find_faults, load_axe
 from tests.browser import Page, viewports
 from tests.office.conftest import Visit, member_of
+from tests.office.test_row_choices import OPTION, SELECT2
 from tests.world import Tenant
 
 ADD = "/admin/apps_config/credential/add/"
-FIELDS = ["resource", "access", "scopes", "project_slugs", "networks", "web_sites"]
+FIELDS = ["resource", "access", "scopes", "projects", "networks", "web_sites"]
 
 
 def choose(page: Page, field: str, value: str) -> None:
@@ -39,8 +40,8 @@ def test_each_kind_has_its_fields(visit: Callable[..., Visit], office: Tenant) -
         shown[kind] = shown_fields(page)
 
     assert shown == {
-        "server": ["access", "project_slugs", "networks"],
-        "widget": ["project_slugs", "web_sites"],
+        "server": ["access", "projects", "networks"],
+        "widget": ["projects", "web_sites"],
         "resource": ["resource"],
     }
 
@@ -49,11 +50,20 @@ def test_each_kind_has_its_fields(visit: Callable[..., Visit], office: Tenant) -
 def test_key_with_chosen_rights(
     visit: Callable[..., Visit], office: Tenant, width: int, scheme: str
 ) -> None:
+    office.make_project(name="Consultation")
+    project = office.make_project(name="Check-up")["id"]
     shown = visit(member_of(office, "owner"), ADD, width=width, scheme=scheme)
+    shown.expected += SELECT2
     page = shown.page
     choose(page, "kind", "server")
     choose(page, "access", "chosen")
     page.click("[name=scopes][value='bookings:read']")
+    page.evaluate("document.querySelector('.field-projects .select2-search__field').focus()")
+    page.type("check")
+    found = f"[...document.querySelectorAll({OPTION!r})].map(one => one.innerText).join('; ')"
+    page.wait_for(f"{found} === 'Check-up'")
+    page.press("Enter")
+    page.wait_for("document.querySelector('.field-projects').innerText.includes('Check-up')")
     page.evaluate("document.getElementById('id_networks').value = '203.0.113.0/24'")
     page.save_screenshot(f"key-form-{width}-{scheme}", whole=True)
     faults = find_faults(page, load_axe())
@@ -62,7 +72,8 @@ def test_key_with_chosen_rights(
 
     key = Credential.objects.latest("id")
     assert faults == []
-    assert (key.scopes, key.addresses) == (["bookings:read"], ["203.0.113.0/24"])
+    assert (key.scopes, key.projects) == (["bookings:read"], [project])
+    assert key.addresses == ["203.0.113.0/24"]
     shown.go(ADD.replace("add/", ""))
     page.save_screenshot(f"keys-{width}-{scheme}", whole=True)
     assert find_faults(page, load_axe()) == []

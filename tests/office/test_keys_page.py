@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from apps_config.models import Credential
 from apps_config.services import issue_key, revoke_key
+from tests import corpus
 from tests.office.staff import faults, form_of, member, messages_of, secret_on, superuser
 from tests.world import Caller, Tenant
 
@@ -34,7 +35,7 @@ def whole_database() -> str:
     return out.getvalue() + repr([list(model.objects.values()) for model in history])
 
 
-def make(client: Any, tenant: Tenant, **given: str) -> Any:
+def make(client: Any, tenant: Tenant, **given: Any) -> Any:
     form = form_of(client, f"{ADD}?app={tenant.app.pk}")
     return client.post(ADD, form | given)
 
@@ -63,9 +64,7 @@ def test_a_widget_key_has_a_scope(tenant: Tenant) -> None:
     project = tenant.make_project(name="Check-up")
     sites = "https://shop.example\nHTTPS://WWW.shop.example/"
 
-    text = secret_on(
-        make(owner, tenant, kind="widget", project_slugs=" check-up\n", web_sites=sites)
-    )
+    text = secret_on(make(owner, tenant, kind="widget", projects=[project["id"]], web_sites=sites))
 
     key = Credential.objects.get(kind="widget")
     assert (key.public_text, key.projects) == (text, [project["id"]])
@@ -75,15 +74,23 @@ def test_a_widget_key_has_a_scope(tenant: Tenant) -> None:
 
 
 def test_wrong_scope_is_refused(tenant: Tenant, make_tenant: Callable[..., Tenant]) -> None:
-    make_tenant().make_project(slug="foreign")
-    given = {"project_slugs": "foreign", "web_sites": "shop.example"}
+    foreign = make_tenant().make_project(slug="foreign")["id"]
+    deleted = tenant.make_project(slug="deleted")["id"]
+    tenant.delete(f"/projects/{deleted}")
+    owner = member(tenant.app, "owner")
+    given = {"kind": "widget", "web_sites": "shop.example"}
 
-    answer = make(member(tenant.app, "owner"), tenant, kind="widget", **given)
+    answers = [
+        make(owner, tenant, projects=[project], **given)
+        for project in (foreign, deleted, corpus.UNKNOWN_ID)
+    ]
 
-    assert faults(answer) == {
-        "project_slugs": ["foreign: There is no such project."],
-        "web_sites": ["Must be an origin such as https://shop.example."],
-    }
+    assert [faults(answer) for answer in answers] == 3 * [
+        {
+            "projects": ["The app has no such project."],
+            "web_sites": ["Must be an origin such as https://shop.example."],
+        }
+    ]
     assert not Credential.objects.filter(kind="widget").exists()
 
 
@@ -95,7 +102,7 @@ def test_server_key_has_limits(tenant: Tenant) -> None:
         "kind": "server",
         "access": "chosen",
         "scopes": ["availability:read", "bookings:write"],
-        "project_slugs": "check-up",
+        "projects": [project["id"]],
         "networks": "127.0.0.0/8\n2001:db8::1",
         "web_sites": "nonsense",
     }

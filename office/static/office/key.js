@@ -4,7 +4,7 @@ const KINDS = {
   resource: ["resource"],
   access: ["server"],
   scopes: ["server"],
-  project_slugs: ["server", "widget"],
+  projects: ["server", "widget"],
   networks: ["server"],
   web_sites: ["widget"],
 };

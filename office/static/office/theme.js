@@ -58,7 +58,7 @@ addEventListener("DOMContentLoaded", () => {
     const label = select.labels?.[0]?.textContent.replace("*", "").trim();
     const box = select.nextElementSibling?.querySelector("[role=combobox]");
     if (!label || !box || box.getAttribute("aria-label") === label) return;
-    for (const part of [box, ...box.querySelectorAll("[role=textbox]")]) {
+    for (const part of [box, ...box.querySelectorAll("[role=textbox], [role=searchbox]")]) {
       part.removeAttribute("aria-labelledby");
       part.setAttribute("aria-label", label);
     }
