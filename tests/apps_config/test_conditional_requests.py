@@ -2,6 +2,8 @@
 
 import base64
 import threading
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -9,12 +11,17 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.test import Client
 
+from apps_config import authentication
 from apps_config.models import Membership
 from availability.models import Resource
+from common.limits.rate_limit import RateWindow
+from tests.bookings.booking_drafts import MARTY
 from tests.waiters import wait_for_waiters
-from tests.world import Answer, Tenant
+from tests.world import Answer, Caller, Tenant
 
 pytestmark = pytest.mark.both_databases
+
+PROBLEM = "application/problem+json"
 
 
 @pytest.fixture
@@ -142,8 +149,8 @@ def test_browsers_may_patch() -> None:
 
 
 # --- Bearer ---------------------------------------------------------------------------------------
-def bearer(key: str) -> Answer:
-    return Answer(Client().get("/v2/app", headers={"Authorization": f"Bearer {key}"}))
+def bearer(key: str, path: str = "/app") -> Answer:
+    return Answer(Client().get(f"/v2{path}", headers={"Authorization": f"Bearer {key}"}))
 
 
 def test_any_key_is_a_bearer_token(tenant: Tenant) -> None:
@@ -152,8 +159,14 @@ def test_any_key_is_a_bearer_token(tenant: Tenant) -> None:
         base64.b64decode(caller.headers["Authorization"].split()[1]).decode().split(":", 1)[1]
         for caller in (tenant, owner)
     ]
+    project = tenant.make_project(name="Check-up")["id"]
+    widget = tenant.post("/credentials", {"kind": "widget", "projects": [project]}).data["key"]
+    of_resource = tenant.make_resource("Bob", email="bob@example.com")
 
     assert [bearer(key).data for key in keys] == [tenant.get("/app").data] * 2
+    assert bearer(widget, f"/projects/embed/{project}").data["id"] == project
+    seen = bearer(of_resource["api_token"], "/resources").data
+    assert [row["id"] for row in seen] == [of_resource["id"]]
     for wrong in (f"{keys[0]}x", "", "x", f":{keys[0]}"):
         assert (bearer(wrong).status, bearer(wrong).json["code"]) == (401, "unauthenticated")
 
@@ -179,6 +192,39 @@ def test_errors_are_problem_details_on_request(tenant: Tenant) -> None:
     assert (both.status, both.headers["Content-Type"]) == (200, "application/json")
     assert outside.headers["Content-Type"] == "application/problem+json"
     assert outside.json()["title"] == "Not Found"
+
+
+def test_refusals_of_the_service_can_be_problem_details(tenant: Tenant, resource: Any) -> None:
+    """With those of tests/common/test_views.py: each status of an error."""
+    nine = {"start": "2077-01-04 09:00:00", "end": "2077-01-04 09:30:00"}
+    tenant.book(resource_id=resource["id"], **nine)
+    path = f"/resources/{resource['id']}"
+    body = {"resource_id": resource["id"], "what": "A", "customer": MARTY, **nine}
+    calls: dict[int, Callable[..., Answer]] = {
+        401: lambda **headers: Caller("wrong").get("/app", **headers),
+        403: lambda **headers: tenant.widget().get("/resources", **headers),
+        409: lambda **headers: tenant.post("/bookings", body, **headers),
+        410: lambda **headers: tenant.get("/changes?cursor=99-", **headers),
+        412: lambda **headers: tenant.put(path, {}, **headers, **{"If-Match": '"other"'}),
+        422: lambda **headers: tenant.put(path, {"nme": 1, "id": "x"}, **headers),
+    }
+    pairs = {code: (call(), call(Accept=PROBLEM)) for code, call in calls.items()}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(authentication, "request_rates", RateWindow(1))
+        tenant.get("/app")
+        pairs[429] = tenant.get("/app"), tenant.get("/app", Accept=PROBLEM)
+
+    for status, (plain, problem) in pairs.items():
+        assert (plain.status, problem.status) == (status, status), (plain.json, problem.json)
+        assert problem.headers["Content-Type"] == PROBLEM
+        assert problem.json == {
+            "type": "about:blank",
+            "title": HTTPStatus(status).phrase,
+            "status": status,
+            "detail": plain.json["error"],
+            **plain.json,
+            "request_id": problem.json["request_id"],
+        }
 
 
 # --- GET /v2 --------------------------------------------------------------------------------------

@@ -1,8 +1,11 @@
 """Who may do what: every kind of key and role, on every path that there is (section 3)."""
 
 import json
+import random
 import re
 import uuid
+from ipaddress import ip_network
+from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import pytest
@@ -12,7 +15,7 @@ from django.urls import URLPattern, get_resolver, resolve
 
 from apps_config.base_views import TenantViewSet
 from apps_config.models import Credential, Membership
-from apps_config.permissions import ACCESS, Access
+from apps_config.permissions import ACCESS, Access, may_call
 from apps_config.services import issue_key
 from bookings.services import code_of
 from tests.external_calendars.fake_provider import FakeCalendarServer, fake_caldav
@@ -359,6 +362,68 @@ def test_key_with_projects_may_call_what_is_of_its_projects(tenant: Tenant) -> N
         "POST /credentials",
         "DELETE /credentials/{credential}",
     }
+
+
+def test_key_with_addresses_may_call_nothing_from_elsewhere(tenant: Tenant) -> None:
+    world = World(tenant)
+    world.callers["limited"] = limited_key(tenant, addresses=["203.0.113.0/24"])
+
+    answers = {f"{row.method} {row.path}": world.call("limited", row) for row in TABLE}
+
+    found = {name: answer.json and answer.json.get("code") for name, answer in answers.items()}
+    assert found == dict.fromkeys(found, "address_not_allowed")
+
+
+def operations_of(key: Credential) -> set[tuple[str, str]]:
+    """The actions that the key's kind and scopes allow, in all projects."""
+    caller = SimpleNamespace(
+        kind=key.kind,
+        projects=None,
+        has_scopes=lambda *scopes: key.scopes is None or {*scopes} <= {*key.scopes},
+    )
+    return {
+        (view, action)
+        for view, actions in ACCESS.items()
+        for action, access in actions.items()
+        if may_call(caller, access)
+    }
+
+
+def test_key_makes_no_key_that_may_do_more_than_itself(tenant: Tenant) -> None:
+    """Any key of any limits, asked for any other one."""
+    chance = random.Random(47)
+    projects = [tenant.make_project(name=name)["id"] for name in "AB"]
+    networks = ["127.0.0.0/8", "127.0.0.1/32", "203.0.113.0/24"]
+
+    def limits() -> dict[str, Any]:
+        chosen = {
+            "scopes": chance.sample(Credential.SCOPES, chance.randint(1, 7)),
+            "projects": chance.sample(projects, chance.randint(1, 2)),
+            "addresses": chance.sample(networks, chance.randint(1, 3)),
+        }
+        return {name: value for name, value in chosen.items() if chance.random() < 0.6}
+
+    made = 0
+    for _ in range(300):
+        held = limits()
+        held["scopes"] = [*held.get("scopes", Credential.SCOPES), Credential.KEYS_WRITE]
+        maker, text = issue_key(Credential.SERVER, app=tenant.app, **held)
+        kind = chance.choice([Credential.SERVER, Credential.SERVER, Credential.WIDGET])
+        names = ("projects",) if kind == Credential.WIDGET else ("scopes", "projects", "addresses")
+        body = {name: value for name, value in limits().items() if name in names}
+        answer = Caller(text).post("/credentials", {"kind": kind, **body})
+        if answer.status in (401, 403):  # 403 also from elsewhere
+            continue
+        assert answer.status == 201, answer.json
+        made += 1
+        key = Credential.objects.get(id=answer.data["id"])
+        assert operations_of(key) <= operations_of(maker), (held, kind, body)
+        assert maker.projects is None or {*key.projects} <= {*maker.projects}
+        assert maker.addresses is None or all(
+            any(ip_network(each).subnet_of(ip_network(other)) for other in maker.addresses)
+            for each in key.addresses
+        )
+    assert made > 20
 
 
 def test_document_names_the_scope_of_each_operation() -> None:
