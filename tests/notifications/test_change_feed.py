@@ -375,36 +375,63 @@ def test_changes_wait_for_a_transaction_that_commits_late(
 
 
 WRITER = """
-import random, sys, time, uuid, psycopg
-url, app, resource, seed = sys.argv[1:]
+import random, sys, time, psycopg
+url, app, resource, seed, most = sys.argv[1:]
 chance = random.Random(seed)
-row = (
+make = (
     "INSERT INTO availability_calendar (id, app_id, resource_id, name, description,"
     " backgroundcolor, foregroundcolor, provider, created_at, updated_at)"
-    " VALUES (%s, %s, %s, 'A', '', '', '', 'service', now(), now())"
+    " SELECT gen_random_uuid(), %s, %s, 'A', '0', '', '', 'service', now(), now()"
+    " FROM generate_series(1, %s) RETURNING id"
 )
+# The description is the number of its updates.
+update = (
+    "UPDATE availability_calendar SET description = (description::int + 1)::text"
+    " WHERE id = ANY(%s)"
+)
+kept = []
 with psycopg.connect(url, autocommit=True) as database:
     while True:
+        own = list(kept)
         try:
             with database.transaction():
                 for _ in range(chance.randint(1, 3)):
-                    database.execute(row, [uuid.uuid4(), app, resource])
+                    rows = database.execute(make, [app, resource, chance.randint(1, int(most))])
+                    own += [row[0] for row in rows]
                     time.sleep(chance.choice([0, 0, 0.002, 0.02, 0.3]))
+                chance.shuffle(own)
+                part = len(own) // 4
+                database.execute(update, [own[:part]])
+                gone, own = own[part : 2 * part], own[:part] + own[2 * part :]
+                database.execute("DELETE FROM availability_calendar WHERE id = ANY(%s)", [gone])
                 if chance.random() < 0.2:
                     raise psycopg.Rollback
         except psycopg.Rollback:
-            pass
+            continue
+        kept = own[-200:]
 """
+
+
+def read_all(app: Any, position: Position) -> tuple[list[Change], Position]:
+    found: list[Change] = []
+    while True:
+        part = read_changes(app, position, types=["calendar"], limit=1000)
+        found, position = found + part.changes, part.end
+        if not part.has_more:
+            return found, position
 
 
 @pytest.mark.postgresql
 @pytest.mark.parametrize(
-    ("writers", "seconds"), [(6, 3), pytest.param(20, 60, marks=pytest.mark.deep)]
+    ("writers", "most", "changes", "seconds"),
+    [(6, 1, 60, 3), pytest.param(20, 40, 100_000, 60, marks=pytest.mark.deep)],
 )
 def test_killed_and_slow_writers_lose_and_double_nothing(
-    tenant: Tenant, resource: Any, writers: int, seconds: int
+    tenant: Tenant, resource: Any, writers: int, most: int, changes: int, seconds: int
 ) -> None:
-    """The reader asks every 10 ms while writers commit late, roll back, and are killed."""
+    """The reader asks every 10 ms while writers commit late, roll back, and are killed; until it
+    has read so many changes.
+    """
     settings = connection.get_connection_params()
     url = psycopg.conninfo.make_conninfo(
         **{
@@ -417,27 +444,28 @@ def test_killed_and_slow_writers_lose_and_double_nothing(
     start = lambda: subprocess.Popen(  # noqa: E731
         [
             *(sys.executable, "-c", WRITER, url, str(tenant.app.id), resource["id"]),
-            str(chance.random()),
+            *(str(chance.random()), str(most)),
         ]
     )
     position = Position.read(start_of(tenant))
     first = position
     read: list[Change] = []
-    naive: set[uuid.UUID] = set()
+    naive: set[int] = set()
     naive_id = Change.objects.order_by("-id").values_list("id", flat=True).first() or 0
     processes = [start() for _ in range(writers)]
     ends = time.monotonic() + seconds
     last_kill = 0  # changes that were read before it
     try:
         # A busy machine takes seconds to start the writers: not all are killed before they write.
-        while time.monotonic() < ends or len(read) <= 10 * writers:
-            assert time.monotonic() < ends + 120
+        while time.monotonic() < ends or len(read) <= changes:
+            assert time.monotonic() < ends + 600
             part = read_changes(tenant.app, position, types=["calendar"], limit=1000)
             read, position = read + part.changes, part.end
-            for row in Change.objects.filter(app=tenant.app, id__gt=naive_id).order_by("id"):
-                naive.add(row.object_id)
-                naive_id = row.id
-            if len(read) - last_kill > writers and chance.random() < 0.05:
+            rows = Change.objects.filter(app=tenant.app, id__gt=naive_id).order_by("id")
+            for row_id in rows.values_list("id", flat=True):
+                naive.add(row_id)
+                naive_id = row_id
+            if len(read) - last_kill > writers * most and chance.random() < 0.05:
                 last_kill = len(read)
                 victim = chance.randrange(writers)
                 processes[victim].kill()
@@ -448,27 +476,34 @@ def test_killed_and_slow_writers_lose_and_double_nothing(
         for process in processes:
             process.kill()
             process.wait()
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while Change.objects.filter(app=tenant.app, number=None).exists():
         assert time.monotonic() < deadline
         number_all_changes()
-    part = read_changes(tenant.app, position, types=["calendar"], limit=100_000)
-    read += part.changes
-    again = read_changes(tenant.app, first, types=["calendar"], limit=100_000)
+    rest, _ = read_all(tenant.app, position)
+    read += rest
+    again, _ = read_all(tenant.app, first)
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT id FROM availability_calendar WHERE name = 'A' AND app_id = %s",
+            "SELECT id, description::int FROM availability_calendar"
+            " WHERE name = 'A' AND app_id = %s",
             [tenant.app.id],
         )
-        stored = {row[0] for row in cursor.fetchall()}
+        stored = dict(cursor.fetchall())
 
-    assert len(read) == len({row.object_id for row in read})
-    assert {row.object_id for row in read} == stored
-    assert len(stored) > writers
-    if not again.has_more:
-        assert [row.id for row in again.changes] == [row.id for row in read]
+    actions: dict[uuid.UUID, list[str]] = {}
+    for change in read:
+        actions.setdefault(change.object_id, []).append(change.action)
+    present = {row: each for row, each in actions.items() if each[-1] != "deleted"}
+    assert {row: each[1:].count("updated") for row, each in present.items()} == stored
+    for each in actions.values():
+        ended = each[-1:] if each[-1] == "deleted" else []
+        assert each == ["created", *["updated"] * (len(each) - 1 - len(ended)), *ended]
+    assert len(present) < len(actions)
+    assert [row.id for row in again] == [row.id for row in read]
+    assert len({row.id for row in read}) == len(read) > changes
     # The control: a reader that follows the ids skips those that commit late.
-    assert stored - naive
+    assert {row.id for row in read} - naive
 
 
 # --- Clusters -------------------------------------------------------------------------------------
