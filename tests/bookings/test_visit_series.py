@@ -6,9 +6,11 @@ import pytest
 from django.db import connection
 
 from availability.models import Event
+from availability.search import live_freebusy
 from bookings.models import Booking
 from notifications.models import Delivery
 from tests.bookings.booking_drafts import span
+from tests.bookings.test_live_check import CHECKED, FakeFreebusy
 from tests.bookings.test_visits import Clinic
 from tests.queries import Queries
 from tests.world import Answer, Tenant
@@ -25,8 +27,8 @@ def clinic(tenant: Tenant) -> Clinic:
 
 
 def book(clinic: Clinic, recurrence: str = "FREQ=WEEKLY;COUNT=3", **given: Any) -> Answer:
-    times = span("09:00", "10:30")
-    return clinic.tenant.book(project_id=clinic.project, recurrence=recurrence, **times, **given)
+    terms = {"project_id": clinic.project, "recurrence": recurrence, **span("09:00", "10:30")}
+    return clinic.tenant.book(**terms | given)
 
 
 def close(clinic: Clinic, day: str, *names: str) -> None:
@@ -130,6 +132,55 @@ def test_visits_that_overlap_take_other_resources(clinic: Clinic) -> None:
         ("2026-11-23 09:00", "confirmed", FIRST),
         ("2026-11-24 09:00", "confirmed", ("Henk", "Room 2", "Ada")),
     ]
+
+
+def test_visits_of_a_series_keep_the_pace(clinic: Clinic) -> None:
+    terms = {"max_starts": {"quantity": 1, "per": "1 hour"}, "to": "60 days"}
+    clinic.tenant.put(f"/projects/{clinic.project}", {"availability": terms})
+    other = clinic.tenant.book(project_id=clinic.project, **span("09:30", "11:00", DAYS[1]))
+
+    answer = book(clinic, on_conflict="skip", enforce_availability=True)
+
+    assert (other.status, answer.status) == (201, 201)
+    occurrences = answer.data["series"]["occurrences"]
+    assert [each.get("reason") for each in occurrences] == [None, "not_available", None]
+    assert [found[0] for found in visits(clinic)] == [f"{DAYS[0]} 09:00", f"{DAYS[2]} 09:00"]
+
+
+def test_visits_are_on_the_wall_clock_of_the_first_resource(clinic: Clinic) -> None:
+    clinic.tenant.put(f"/resources/{clinic.ids['Hanna']}", {"timezone": "Europe/Berlin"})
+    clinic.tenant.put(f"/resources/{clinic.ids['Henk']}", {"timezone": "America/New_York"})
+    clinic.tenant.put(f"/projects/{clinic.project}", {"availability": {"to": "180 days"}})
+
+    answer = book(clinic, start="2027-03-22T09:00:00Z", end="2027-03-22T10:30:00Z")
+
+    assert answer.status == 201
+    assert visits(clinic) == [
+        ("2027-03-22 09:00", "confirmed", FIRST),
+        ("2027-03-29 08:00", "confirmed", FIRST),
+        ("2027-04-05 08:00", "confirmed", FIRST),
+    ]
+
+
+def test_visits_keep_out_of_calendars_elsewhere(
+    clinic: Clinic, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    elsewhere = FakeFreebusy()
+    monkeypatch.setattr(live_freebusy, "freebusy_sources", [elsewhere])
+    clinic.tenant.put(f"/projects/{clinic.project}", {"settings": CHECKED})
+    elsewhere.add_busy({"id": clinic.ids["Hanna"]}, "08:00", "09:15", DAYS[1])
+    for name in ("Ada", "Ben"):
+        elsewhere.add_busy({"id": clinic.ids[name]}, "10:00", "11:00", DAYS[2])
+
+    answer = book(clinic, on_conflict="skip")
+
+    assert answer.status == 201
+    assert visits(clinic) == [
+        (f"{DAYS[0]} 09:00", "confirmed", FIRST),
+        (f"{DAYS[1]} 09:00", "confirmed", ("Henk", "Room 1", "Ada")),
+    ]
+    assert answer.data["series"]["occurrences"][2]["reason"] == "slot_taken"
+    assert len(elsewhere.asked) == 1
 
 
 def test_moved_visits_count_once_for_a_resource_of_several_steps(clinic: Clinic) -> None:
