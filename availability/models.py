@@ -302,6 +302,9 @@ def overlap(start: datetime | None, end: datetime | None, path: str = "") -> mod
     return models.Q(Overlap(times, TimeRange(*given)))
 
 
+VISIT = ""  # the step of the event that is a visit as a whole
+
+
 class EventQuerySet(models.QuerySet["Event"]):
     def for_app(self, app: App | uuid.UUID) -> "EventQuerySet":
         """The app's events, except those whose calendar, resource or booking is soft-deleted,
@@ -319,7 +322,7 @@ class EventQuerySet(models.QuerySet["Event"]):
 
     def without_whole_visits(self) -> "EventQuerySet":
         """Without the events of visits as a whole, whose steps have their own."""
-        return self.exclude(step="")
+        return self.exclude(step=VISIT)
 
     def overlapping(self, start: datetime, end: datetime) -> "EventQuerySet":
         """Events that overlap [start, end); touching is not overlapping."""

@@ -16,11 +16,10 @@ from availability.core.matching import WHOLE, FixedChoice, FreeIds, Requirement,
 from availability.core.pacing import closed_starts
 from availability.core.parties import join_ranges, suits
 from availability.core.periods import Period, local_periods
-from availability.models import Event
+from availability.models import VISIT, Event
 from availability.reserve.events import (
     CONFLICTS_NAMED,
     NO_STRETCHES,
-    VISIT,
     NotAvailable,
     SlotTaken,
     Stretches,
@@ -301,9 +300,9 @@ class VisitChecks:
         self, parts: Sequence[VisitPart]
     ) -> tuple[uuid.UUID, SlotTaken | NotAvailable] | None:
         """Return the first resource of the visit that is not free, and the refusal."""
-        for resource_id, time_request in parts:
+        for number, (resource_id, time_request) in enumerate(parts):
             checker = self._checkers.get(resource_id)
-            if checker and (refusal := checker.refusal_of(time_request)):
+            if checker and (refusal := checker.refusal_of(time_request, is_start=number == 0)):
                 return resource_id, refusal
         return None
 
@@ -431,12 +430,13 @@ class _ResourceChecker:
         near = fully_booked_items(self._near(time_request), self.query.quantity)
         return bool(_overlaps(near, time_request.span))
 
-    def refusal_of(self, time_request: TimeRequest) -> RequestRefusal:
+    def refusal_of(self, time_request: TimeRequest, *, is_start: bool = True) -> RequestRefusal:
+        """Return why the resource is not free. is_start: the pace counts."""
         span, near = time_request.span, self._near(time_request)
         obstacles = Obstacles(
             {self.resource.id: near},
             {self.resource.id: self._periods_closed_by_limits(time_request)},
-            self._closed_starts(time_request),
+            self._closed_starts(time_request) if is_start else (),
         )
         reasons = find_unavailability(self.query, self.resource, span, obstacles)
         if not reasons:

@@ -21,7 +21,7 @@ from availability.core.explain import Reason
 from availability.core.intervals import clip, normalise
 from availability.core.matching import NOTHING_FIXED, WHOLE, Alternatives, FixedChoice, Stretch
 from availability.core.visits import Visit
-from availability.models import Calendar, Event, Project, Resource
+from availability.models import VISIT, Calendar, Event, Project, Resource
 from availability.reserve.units import assign_units
 from availability.search.availability_query import (
     AvailabilityQuery,
@@ -124,9 +124,6 @@ class TimeRequest:
     def is_guarded(self) -> bool:
         """Whether the database's guard covers the event."""
         return self.blocks and self.exclusive
-
-
-VISIT = ""  # the step of the event that is a visit as a whole
 
 
 class Place(NamedTuple):

@@ -17,10 +17,9 @@ from apps_config.models import App
 from availability.core.busy_items import BusyItem, fully_booked_items
 from availability.core.intervals import Span
 from availability.core.matching import WHOLE, Stretch
-from availability.models import Event, Hold, Project
+from availability.models import VISIT, Event, Hold, Project
 from availability.reserve.events import (
     CONFLICTS_NAMED,
-    VISIT,
     Place,
     SlotTaken,
     TimeRequest,

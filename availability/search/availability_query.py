@@ -375,12 +375,14 @@ def is_leading(alternatives: Alternatives, resource_id: uuid.UUID) -> bool:
 def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> AvailabilityQuery:
     """Return the query for the resources that are needed for this stretch of a booking.
 
-    A part of a booking keeps the rules of its resource, not those of the project.
+    A part of a booking keeps the rules of its resource, not those of the project. The pace is for
+    what begins with the booking.
     """
     if stretch == WHOLE:
         return query
+    pace = None if stretch.offset else query.terms.pace
     if stretch.is_step:
-        terms = replace(query.terms, length=None, lengths=())
+        terms = replace(query.terms, length=None, lengths=(), pace=pace)
         return replace(query, terms=terms, on_grid=False, visit=None, party_size=None)
     terms = replace(
         query.terms,
@@ -390,5 +392,6 @@ def query_of_stretch(query: AvailabilityQuery, stretch: Stretch) -> Availability
         limits=(),
         constraints=(),
         extra=((),),
+        pace=pace,
     )
     return replace(query, terms=terms, own=None, on_grid=False, alternatives=(), party_size=None)

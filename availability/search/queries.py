@@ -16,7 +16,7 @@ from django.db.models import F, Q
 
 from availability.core.busy_items import Buffers, BusyItem, blocked_span
 from availability.core.periods import MAX_DAYS, Period, PeriodLimit, local_periods, period_span
-from availability.models import Event, Hold, Resource
+from availability.models import VISIT, Event, Hold, Resource
 from availability.search.staleness import STALE_AFTER, stale_before
 from common.db.sql import datetime_param, id_in_sql, id_param, to_uuid
 from common.time.instants import to_aware, to_datetime
@@ -397,17 +397,18 @@ def fetch_starts(
     without: Collection[uuid.UUID] = (),
 ) -> list[int]:
     """Return when bookings of the project that block, and lasting holds, start in the span: once
-    for each unit, not for further resources. One query.
+    for each unit, not for further resources; a visit at its first step. One query.
     """
     # By the end too, for the index of the project's events.
     at = {"start__gte": to_datetime(span.start), "start__lt": to_datetime(span.end)}
     ours = Q(project_id=project_id, end__gt=at["start__gte"], **at) & ~Q(id__in=without)
     events = Event.objects.filter(ours, Q(main=None) | Q(is_further_unit=True), busy=True)
-    holds = Hold.objects.filter(
-        ours, Q(main=None) | Q(main__resource=F("resource")), used_at=None, expires_at__gt=now
-    )
+    first_steps = Event.objects.filter(ours, main__step=VISIT, start=F("main__start"), busy=True)
+    is_unit = Q(main__resource=F("resource"), step=None)
+    holds = Hold.objects.filter(ours, Q(main=None) | is_unit, used_at=None, expires_at__gt=now)
     rows = (each.order_by().values_list("id", "start") for each in (events, holds))
-    return [int(start.timestamp()) for _, start in next(rows).union(*rows, all=True)]
+    visits = first_steps.order_by().values_list("main_id", "start").distinct()
+    return [int(start.timestamp()) for _, start in visits.union(*rows, all=True)]
 
 
 PeriodCounts = dict[uuid.UUID, dict[Period, int]]

@@ -21,8 +21,7 @@ from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet, Subquery, 
 from django.db.models.functions import Coalesce, TruncDate
 
 from apps_config.models import App
-from availability.models import Resource
-from availability.reserve.events import VISIT
+from availability.models import VISIT, Resource
 from bookings.graphs import GRAPHS, INITIALIZED, STATES
 from bookings.models import (
     Booking,

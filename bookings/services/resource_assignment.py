@@ -18,7 +18,7 @@ from django.db import transaction
 from availability.core.matching import Chosen, Stretch
 from availability.core.parties import party_rank
 from availability.core.visits import Placement
-from availability.models import Calendar
+from availability.models import VISIT, Calendar
 from availability.reserve.checks import (
     check_capacity,
     check_party,
@@ -30,7 +30,6 @@ from availability.reserve.checks import (
     find_visit_refusal,
 )
 from availability.reserve.events import (
-    VISIT,
     NotAvailable,
     Place,
     SlotTaken,

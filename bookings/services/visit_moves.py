@@ -10,15 +10,9 @@ from typing import NamedTuple
 from availability.core.explain import Reason
 from availability.core.matching import WHOLE, Chosen, FixedChoice, Requirement, Stretch, choose
 from availability.core.visits import PlacedStep, Step, Visit
-from availability.models import Calendar, Event
+from availability.models import VISIT, Calendar, Event
 from availability.reserve.checks import find_free_resources, find_visit_refusal
-from availability.reserve.events import (
-    VISIT,
-    NotAvailable,
-    SlotTaken,
-    TimeRequest,
-    event_with_companions,
-)
+from availability.reserve.events import NotAvailable, SlotTaken, TimeRequest, event_with_companions
 from availability.reserve.policies import first_own_calendars
 from availability.search.availability_query import AvailabilityQuery, query_of_stretch
 from availability.search.visit_slots import place_visit_at

@@ -8,9 +8,8 @@ from typing import Any, NamedTuple
 
 from django.db.models import Q
 
-from availability.models import Event
+from availability.models import VISIT, Event
 from availability.reserve.destination_calendar import DestinationCalendars
-from availability.reserve.events import VISIT
 from bookings.graphs import GRAPHS
 from bookings.models import Booking
 from external_calendars.models import Connection, WrittenEvent

@@ -212,6 +212,24 @@ def test_named_resources_of_a_visit(clinic: Clinic) -> None:
     assert ("10:00-11:00", "Ben") in clinic.taken()
 
 
+def test_the_pace_counts_a_visit_once_at_its_start(clinic: Clinic) -> None:
+    terms = {"max_starts": {"quantity": 1, "per": "1 hour"}, "timeslot_increments": "30 mins"}
+    clinic.tenant.put(f"/projects/{clinic.project}", {"availability": terms})
+
+    first = clinic.book("09:00", "10:30")  # its second step begins at 09:30
+    too_soon = clinic.book("09:30", "11:00")
+    offered = [start for start, *_ in clinic.offered("08:00", "12:00")]
+    held = {"project_id": clinic.project, **span("10:00", "11:30")}
+    second = clinic.tenant.post("/bookings/reserve", held)
+    left = [start for start, *_ in clinic.offered("08:00", "13:00")]
+
+    assert (first.status, too_soon.status, second.status) == (201, 409, 201)
+    assert [each["text"] for each in too_soon.error["reasons"]] == [
+        "At most 1 bookings start within 60 minutes."
+    ]
+    assert (offered, left) == (["08:00", "10:00", "10:30"], ["08:00", "11:00", "11:30"])
+
+
 def test_cancelling_frees_all_steps(clinic: Clinic) -> None:
     booking = clinic.book("09:00", "10:30").data["id"]
 
