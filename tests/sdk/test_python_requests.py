@@ -347,7 +347,7 @@ def call_with_ids(method: Callable[..., Any]) -> Any:
     required = [
         parameter
         for parameter in inspect.signature(method).parameters.values()
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+        if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD)
         and parameter.default is parameter.empty
     ]
     return method(*["confirm" for _ in required])
