@@ -23,6 +23,7 @@ NOT_METRICS = frozenset(
         *("by", "on", "or", "and", "sum", "max", "min", "rate", "increase", "deriv", "absent"),
         *("histogram_quantile", "offset", "le", "ignoring", "topk", "clamp_min", "without"),
         *("group_left", "irate", "time", "unless", "min", "label_replace", "count"),
+        "last_over_time",
     }
 )
 # Only with a replica, a pooler, an archive of WAL, a broker, Redis: ops/metrics.py.
