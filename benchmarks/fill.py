@@ -92,7 +92,8 @@ def fill_large_projects(most: int) -> dict[str, Any]:
     found, resources = make_app("projects", most + 1)
     busy, *free = resources
     sizes = (1, 500, most)
-    projects = [Project(app=busy.app, name=f"{size}", slug=f"of-{size}") for size in sizes]
+    given = {"app": busy.app, "availability": {"to": "365 days"}}
+    projects = [Project(**given, name=f"{size}", slug=f"of-{size}") for size in sizes]
     Project.objects.bulk_create(projects)
     ProjectResource.objects.bulk_create(
         ProjectResource(project=project, resource=resource, position=position)
