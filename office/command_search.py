@@ -20,6 +20,7 @@ from office.base.model_admin import OfficeAdmin, part_id
 from office.base.registered_pages import page_of
 from office.base.scope import scope_of
 from office.bookings.customer_search import search_customers
+from office.bookings.external_id_search import booking_ids_by_external_id
 from office.bookings.former_bookings import ending_words
 from office.bookings.tabs import is_upcoming, next_first
 from office.commands import find_commands
@@ -90,7 +91,7 @@ def _customers_and_bookings(request: HttpRequest, term: str) -> Iterator[Iterato
     except ValueError:
         customers = list(_customer_rows(request, term)) if len(term) >= MIN_LETTERS else []
         matching = Q(id__in=[row.booking_id for row in customers])
-    bookings = _find_bookings(request, matching | Q(external_id=term.replace("\0", "")))
+    bookings = _find_bookings(request, term, matching)
     upcoming = 1 if bookings and is_upcoming(bookings[0]) else 0
     yield _bookings(request, bookings[:upcoming])
     yield _customers(request, customers)
@@ -122,10 +123,12 @@ def _customers(request: HttpRequest, customers: list[Customer]) -> Iterator[Sear
             )
 
 
-def _find_bookings(request: HttpRequest, matching: Q) -> list[Booking]:
+def _find_bookings(request: HttpRequest, term: str, matching: Q) -> list[Booking]:
+    """Return the bookings that match, or have the term as external id."""
     if not _may_see(request, Booking):
         return []
-    rows = Booking.objects.filter(scope_of(request).rows("app"), matching, deleted_at=None)
+    seen = Booking.objects.filter(scope_of(request).rows("app"), deleted_at=None)
+    rows = seen.filter(matching | Q(id__in=booking_ids_by_external_id(seen, term)))
     rows = rows.select_related("event").prefetch_related("customers")
     return list(next_first(rows)[:MAX_OF_KIND])
 

@@ -45,6 +45,7 @@ from office.bookings.class_pages import ClassPages
 from office.bookings.customer_search import search_customers
 from office.bookings.detail import QUESTIONS, action_refusal_words
 from office.bookings.export import export_rows, show_export
+from office.bookings.external_id_search import booking_ids_by_external_id
 from office.bookings.former_bookings import former_bookings
 from office.bookings.periods import PERIOD, PERIODS, period_days
 from office.bookings.saved_filters import change_filter, filter_state, save_filter
@@ -423,9 +424,8 @@ def search_bookings_by_term(term: str, rows: QuerySet[Booking]) -> Q:
     rows: the bookings that are searched.
     """
     term = term.strip()
-    found = rows.none() if "\0" in term else rows.order_by().filter(external_id=term)
-    # Found beforehand: an OR of two conditions would use neither index.
-    by_external_id = Q(id__in=ids) if (ids := list(found.values_list("id", flat=True))) else Q()
+    ids = booking_ids_by_external_id(rows, term)
+    by_external_id = Q(id__in=ids) if ids else Q()
     try:
         return by_external_id | Q(id=uuid.UUID(term))
     except ValueError:
