@@ -19,14 +19,14 @@ from benchmarks.stage import (
 )
 
 HOUR = timedelta(hours=1)
-APART = timedelta(weeks=15)  # no other project's bookings take the shared resources
+APART = timedelta(weeks=17)  # no other project's bookings take the shared resources
 
 
 def working_hours(monday: datetime) -> Iterator[datetime]:
-    """Yield two starts of each working day from this week on."""
+    """Yield the starts of each working day from this week on, outside lunch in Berlin."""
     for week in count():
         for day in range(5):
-            for hour in (8, 13):
+            for hour in (8, 9, 12, 13, 14):
                 yield monday + timedelta(weeks=week, days=day, hours=hour)
 
 
