@@ -39,6 +39,11 @@ def booking_link(hold: Hold, party_size: int | None = None) -> str:
     return f"{settings.PUBLIC_URL}/book/holds/{hold.id}?{urlencode(query)}"
 
 
+def held_until(hold: Hold) -> datetime:
+    """Return when the hold or its link ends, whichever is first."""
+    return min(hold.expires_at, hold.created_at + LINK_LASTS)
+
+
 def is_booked_by_link(project: Project) -> bool:
     """Whether a booking needs nothing but a form: no challenge, no code, no choice of a group."""
     if not project.is_published or needs_challenge(project.app) or needs_verification(project):

@@ -24,7 +24,7 @@ from availability.models import Hold, Project
 from availability.project_texts import project_texts
 from availability.reserve.holds import HoldExpired, held_span, with_companions
 from booking_pages.form_fields import FormField, form_fields
-from booking_pages.hold_links import BadHoldLink, check_link, is_booked_by_link
+from booking_pages.hold_links import BadHoldLink, check_link, held_until, is_booked_by_link
 from booking_pages.texts import NO_PAGE, PAGE, SCRIPT, UNAVAILABLE, confirmation_of
 from booking_pages.views.hosted_project_page import (
     booking_graph_of,
@@ -38,7 +38,7 @@ from bookings.models import Booking, further_events
 from bookings.pages.action_links import CALENDAR, PAY, RESCHEDULE, own_bookings_path
 from bookings.pages.base import StepLink
 from bookings.pages.email_links import booking_facts, held_time_facts
-from bookings.pages.formatting import clean_lines, first_known_zone, to_one_line
+from bookings.pages.formatting import clean_lines, first_known_zone, instant_time_words, to_one_line
 from bookings.pages.refusal_texts import REFUSAL_TEXTS
 from common.api.fields import CANONICAL_ID
 from common.api.json import read_body
@@ -48,6 +48,7 @@ ENDED = (
     _("This link no longer works"),
     _("It has expired, or the time was already booked."),
 )
+HELD_UNTIL = _("Held for you until")
 UNBOOKED = (UNAVAILABLE[0], SCRIPT["refused"])
 LIMITED = (UNAVAILABLE[0], SCRIPT["policy"])
 INCLUDES = {"include": "customer_action_links"}
@@ -158,6 +159,8 @@ class HeldTimeView(RateLimitedPageView):
 
         def values() -> dict[str, Any]:
             texts = project_texts(project, get_language())
+            zone = zone_of(hold, project)
+            facts = held_time_facts(hold, what=texts.what, where=texts.where, zone_name=zone)
             fields = form_fields(project.customer_fields, texts.questions)
             if typed:
                 fields = [
@@ -166,9 +169,7 @@ class HeldTimeView(RateLimitedPageView):
                 ]
             return {
                 "heading": to_one_line(texts.name),
-                "facts": held_time_facts(
-                    hold, what=texts.what, where=texts.where, zone_name=zone_of(hold, project)
-                ),
+                "facts": [*facts, (HELD_UNTIL, instant_time_words(held_until(hold), zone))],
                 "words": PAGE,
                 "fields": fields,
                 "submit": to_one_line(texts.submit_button) or submit_text(graph),

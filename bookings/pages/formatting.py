@@ -377,6 +377,12 @@ def clock_words(local: datetime, *, with_offset: bool) -> str:
     return f"{time_words(local)} {offset_words(local)}" if with_offset else time_words(local)
 
 
+def instant_time_words(moment: datetime, zone_name: str) -> str:
+    """Format an instant of today: `09:30`; with the UTC offset where the time occurs twice."""
+    local = moment.astimezone(find_zone(zone_name))
+    return clock_words(local, with_offset=is_ambiguous(local))
+
+
 def offset_words(local: datetime) -> str:
     """Format the UTC offset as `UTC+02:00`."""
     minutes = utc_offset(local) // timedelta(minutes=1)

@@ -26,7 +26,7 @@ from django.utils.translation import gettext_lazy as _
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_GET, require_POST
 
-from access.oauth_clients import is_redirect_uri_of
+from access.oauth_clients import LOOPBACK, is_redirect_uri_of
 from apps_config.client_access import AUDIENCES, CLIENT_SCOPES, allow_client, give_back_token
 from apps_config.models import App, Membership
 from availability.models import Project
@@ -143,12 +143,13 @@ class ConsentView(AuthorizationView):
     def get_context_data(self, **kwargs: Any) -> dict[str, Any]:
         others = self.request.GET.copy()
         others.pop("app", None)
+        target = urlsplit(self._request_info["redirect_uri"]).hostname
         return {
             **site.each_context(self.request),
             **super().get_context_data(**kwargs),
             "app": self.find_app(),
             "other_apps": f"?{others.urlencode()}" if len(self.list_apps()) > 1 else "",
-            "returns_to": urlsplit(self._request_info["redirect_uri"]).hostname,
+            "returns_to": None if target in LOOPBACK else target,
         }
 
     def render_to_response(self, context: dict[str, Any], **kwargs: Any) -> HttpResponse:

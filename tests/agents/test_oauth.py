@@ -99,6 +99,19 @@ def allow(
     return dict(parse_qsl(urlsplit(answer["Location"]).query))
 
 
+def test_the_page_says_to_where_the_person_returns(browser: Client, program: Program) -> None:
+    on_this_computer = "http://127.0.0.1:49152/callback"
+    pages = [
+        browser.get(AUTHORIZE, asked(program, redirect_uri=uri)).content.decode()
+        for uri in (URI, on_this_computer)
+    ]
+
+    assert [re.findall(r"<p>(It acts .*?)</p>", page) for page in pages] == [
+        [f"It acts for {EMAIL}, with your role. Then you return to assistant.example."],
+        [f"It acts for {EMAIL}, with your role. Then you return to the program on this computer."],
+    ]
+
+
 def exchange(program: Program, code: str, /, **others: Any) -> Any:
     body = {
         "grant_type": "authorization_code",

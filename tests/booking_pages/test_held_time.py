@@ -2,6 +2,7 @@
 
 import re
 import uuid
+from datetime import datetime
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -83,8 +84,9 @@ def test_a_person_books_what_the_agent_holds(tenant: Tenant, kind: str) -> None:
     assert (page.status, page.words("h1"), page.words("dd")) == (
         200,
         ["Check-up"],
-        ["Check-up", WHEN, "Quay 5", "Ada"],
+        ["Check-up", WHEN, "Quay 5", "Ada", "10:40"],
     )
+    assert page.words("dt") == ["What", "When", "Where", "With", "Held for you until"]
     assert page.words("label") == ["Name", "E-mail"]
     assert page.words("button") == ["Book"]
     assert "<script" not in page.html
@@ -104,6 +106,25 @@ def test_a_person_books_what_the_agent_holds(tenant: Tenant, kind: str) -> None:
     )
     assert [each["email"] for each in booking["customers"]] == ["marty@example.com"]
     assert [log["source"] for log in booking["logs"]] == ["widget"]
+
+
+@pytest.mark.parametrize(
+    ("now", "day", "seconds", "expected"),
+    [
+        ("2026-11-20T08:00:00+00:00", "2026-11-23", 300, "09:05"),
+        ("2026-11-20T08:00:00+00:00", "2026-11-23", 3600, "09:10"),  # as long as the link
+        ("2026-10-25T00:55:00+00:00", "2026-10-26", 600, "02:05 UTC+01:00"),
+    ],
+)
+def test_the_page_says_until_when_the_time_is_held(
+    tenant: Tenant, clock: Any, now: str, day: str, seconds: int, expected: str
+) -> None:
+    clock.move_to(datetime.fromisoformat(now), tick=False)
+    times = {"start": f"{day}T09:00:00+01:00", "end": f"{day}T09:30:00+01:00"}
+
+    link = Desk(tenant).link(**times, reservation_time=seconds)
+
+    assert Shown(link).words("dd")[-1] == expected
 
 
 def test_the_link_has_nothing_personal_and_its_pages_are_not_kept(tenant: Tenant) -> None:
