@@ -122,7 +122,8 @@ export class Transport {
     for (const [name, value] of Object.entries(query)) {
       if (value !== undefined && value !== null) parameters.set(name, parameterText(value));
     }
-    return parameters.size ? `${url}${place}?${parameters}` : `${url}${place}`;
+    const text = String(parameters); // `size` is newer than Node.js 18 and Safari 16
+    return text ? `${url}${place}?${text}` : `${url}${place}`;
   }
 
   /** Sends once. Throws if the caller's signal ended the call. */

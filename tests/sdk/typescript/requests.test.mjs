@@ -77,6 +77,22 @@ test("queries take dates and lists, and paths take any text but none that leaves
   assert.equal(requests.length, 2);
 });
 
+test("queries are sent where URLSearchParams has no size: Node.js 18.0, Safari 16", async (t) => {
+  const { options, requests } = await serve(t, [{ body: { data: BOOKING } }, { body: { data: BOOKING } }]);
+  const size = Object.getOwnPropertyDescriptor(URLSearchParams.prototype, "size");
+  t.after(() => Object.defineProperty(URLSearchParams.prototype, "size", size));
+  delete URLSearchParams.prototype.size;
+  const client = new Client(options);
+
+  await client.bookings.get("b-1", { include: "event" });
+  await client.bookings.get("b-1");
+
+  assert.deepEqual(
+    requests.map(({ url }) => url),
+    ["/v2/bookings/b-1?include=event", "/v2/bookings/b-1"],
+  );
+});
+
 test("a lost response and a busy service are repeated with the same key", async (t) => {
   const busy = refusal(503, "unavailable", {}, { "Retry-After": "0" });
   const running = refusal(409, "idempotency_in_progress");
