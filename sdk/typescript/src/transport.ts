@@ -96,14 +96,17 @@ export class Transport {
     if (takesKey) headers["Idempotency-Key"] = options.idempotencyKey ?? newKey();
     Object.assign(headers, options.headers);
     const url = this.#url(template, input);
+    let mayBeDone = false;
     for (let count = 0; ; count += 1) {
       const attempt = await this.#attempt(url, request, options.signal);
       const refusal = refusalOf(attempt);
       if (!refusal && "response" in attempt) return received(attempt, schema);
-      // The first attempt deleted it, and its response was lost.
-      if (count > 0 && method === "DELETE" && refusal && statusOf(refusal) === 404) {
+      const status = refusal instanceof SchedulingError ? refusal.status : undefined;
+      // An earlier attempt deleted it, and its response was lost.
+      if (mayBeDone && method === "DELETE" && status === 404) {
         return { status: 204, headers: new Headers(), body: undefined };
       }
+      mayBeDone ||= status === undefined || status >= 500;
       const wait = refusal && this.#wait(refusal, count);
       if (wait === undefined) throw refusal;
       await pause(wait, options.signal);
@@ -155,10 +158,6 @@ export class Transport {
     if (asked === undefined) return Math.min(backoff * 2 ** count, maxWait) * (0.5 + Math.random() / 2);
     return asked * 1000 <= maxWait ? asked * 1000 : undefined;
   }
-}
-
-function statusOf(refusal: SchedulingError | NetworkError): number {
-  return refusal instanceof SchedulingError ? refusal.status : 0;
 }
 
 function isRepeated(refusal: SchedulingError | NetworkError): boolean {

@@ -3,6 +3,8 @@ import { test } from "node:test";
 import { Client, isError, NetworkError, SchedulingError, VerificationRequired } from "scheduling-client";
 import { refusal, serve } from "./scripted_service.mjs";
 
+const PAGE = { status: 502, headers: { "Content-Type": "text/html" }, body: "<h1>Bad gateway</h1>" };
+
 const BOOKING = { id: "b-1", state: "confirmed", created_at: "2026-11-20T09:30:00+0000" };
 const BODY = { project_id: "p-1", start: new Date("2026-11-23T09:00:00Z") };
 const made = { status: 201, body: { data: BOOKING } };
@@ -207,13 +209,28 @@ test("other refusals are not repeated, and their code tells the body", async (t)
   assert.equal(requests.length, 3);
 });
 
-test("a repeated deletion that finds nothing has deleted it; a first one is refused", async (t) => {
+test("a deletion that finds nothing is done if an earlier attempt may have done it", async (t) => {
   const missing = refusal(404, "not_found");
-  const { options } = await serve(t, ["drop", missing, missing]);
+  const limited = refusal(429, "rate_limited", {}, { "Retry-After": "0" });
+  const { options, requests } = await serve(t, [
+    ...["drop", missing],
+    ...[PAGE, missing],
+    ...["drop", limited, missing],
+    missing,
+    // The service did nothing before.
+    ...[limited, missing],
+    ...[refusal(408, "request_timeout"), missing],
+  ]);
   const client = new Client(options);
 
-  assert.equal(await client.resources.delete("r-1"), undefined);
-  assert.equal((await thrown(client.resources.delete("r-2"))).code, "not_found");
+  const done = [];
+  for (const id of ["r-1", "r-2", "r-3"]) done.push(await client.resources.delete(id));
+  const refused = [];
+  for (const id of ["r-4", "r-5", "r-6"]) refused.push((await thrown(client.resources.delete(id))).code);
+
+  assert.deepEqual(done, [undefined, undefined, undefined]);
+  assert.deepEqual(refused, ["not_found", "not_found", "not_found"]);
+  assert.equal(requests.length, 12);
 });
 
 test("a booking that needs a code is held, and booked with it", async (t) => {
