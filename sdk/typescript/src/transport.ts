@@ -53,6 +53,9 @@ export interface Received {
 
 type Attempt = { response: Response; text: string } | { failure: unknown };
 
+/** The milliseconds that `setTimeout` can wait; it takes more for none. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+
 /** A busy service or a proxy without one: the request had no effect, or its key protects it. */
 const REPEATED = new Set([408, 429, 500, 502, 503, 504]);
 
@@ -61,17 +64,23 @@ export class Transport {
   readonly #options: Required<Omit<ClientOptions, "app">>;
   readonly #headers: Record<string, string>;
 
-  constructor(options: ClientOptions) {
-    this.#options = {
-      maxRetries: 4,
-      backoff: 500,
-      maxWait: 60_000,
-      timeout: 30_000,
-      fetch: (...given) => globalThis.fetch(...given),
-      ...options,
-    };
-    this.#headers = { Authorization: `Bearer ${options.key}`, Accept: "application/json" };
-    if (options.app !== undefined) this.#headers["Service-App"] = options.app;
+  constructor({
+    url,
+    key,
+    app,
+    maxRetries = 4,
+    backoff = 500,
+    maxWait = 60_000,
+    timeout = 30_000,
+    fetch = (...given) => globalThis.fetch(...given),
+  }: ClientOptions) {
+    // The error of `fetch` would show the key.
+    if (!/^[!-~]*$/.test(key)) {
+      throw new TypeError("The key has a character that no key has, such as a line break.");
+    }
+    this.#options = { url, key, maxRetries, backoff, maxWait, timeout, fetch };
+    this.#headers = { Authorization: `Bearer ${key}`, Accept: "application/json" };
+    if (app !== undefined) this.#headers["Service-App"] = app;
   }
 
   /** Throws SchedulingError for a refusal, NetworkError without a response. */
@@ -88,13 +97,15 @@ export class Transport {
     const [method, template] = name.split(" ") as [string, string];
     const [schema, takesKey] = OPERATIONS[name];
     const headers = { ...this.#headers };
-    const request: RequestInit = { method, headers };
+    // A followed redirect makes a GET of a POST.
+    const request: RequestInit = { method, headers, redirect: "manual" };
     if (input.body !== undefined) {
       headers["Content-Type"] = "application/json";
-      request.body = JSON.stringify(input.body);
+      request.body = JSON.stringify(input.body, refuseInvalidDate);
     }
     if (takesKey) headers["Idempotency-Key"] = options.idempotencyKey ?? newKey();
     Object.assign(headers, options.headers);
+    new Headers(headers); // throws TypeError: a mistake of the caller, which a repetition does not mend
     const url = this.#url(template, input);
     let mayBeDone = false;
     for (let count = 0; ; count += 1) {
@@ -137,7 +148,7 @@ export class Transport {
     signal?.addEventListener("abort", abort);
     const { timeout } = this.#options;
     const late = new Error(`No response within ${timeout} ms.`);
-    const timer = setTimeout(() => controller.abort(late), timeout);
+    const timer = setTimeout(() => controller.abort(late), Math.min(timeout, LONGEST_TIMER));
     try {
       const response = await this.#options.fetch(url, { ...request, signal: controller.signal });
       return { response, text: await response.text() };
@@ -182,34 +193,57 @@ function refusalOf(attempt: Attempt): SchedulingError | NetworkError | undefined
     const whole = readTimes(body, "Error") as never;
     return new SchedulingError(status, body.code as ErrorCode, whole, wait);
   }
-  const foreign = {
-    error: `${status} ${response.statusText}`.trim(),
-    code: "unexpected_response" as const,
-    request_id: response.headers.get("Service-Request-Id") ?? "",
-  };
-  return new SchedulingError(status, "unexpected_response", foreign, wait);
+  // A browser hides the status of a redirect.
+  return unexpected(response, status ? `${status} ${response.statusText}`.trim() : "Redirected.", wait);
+}
+
+/** The error of a response that is not the API's. */
+function unexpected(response: Response, error: string, retryAfter?: number): SchedulingError {
+  const code = "unexpected_response" as const;
+  const request_id = response.headers.get("Service-Request-Id") ?? "";
+  return new SchedulingError(response.status, code, { error, code, request_id }, retryAfter);
 }
 
 function readErrorBody(text: string): { code: string } | undefined {
+  const body = readJson(text) as { code?: unknown; error?: unknown } | null | undefined;
+  return typeof body?.code === "string" && typeof body.error === "string"
+    ? (body as { code: string })
+    : undefined;
+}
+
+/** Throws SchedulingError for a body that is no JSON. */
+function received({ response, text }: { response: Response; text: string }, schema: string): Received {
+  const { status, headers } = response;
+  if (!text) return { status, headers, body: undefined };
+  const body = readJson(text);
+  if (body === undefined) throw unexpected(response, "The response is no JSON.");
+  return { status, headers, body: readTimes(body, schema || undefined) };
+}
+
+function readJson(text: string): unknown {
   try {
-    const body = JSON.parse(text);
-    return typeof body?.code === "string" && typeof body.error === "string" ? body : undefined;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }
-}
-
-function received({ response, text }: { response: Response; text: string }, schema: string): Received {
-  const body = text ? readTimes(JSON.parse(text), schema || undefined) : undefined;
-  return { status: response.status, headers: response.headers, body };
 }
 
 /** The seconds in `Retry-After`: a number, or a date (RFC 9110). */
 export function readRetryAfter(value: string | null, now = Date.now()): number | undefined {
   if (value === null) return undefined;
   if (/^\d+$/.test(value)) return Number(value);
-  const date = Date.parse(value);
+  // Of other texts, such as "-1", Date.parse makes dates too.
+  const date = /^(Mon|Tue|Wed|Thu|Fri|Sat|Sun)/.test(value) ? Date.parse(value) : NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, Math.ceil((date - now) / 1000));
+}
+
+/** JSON would have null for it. For `JSON.stringify`, which calls it with the object as `this`. */
+function refuseInvalidDate(this: unknown, name: string, value: unknown): unknown {
+  const given = (this as Record<string, unknown>)[name];
+  if (given instanceof Date && Number.isNaN(given.getTime())) {
+    throw new RangeError(`${name} is no valid date.`);
+  }
+  return value;
 }
 
 function parameterText(value: unknown): string {

@@ -95,6 +95,46 @@ test("queries are sent where URLSearchParams has no size: Node.js 18.0, Safari 1
   );
 });
 
+test("options that are undefined are as those left out", async (t) => {
+  const { options, requests } = await serve(t, [PAGE, made]);
+  const left = { maxRetries: undefined, maxWait: undefined, timeout: undefined, fetch: undefined };
+
+  const booking = await new Client({ ...options, ...left }).bookings.create(BODY);
+
+  assert.equal(booking.id, "b-1");
+  assert.equal(requests.length, 2);
+});
+
+test("a timeout may be endless", async (t) => {
+  const { options, requests } = await serve(t, [{ ...made, delay: 50 }]);
+
+  const booking = await new Client({ ...options, timeout: Infinity }).bookings.create(BODY);
+
+  assert.equal(booking.id, "b-1");
+  assert.equal(requests.length, 1);
+});
+
+test("what is no key, header or date is a mistake of the caller, and is not sent", async (t) => {
+  const { options, requests } = await serve(t, []);
+  const secret = "live_api_key_1";
+  const client = new Client(options);
+
+  const errors = [`${secret}\n`, `${secret}…`].map((key) => {
+    try {
+      return new Client({ ...options, key });
+    } catch (error) {
+      return [error.name, error.message];
+    }
+  });
+  const header = await thrown(client.bookings.create(BODY, { idempotencyKey: "Zoë ☕" }));
+  const date = await thrown(client.bookings.create({ ...BODY, start: new Date("soon") }));
+
+  const text = "The key has a character that no key has, such as a line break.";
+  assert.deepEqual(errors, Array(2).fill(["TypeError", text]));
+  assert.deepEqual([header.name, date.name, date.message], ["TypeError", "RangeError", "start is no valid date."]);
+  assert.equal(requests.length, 0);
+});
+
 test("a lost response and a busy service are repeated with the same key", async (t) => {
   const busy = refusal(503, "unavailable", {}, { "Retry-After": "0" });
   const running = refusal(409, "idempotency_in_progress");
@@ -138,6 +178,22 @@ test("the wait is that of Retry-After, as seconds and as a date", async (t) => {
   await new Client({ ...options, backoff: 3_600_000, maxWait: 3_600_000 }).bookings.create(BODY);
 
   assert.equal(requests.length, 3);
+});
+
+test("a Retry-After that is neither leaves the wait as it is", async (t) => {
+  const { options, requests } = await serve(
+    t,
+    ["-1", "1.5", "soon 5", ""].map((text) => refusal(503, "unavailable", {}, { "Retry-After": text })),
+  );
+  const client = new Client({ ...options, maxRetries: 0 });
+
+  const waits = [];
+  for (let count = 0; count < 4; count += 1) {
+    waits.push((await thrown(client.bookings.get("b-1"))).retryAfter);
+  }
+
+  assert.deepEqual(waits, Array(4).fill(undefined));
+  assert.equal(requests.length, 4);
 });
 
 test("a wait that is too long is an error at once, which names it", async (t) => {
@@ -231,6 +287,33 @@ test("a deletion that finds nothing is done if an earlier attempt may have done 
   assert.deepEqual(done, [undefined, undefined, undefined]);
   assert.deepEqual(refused, ["not_found", "not_found", "not_found"]);
   assert.equal(requests.length, 12);
+});
+
+test("a page of a proxy is an error of its own, also with 200, and a redirect is not followed", async (t) => {
+  const html = { "Content-Type": "text/html", "Service-Request-Id": "r-9" };
+  const { options, requests } = await serve(t, [
+    { status: 200, headers: html, body: "<h1>Log in to the network</h1>" },
+    { status: 301, headers: { ...html, Location: "/v2/bookings/" }, body: "<h1>Moved</h1>" },
+    PAGE,
+    PAGE,
+  ]);
+  const client = new Client({ ...options, maxRetries: 1 });
+
+  const errors = [];
+  for (let count = 0; count < 3; count += 1) errors.push(await thrown(client.bookings.create(BODY)));
+
+  assert.deepEqual(
+    errors.map(({ name, status, code, message, requestId }) => [name, status, code, message, requestId]),
+    [
+      ["SchedulingError", 200, "unexpected_response", "The response is no JSON.", "r-9"],
+      ["SchedulingError", 301, "unexpected_response", "301 Moved Permanently", "r-9"],
+      ["SchedulingError", 502, "unexpected_response", "502 Bad Gateway", ""],
+    ],
+  );
+  assert.deepEqual(
+    requests.map(({ method, url }) => [method, url]),
+    Array(4).fill(["POST", "/v2/bookings"]),
+  );
 });
 
 test("a booking that needs a code is held, and booked with it", async (t) => {

@@ -1,7 +1,7 @@
 // A server on loopback that answers one request after another as a test wrote it.
 import http from "node:http";
 
-/** `answers`: each `{status, headers, body}`, or "drop" for a connection that breaks without a
+/** `answers`: each `{status, headers, body, delay}` (milliseconds), or "drop" for a connection that breaks without a
  * response, or "hang" for one without any. Returns the client's options and the requests. */
 export async function serve(t, answers) {
   const requests = [];
@@ -16,7 +16,8 @@ export async function serve(t, answers) {
       request.socket.destroy();
       return;
     }
-    const { status = 200, headers: more = {}, body } = answer;
+    const { status = 200, headers: more = {}, body, delay = 0 } = answer;
+    if (delay) await new Promise((resolve) => setTimeout(resolve, delay));
     response.writeHead(status, { "Content-Type": "application/json", ...more });
     response.end(typeof body === "object" ? JSON.stringify(body) : body);
   });
