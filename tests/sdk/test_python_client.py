@@ -201,6 +201,34 @@ def signed(*secrets: str, body: bytes = BODY, age: int = 0) -> dict[str, str]:
     return {"Service-Event": "booking.confirmed", **headers}
 
 
+def test_event_notification_by_get_has_no_body() -> None:
+    secret = new_secret()
+    headers = signed(secret, body=b"") | {"Service-Event": "booking.reminder"}
+
+    call = webhooks.verify(b"", headers, secret)
+
+    assert call == webhooks.WebhookCall(
+        id="1",
+        kind="booking.reminder",
+        sent_at=datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC),
+        cursor=None,
+        object=None,
+        body={},
+    )
+    with pytest.raises(InvalidSignature):
+        webhooks.verify(b"{}", headers, secret)
+
+
+def test_event_notification_with_a_body_is_about_a_booking_without_change() -> None:
+    secret = new_secret()
+    record = {"id": "1", "state": "confirmed", "graph": "instant"}
+    body = json.dumps(record).encode()
+
+    call = webhooks.verify(body, signed(secret, body=body), secret)
+
+    assert (call.object, call.cursor) == (models.Booking(record), None)
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_call_is_verified_during_a_rotation(upper: bool) -> None:
     old, new, foreign = new_secret(), new_secret(), new_secret()
@@ -270,6 +298,7 @@ def test_call_without_its_headers_is_refused(left_out: str) -> None:
     ("name", "value"),
     [
         ("webhook-timestamp", "soon"),
+        ("webhook-timestamp", "1" * 400),
         ("webhook-timestamp", "1" * 5000),
         ("webhook-signature", "v1,ü"),
         ("webhook-signature", ""),
@@ -310,3 +339,31 @@ def test_body_of_each_format_is_read(app: LiveApp, client: Client, format_: Any)
         assert isinstance(call.object, models.BookingCall)
         assert call.object.to_dict() == record
         assert call.object.change.kind == "booking.confirmed"
+
+
+def test_cursor_of_a_call_is_before_a_bookings_change_and_after_another_objects(
+    app: LiveApp, client: Client
+) -> None:
+    kinds = ["booking.confirmed", "resource.created"]
+    webhook = client.webhooks.create(url="https://example.com/hook", kinds=kinds)
+    ada = client.resources.create(name="Ada", timezone="UTC")
+    client.changes.latest_cursor()  # otherwise a worker numbers the changes
+    booking = client.bookings.create(**booking_of(ada, 9))
+    app.service.run(
+        "from notifications.outbox.expansion import expand_changes; expand_changes()\n"
+        "from notifications.tasks import number_and_tell_changes; number_and_tell_changes()"
+    )
+    assert webhook.secret is not None
+
+    listed = {}
+    for delivery in client.deliveries.list(webhook=webhook.id):
+        payload = app.get(f"/v2/deliveries/{delivery.id}").data["payload"]
+        body = json.dumps(payload).encode()
+        call = webhooks.verify(body, signed(webhook.secret, body=body), webhook.secret)
+        changes = client.changes.list(call.cursor).changes
+        listed[type(call.object)] = {(change.type, change.object_id) for change in changes}
+
+    made = ("booking", booking.id)
+    assert listed[models.BookingCall] >= {made}
+    assert listed[models.ObjectCall] >= {made}
+    assert ("resource", ada.id) not in listed[models.ObjectCall]

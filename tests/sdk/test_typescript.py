@@ -285,6 +285,23 @@ def test_tolerance_can_be_chosen(caller: Path) -> None:
     assert verdicts == [READ, REFUSED]
 
 
+def test_call_by_get_has_no_body(caller: Path) -> None:
+    """An event notification's."""
+    headers = signed(OLD, body="")
+    foreign = signed(FOREIGN, body="")
+
+    verdicts = verify(
+        caller,
+        [
+            {"headers": headers, "secrets": OLD, "body": ""},
+            {"headers": headers, "secrets": OLD, "body": "{}"},
+            {"headers": foreign, "secrets": OLD, "body": ""},
+        ],
+    )
+
+    assert verdicts == [None, REFUSED, REFUSED]
+
+
 def test_every_format_has_dates(caller: Path) -> None:
     at = {"at": "2026-11-20T09:30:00+0000"}
     stamp = "2026-11-20T09:30:00+00:00"

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling_client.errors import InvalidSignature
-from scheduling_client.models import BookingCall, CalendarCall, ObjectCall
+from scheduling_client.models import Booking, BookingCall, CalendarCall, ObjectCall
 
 TOLERANCE = 300.0
 PREFIX = "whsec_"
@@ -24,15 +24,21 @@ class WebhookCall:
     """A call whose signature is right.
 
     id: the same in each attempt; ignore calls whose id you know. kind: such as `booking.confirmed`.
-    sent_at: the time of this attempt. cursor: `changes.follow(cursor)` begins with this change, or
-    earlier. object: what has changed; None in the format `thin`. body: the JSON as it came.
+    sent_at: the time of this attempt. cursor: a place in the list of changes; None for an event
+    notification. After the cursor of a call about a booking, `changes.follow(cursor)` begins with
+    its change, or earlier; after that of another call, with later changes. object: what has
+    changed, or the booking of an event notification; None in the format `thin`. body: the JSON as
+    it came.
+
+    A call with the method GET has no body: `body` is {}, `object` and `cursor` are None, and only
+    the id and the time are signed.
     """
 
     id: str
     kind: str
     sent_at: datetime
     cursor: str | None
-    object: BookingCall | CalendarCall | ObjectCall | None
+    object: BookingCall | Booking | CalendarCall | ObjectCall | None
     body: Mapping[str, Any]
 
 
@@ -45,9 +51,10 @@ def verify(
 ) -> WebhookCall:
     """Return the call. Raises InvalidSignature.
 
-    body: as it was received, before any parsing. headers: names in any case. secrets: the webhook's
-    `whsec_...`, or several while a new one is brought into use; one valid signature is enough.
-    tolerance: seconds that the call may be older or younger than this machine's clock.
+    body: as it was received, before any parsing; b"" for a GET. headers: names in any case.
+    secrets: the webhook's `whsec_...`, or several while a new one is brought into use; one valid
+    signature is enough. tolerance: seconds that the call may be older or younger than this
+    machine's clock.
     """
     named = {name.lower(): value for name, value in headers.items()}
     try:
@@ -55,7 +62,7 @@ def verify(
         at = int(stamp)
     except (KeyError, ValueError):
         raise InvalidSignature("The headers of a signed call are missing.") from None
-    if abs(time.time() - at) > tolerance:
+    if abs(int(time.time()) - at) > tolerance:  # a float can overflow
         raise InvalidSignature("The call was signed too long ago, or a clock is wrong.")
     signed = f"{id_}.{stamp}.".encode() + body
     wanted = [
@@ -67,7 +74,7 @@ def verify(
         for each in wanted
     ):
         raise InvalidSignature("No signature of the call is made with this secret.")
-    return read_call(id_, at, named.get("service-event", ""), json.loads(body))
+    return read_call(id_, at, named.get("service-event", ""), json.loads(body or b"{}"))
 
 
 def sign(content: bytes, secret: str) -> str:
@@ -96,9 +103,13 @@ def read_call(id_: str, at: int, kind: str, body: Any) -> WebhookCall:
     )
 
 
-def read_object(content: Mapping[str, Any]) -> BookingCall | CalendarCall | ObjectCall | None:
+def read_object(
+    content: Mapping[str, Any],
+) -> BookingCall | Booking | CalendarCall | ObjectCall | None:
     if "calendar" in content and "problem" in content:
         return CalendarCall(content)
     if "object_id" in content:
         return ObjectCall(content)
-    return BookingCall(content) if "graph" in content else None
+    if "graph" not in content:
+        return None
+    return BookingCall(content) if "change" in content else Booking(content)

@@ -1,5 +1,5 @@
 import { webcrypto } from "#crypto";
-import type { BookingCall, CalendarCall, ObjectCall } from "./generated/types.js";
+import type { Booking, BookingCall, CalendarCall, ObjectCall } from "./generated/types.js";
 import { readTimes } from "./times.js";
 
 /** The body of a webhook with `format: "standard"`. */
@@ -13,10 +13,18 @@ export interface StandardCall<Data = BookingCall> {
 export interface ThinCall {
   kind: string;
   id: string;
+  /** Of a call about a booking: before its change, or earlier. Of another call: later changes follow. */
   cursor: string;
 }
 
-export type WebhookCall = BookingCall | ObjectCall | CalendarCall | StandardCall<unknown> | ThinCall;
+/** A `Booking` is the body of an event notification. */
+export type WebhookCall =
+  | BookingCall
+  | Booking
+  | ObjectCall
+  | CalendarCall
+  | StandardCall<unknown>
+  | ThinCall;
 
 /** Headers as Node.js, `fetch` and frameworks have them; names in any letter case. */
 export type CallHeaders = Headers | Record<string, string | readonly string[] | undefined>;
@@ -34,9 +42,10 @@ export class WebhookVerificationError extends Error {
 }
 
 /**
- * Returns the body of a webhook call with its instants as dates, if its signature is valid.
+ * Returns the body of a webhook call with its instants as dates, if its signature is valid; null if
+ * it has none: a call with the method GET, of which only id and time are signed.
  *
- * @param body as it arrived: text or bytes, not parsed
+ * @param body as it arrived: text or bytes, not parsed; empty for a GET
  * @param secrets `whsec_...`; several while a receiver changes from one to another. After
  *   `webhooks.rotate` the service signs with both secrets for 24 hours: one is enough.
  * @throws WebhookVerificationError
@@ -46,7 +55,7 @@ export async function verify<Call extends WebhookCall = BookingCall>(
   headers: CallHeaders,
   secrets: string | readonly string[],
   { tolerance = 300, now = new Date() }: VerifyOptions = {},
-): Promise<Call> {
+): Promise<Call | null> {
   const id = header(headers, "webhook-id");
   const timestamp = header(headers, "webhook-timestamp");
   const signatures = header(headers, "webhook-signature").split(" ");
@@ -58,7 +67,7 @@ export async function verify<Call extends WebhookCall = BookingCall>(
   for (const secret of typeof secrets === "string" ? [secrets] : secrets) {
     const key = await importKey(secret);
     for (const signature of signatures) {
-      if (await isSignature(key, signature, signed)) return readCall(bytes) as Call;
+      if (await isSignature(key, signature, signed)) return readCall(bytes) as Call | null;
     }
   }
   throw new WebhookVerificationError("No signature is valid.");
@@ -111,6 +120,7 @@ function decodeBase64(text: string): Uint8Array<ArrayBuffer> | undefined {
 }
 
 function readCall(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return null;
   const call = JSON.parse(new TextDecoder().decode(bytes));
   if (!("timestamp" in call && "data" in call)) return readTimes(call, shapeOf(call));
   const timestamp = new Date(call.timestamp);

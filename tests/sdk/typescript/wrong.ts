@@ -1,5 +1,5 @@
 // Each call is an error of the compiler, or this file is one.
-import { Client, isError, type Operations, webhooks } from "scheduling-client";
+import { type Booking, Client, isError, type Operations, webhooks } from "scheduling-client";
 
 declare const client: Client;
 declare const time: Date;
@@ -23,6 +23,12 @@ export async function wrong(): Promise<void> {
   isError(null, "taken");
   // @ts-expect-error Without a secret.
   await webhooks.verify("{}", {});
+  const call = await webhooks.verify("", {}, "whsec_...");
+  // @ts-expect-error A GET has no body.
+  console.log(call.state);
+  const notified = await webhooks.verify<Booking>("", {}, "whsec_...");
+  // @ts-expect-error Event notifications have no change.
+  console.log(notified?.state, notified?.change);
 
   const booking = await client.bookings.create({ project_id: "p", start: time, end: "2026-11-23" });
   const end: number = booking.end.getTime();
