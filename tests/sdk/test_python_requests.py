@@ -139,6 +139,63 @@ def test_misspelt_keys_are_sent_without_strictness(server: Server) -> None:
 
 
 def test_address_without_a_scheme_is_refused() -> None:
+def test_query_in_a_path_is_sent(server: Server) -> None:
+    server.answers = [httpx.Response(200, json={}), httpx.Response(200, json={})]
+    client = server.client()
+
+    client.request("GET", "/v2/projects?search=name:A%26B&limit=1")
+    client.request("GET", "/v2/projects?limit=1", query={"limit": 2, "page": 3})
+
+    assert [str(request.url.query, "ascii") for request in server.requests] == [
+        "search=name%3AA%26B&limit=1",
+        "limit=2&page=3",
+    ]
+
+
+@pytest.mark.parametrize("id_", ["", ".", "..", None])
+def test_what_is_no_id_does_not_address_another_path(server: Server, id_: Any) -> None:
+    with pytest.raises(ValueError, match="is no id"):
+        server.client().bookings.delete(id_)
+
+    assert server.requests == []
+
+
+def test_parameters_of_a_list_that_are_none_are_left_out(server: Server) -> None:
+    server.answers = [httpx.Response(200, json={"data": [BOOKING], "next_cursor": None})]
+    query: Any = {"cursor": None, "page": None, "limit": None, "state": None}
+
+    assert len(list(server.client().bookings.list(**query))) == 1
+
+    assert dict(server.requests[0].url.params) == {"cursor": "", "limit": "100"}
+
+
+@pytest.mark.parametrize("key", ["live_api_key_1\n", " live_api_key_1", "live_api_key_…"])
+def test_key_that_no_header_takes_is_refused_without_showing_it(key: str) -> None:
+    """httpx would show it in the error of each request."""
+    with pytest.raises(ValueError, match=r"^The key has a character that no key has") as refused:
+        Client("https://booking.example.com", key)
+
+    assert "live" not in str(refused.value)
+
+
+def test_repr_shows_no_secrets() -> None:
+    webhook = {"id": "1", "secret": "whsec_1", "url": "https://example.com", "secret_shown": False}
+
+    texts = [
+        repr(answers.Webhook(webhook)),
+        repr(answers.Credential({"key": "live_api_key_1"})),
+        repr(answers.Resource({"api_token": "resource_key_1"})),
+        repr(answers.App({"signing_secret": "whsec_2"})),
+    ]
+
+    assert texts == [
+        "Webhook(id='1', url='https://example.com', secret='...', secret_shown=False)",
+        "Credential(key='...')",
+        "Resource(api_token='...')",
+        "App(signing_secret='...')",
+    ]
+
+
     with pytest.raises(ValueError, match=r"begins with https:// or http://: 'booking.example.com'"):
         Client("booking.example.com", "key")
 

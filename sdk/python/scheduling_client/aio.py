@@ -142,7 +142,8 @@ class AsyncPages(Generic[M]):
     ) -> None:
         self._client = client
         self._path = path
-        self._query = {"limit": 100, **query}
+        given = {name: value for name, value in query.items() if value is not None}
+        self._query = {"limit": 100, **given}
         self._model = model
 
     async def page(self, number: int = 1) -> Page[M]:

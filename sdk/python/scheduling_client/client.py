@@ -144,7 +144,8 @@ class Pages(Generic[M]):
     def __init__(self, client: Client, path: str, query: Mapping[str, Any], model: type[M]) -> None:
         self._client = client
         self._path = path
-        self._query = {"limit": 100, **query}
+        given = {name: value for name, value in query.items() if value is not None}
+        self._query = {"limit": 100, **given}
         self._model = model
 
     def page(self, number: int = 1) -> Page[M]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import time
 import uuid
 from collections.abc import Callable, Mapping
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 from scheduling_client.errors import ConnectionFailed, refusal
 from scheduling_client.model import as_body, as_query
@@ -81,6 +82,7 @@ def call(
     a write gets a new one. is_search: the POST changes nothing. takes_key: False where the service
     refuses an Idempotency-Key; such a request is sent once.
     """
+    path, _, parameters = path.partition("?")
     is_write = method in WITH_KEY and not is_search
     key = (key or str(uuid.uuid4())) if is_write and takes_key else None
     content = None if body is None else json.dumps(as_body(body), ensure_ascii=False).encode()
@@ -89,7 +91,7 @@ def call(
     return Call(
         method=method,
         path=path,
-        query=as_query(query or {}),
+        query=dict(parse_qsl(parameters, keep_blank_values=True)) | as_query(query or {}),
         content=content,
         headers=named | dict(headers or {}),
         key=key,
@@ -98,7 +100,9 @@ def call(
 
 
 def part(value: object) -> str:
-    """A value as one part of a path."""
+    """A value as one part of a path. Raises ValueError for one that leads to another path."""
+    if value in ("", ".", "..", None):
+        raise ValueError(f"{value!r} is no id.")
     return quote(str(value), safe="")
 
 
@@ -112,6 +116,9 @@ def base_url(url: str) -> str:
 def common_headers(
     *, key: str | None, app: str | None, timezone: str | None, strict: bool
 ) -> dict[str, str]:
+    """Raises ValueError for a key that no header takes: httpx would show it in its error."""
+    if key and not re.fullmatch("[!-~]+", key):
+        raise ValueError("The key has a character that no key has, such as a line break.")
     headers = {"Accept": "application/json", "User-Agent": f"scheduling-client/{VERSION} (Python)"}
     headers |= {"Authorization": f"Bearer {key}"} if key else {}
     headers |= {"Service-App": app} if app else {}

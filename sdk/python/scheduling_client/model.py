@@ -10,6 +10,8 @@ from functools import cache
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 Reader = Callable[[Any], Any]
+# Left out of logs and tracebacks.
+SECRETS = frozenset({"api_token", "app_key", "key", "payment_key", "secret", "signing_secret"})
 
 
 class Model:
@@ -32,9 +34,10 @@ class Model:
         return type(self) is type(other) and self.__dict__ == other.__dict__
 
     def __repr__(self) -> str:
-        shown = {name: value for name, value in vars(self).items() if name != "_answer"}
         fields = ", ".join(
-            f"{name}={value!r}" for name, value in shown.items() if value is not None
+            f"{name}={'...' if name in SECRETS else value!r}"
+            for name, value in vars(self).items()
+            if name != "_answer" and value is not None
         )
         return f"{type(self).__name__}({fields})"
 
