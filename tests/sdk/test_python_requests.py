@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import json
+import pickle
 import re
 from collections.abc import Callable, Iterable
 from datetime import UTC, date, datetime, timedelta, timezone
@@ -138,7 +139,6 @@ def test_misspelt_keys_are_sent_without_strictness(server: Server) -> None:
     assert "Prefer" not in request.headers
 
 
-def test_address_without_a_scheme_is_refused() -> None:
 def test_query_in_a_path_is_sent(server: Server) -> None:
     server.answers = [httpx.Response(200, json={}), httpx.Response(200, json={})]
     client = server.client()
@@ -196,6 +196,7 @@ def test_repr_shows_no_secrets() -> None:
     ]
 
 
+def test_address_without_a_scheme_is_refused() -> None:
     with pytest.raises(ValueError, match=r"begins with https:// or http://: 'booking.example.com'"):
         Client("booking.example.com", "key")
 
@@ -320,6 +321,16 @@ def test_asynchronous_client_repeats_too(monkeypatch: pytest.MonkeyPatch) -> Non
     assert len(set(server.keys)) == 1
 
 
+def test_answer_that_is_broken_on_its_way_is_repeated(server: Server) -> None:
+    gzip = {"Content-Encoding": "gzip"}
+    broken = httpx.Response(201, stream=httpx.ByteStream(b"no gzip"), headers=gzip)
+    server.answers = [broken, booked()]
+
+    assert server.client().bookings.create(resource_id="1").state == "confirmed"
+
+    assert len(set(server.keys)) == 1
+
+
 # --- Errors ---------------------------------------------------------------------------------------
 def test_every_code_has_its_class() -> None:
     codes = DOCUMENT["components"]["schemas"]["ErrorOfOne"]["properties"]["code"]["enum"]
@@ -357,6 +368,69 @@ def test_unknown_error_is_a_refusal(server: Server, answer: httpx.Response, text
         server.client().bookings.get("1")
 
     assert (type(refused.value), str(refused.value)) == (Refused, text)
+
+
+def test_page_instead_of_an_answer_is_an_error(server: Server) -> None:
+    server.answers = [httpx.Response(200, text="<h1>Log in to the network")]
+
+    with pytest.raises(errors.UnexpectedAnswer) as failed:
+        server.client().bookings.create(resource_id="1", idempotency_key="mine")
+
+    assert (failed.value.status, failed.value.idempotency_key, str(failed.value)) == (
+        *(200, "mine"),
+        "POST /v2/bookings: the answer is no JSON",
+    )
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("text", ["", "<h1>Moved"])
+def test_redirect_is_an_error_that_names_the_other_address(server: Server, text: str) -> None:
+    location = {"Location": "https://booking.example.com/v2/app"}
+    server.answers = [httpx.Response(301, text=text, headers=location)]
+
+    with pytest.raises(Refused) as refused:
+        server.client().app.get()
+
+    assert (refused.value.status, str(refused.value)) == (
+        301,
+        "http_301: The service redirects to https://booking.example.com/v2/app.",
+    )
+
+
+def test_booking_that_needs_a_code_is_held_and_booked_with_it(server: Server) -> None:
+    """With a widget key."""
+    at = "2026-11-20T09:45:00+00:00"
+    held = {"reservation_id": "h/1", "expires_at": at, "verification": "email"}
+    server.answers = [httpx.Response(202, json={"data": held}), booked()]
+    client = server.client()
+
+    with pytest.raises(errors.VerificationRequired) as required:
+        client.bookings.create(project_id="1")
+    booking = client.bookings.verify(required.value.reservation_id, "123456")
+
+    assert required.value.expires_at == datetime(2026, 11, 20, 9, 45, tzinfo=UTC)
+    assert booking.state == "confirmed"
+    _, request = server.requests
+    assert request.url.raw_path == b"/v2/bookings/reserve/h%2F1/verify"
+    assert json.loads(request.content) == {"code": "123456"}
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        errors.SlotTaken(409, {"code": "slot_taken", "error": "Taken.", "alternatives": []}),
+        Refused(429, {}, retry_after=7.0),
+        ConnectionFailed("GET /v2/app: no answer", "mine"),
+        errors.UnexpectedAnswer("GET /v2/app: the answer is no JSON", 200, "mine"),
+        errors.VerificationRequired("h-1", datetime(2026, 11, 20, 9, 45, tzinfo=UTC)),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_error_passes_between_processes(error: Exception) -> None:
+    """As concurrent.futures and task queues pass it."""
+    passed = pickle.loads(pickle.dumps(error))
+
+    assert (type(passed), str(passed), vars(passed)) == (type(error), str(error), vars(error))
 
 
 # --- Methods --------------------------------------------------------------------------------------

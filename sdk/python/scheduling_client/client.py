@@ -15,6 +15,7 @@ import httpx
 
 from scheduling_client import core, models
 from scheduling_client.core import Answer, Attempts, Call, Retries, call, part
+from scheduling_client.errors import VerificationRequired
 from scheduling_client.pages import ChangesPage, M, Page
 
 if TYPE_CHECKING:  # a tenth of the time that the import of the package takes
@@ -28,10 +29,12 @@ class Client:
 
     url: the service's address. key: a server key, a widget key or an access token. app: the slug of
     the app, for keys of several. timezone: the zone of the times in answers, UTC by default.
-    timeout: seconds of an attempt. strict: misspelt keys of bodies are refused. http: an httpx
-    client of your own, say with a proxy; `close` closes it too.
+    timeout: seconds without a connection or a further byte of the answer, after which an attempt
+    ends. strict: misspelt keys of bodies are refused. http: an httpx client of your own, say with a
+    proxy; `close` closes it too.
 
-    Raises ConnectionFailed, and for answers of 4xx and 5xx a subclass of Refused.
+    Raises ConnectionFailed, UnexpectedAnswer, and for answers of 3xx, 4xx and 5xx a subclass of
+    Refused.
     """
 
     def __init__(
@@ -123,7 +126,7 @@ class Client:
                     headers={**self._headers, **call.headers},
                     timeout=self._timeout,
                 )
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 wait = attempts.wait_after_failure()
                 if wait is None:
                     raise attempts.failure(error) from error
@@ -268,8 +271,26 @@ class Bookings(Part):
         idempotency_key: str | None = None,
         **body: Unpack[inputs.BookingBody],
     ) -> models.Booking:
-        """Book. Raises SlotTaken, NotAvailable, and others."""
-        path = "/v2/bookings"
+        """Book. Raises SlotTaken, NotAvailable, VerificationRequired, and others."""
+        query = {"include": include or None}
+        written = call("POST", "/v2/bookings", query=query, body=body, key=idempotency_key)
+        made = (self._client.send(written)).data
+        if "verification" in made:
+            hold = models.Unverified(made)
+            raise VerificationRequired(hold.reservation_id, hold.expires_at)
+        return models.Booking(made)
+
+    def verify(
+        self,
+        reservation_id: str,
+        code: str,
+        *,
+        include: Text = (),
+        idempotency_key: str | None = None,
+    ) -> models.Booking:
+        """Book what `create` held, with the code of the e-mail. Raises Invalid for a wrong code."""
+        path = f"/v2/bookings/reserve/{part(reservation_id)}/verify"
+        body = {"code": code}
         return self._write("POST", path, models.Booking, body, idempotency_key, include)
 
     def update(

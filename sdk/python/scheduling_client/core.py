@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote
 
-from scheduling_client.errors import ConnectionFailed, refusal
+from scheduling_client.errors import ConnectionFailed, UnexpectedAnswer, refusal
 from scheduling_client.model import as_body, as_query
 from scheduling_client.version import VERSION
 
@@ -163,12 +163,22 @@ class Attempts:
         return wait if self._now() + wait <= self._end else None
 
     def read(self, status: int, headers: Mapping[str, str], content: bytes) -> Answer:
-        """Return the answer. Raises Refused."""
+        """Return the answer. Raises Refused, UnexpectedAnswer."""
+        if status < 300 or status == 304:
+            return Answer(status, headers, self._read_body(status, content))
         if status < 400:
-            return Answer(status, headers, json.loads(content) if content else None)
+            place = headers.get("Location", "another address")
+            raise refusal(status, {"error": f"The service redirects to {place}."})
         if status == 404 and self._call.method == "DELETE" and self._was_lost:
             return Answer(204, headers, None)  # an earlier attempt has deleted it
         raise refusal(status, read_json(content), retry_after=retry_after(headers))
+
+    def _read_body(self, status: int, content: bytes) -> Any:
+        try:
+            return json.loads(content) if content else None
+        except ValueError:
+            text = f"{self._call.method} {self._call.path}: the answer is no JSON"
+            raise UnexpectedAnswer(text, status, self._call.key) from None
 
     def failure(self, error: Exception) -> ConnectionFailed:
         return ConnectionFailed(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import partial
 from typing import Any, get_type_hints
 
 from scheduling_client.model import reader_of
@@ -22,6 +24,39 @@ class ConnectionFailed(SchedulingError):
     def __init__(self, message: str, idempotency_key: str | None) -> None:
         super().__init__(message)
         self.idempotency_key = idempotency_key
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (str(self), self.idempotency_key)
+
+
+class UnexpectedAnswer(SchedulingError):
+    """An answer of success that is no JSON, such as a page of a proxy. status: of HTTP.
+
+    A write may have taken effect: repeat it with the same `idempotency_key`.
+    """
+
+    def __init__(self, message: str, status: int, idempotency_key: str | None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.idempotency_key = idempotency_key
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (str(self), self.status, self.idempotency_key)
+
+
+class VerificationRequired(SchedulingError):
+    """The time is held until `expires_at`, and the customer gets a code by e-mail, with which
+    `bookings.verify(reservation_id, code)` books. Only with a widget key, and if the project asks
+    for it (`settings.verify_email`).
+    """
+
+    def __init__(self, reservation_id: str, expires_at: datetime) -> None:
+        super().__init__("The customer has to confirm the e-mail address.")
+        self.reservation_id = reservation_id
+        self.expires_at = expires_at
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (self.reservation_id, self.expires_at)
 
 
 class InvalidSignature(SchedulingError):
@@ -49,6 +84,9 @@ class Refused(SchedulingError):
         super().__init__(f"{self.code}: {self.message}")
         for name, hint in get_type_hints(type(self)).items():
             setattr(self, name, reader_of(hint)(body.get(name)))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return partial(type(self), retry_after=self.retry_after), (self.status, self.body)
 
 
 class Malformed(Refused):
