@@ -370,8 +370,9 @@ def test_unknown_error_is_a_refusal(server: Server, answer: httpx.Response, text
     assert (type(refused.value), str(refused.value)) == (Refused, text)
 
 
-def test_page_instead_of_an_answer_is_an_error(server: Server) -> None:
-    server.answers = [httpx.Response(200, text="<h1>Log in to the network")]
+@pytest.mark.parametrize("text", ["<h1>Log in to the network", ""])
+def test_page_instead_of_an_answer_is_an_error(server: Server, text: str) -> None:
+    server.answers = [httpx.Response(200, text=text)]
 
     with pytest.raises(errors.UnexpectedAnswer) as failed:
         server.client().bookings.create(resource_id="1", idempotency_key="mine")
@@ -381,6 +382,15 @@ def test_page_instead_of_an_answer_is_an_error(server: Server) -> None:
         "POST /v2/bookings: the answer is no JSON",
     )
     assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("DELETE", 204), ("GET", 304)])
+def test_answer_without_a_body(server: Server, method: str, status: int) -> None:
+    server.answers = [httpx.Response(status)]
+
+    answer = server.client().request(method, "/v2/app")
+
+    assert (answer.status, answer.body) == (status, None)
 
 
 @pytest.mark.parametrize("text", ["", "<h1>Moved"])

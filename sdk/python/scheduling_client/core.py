@@ -23,6 +23,7 @@ LONGEST_WAIT = 8.0
 # The server did not carry the request out, or can't tell: the same request may be sent again.
 REPEATED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 REPEATED_CODES = frozenset({"idempotency_in_progress"})
+WITH_BODY = frozenset({200, 201})  # if it is empty, the body was lost
 WITH_KEY = frozenset({"POST", "PUT", "PATCH"})
 
 
@@ -174,8 +175,10 @@ class Attempts:
         raise refusal(status, read_json(content), retry_after=retry_after(headers))
 
     def _read_body(self, status: int, content: bytes) -> Any:
+        if not content and (status not in WITH_BODY or self._call.method == "HEAD"):
+            return None
         try:
-            return json.loads(content) if content else None
+            return json.loads(content)
         except ValueError:
             text = f"{self._call.method} {self._call.path}: the answer is no JSON"
             raise UnexpectedAnswer(text, status, self._call.key) from None

@@ -214,7 +214,7 @@ function readErrorBody(text: string): { code: string } | undefined {
 /** Throws SchedulingError for a body that is no JSON. */
 function received({ response, text }: { response: Response; text: string }, schema: string): Received {
   const { status, headers } = response;
-  if (!text) return { status, headers, body: undefined };
+  if (!text && status !== 200 && status !== 201) return { status, headers, body: undefined };
   const body = readJson(text);
   if (body === undefined) throw unexpected(response, "The response is no JSON.");
   return { status, headers, body: readTimes(body, schema || undefined) };

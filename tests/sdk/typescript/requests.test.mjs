@@ -296,11 +296,12 @@ test("a page of a proxy is an error of its own, also with 200, and a redirect is
     { status: 301, headers: { ...html, Location: "/v2/bookings/" }, body: "<h1>Moved</h1>" },
     PAGE,
     PAGE,
+    { status: 201, headers: { "Service-Request-Id": "r-9" } },
   ]);
   const client = new Client({ ...options, maxRetries: 1 });
 
   const errors = [];
-  for (let count = 0; count < 3; count += 1) errors.push(await thrown(client.bookings.create(BODY)));
+  for (let count = 0; count < 4; count += 1) errors.push(await thrown(client.bookings.create(BODY)));
 
   assert.deepEqual(
     errors.map(({ name, status, code, message, requestId }) => [name, status, code, message, requestId]),
@@ -308,11 +309,12 @@ test("a page of a proxy is an error of its own, also with 200, and a redirect is
       ["SchedulingError", 200, "unexpected_response", "The response is no JSON.", "r-9"],
       ["SchedulingError", 301, "unexpected_response", "301 Moved Permanently", "r-9"],
       ["SchedulingError", 502, "unexpected_response", "502 Bad Gateway", ""],
+      ["SchedulingError", 201, "unexpected_response", "The response is no JSON.", "r-9"],
     ],
   );
   assert.deepEqual(
     requests.map(({ method, url }) => [method, url]),
-    Array(4).fill(["POST", "/v2/bookings"]),
+    Array(5).fill(["POST", "/v2/bookings"]),
   );
 });
 
