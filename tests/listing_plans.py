@@ -1,6 +1,7 @@
 """Plans of the statements of listings, on the rows of `benchmarks.listing_rows`.
 
-python -m tests.listing_plans <ids as JSON>: prints the faults of each request as JSON.
+python -m tests.listing_plans <ids as JSON>: prints the faults of each request, asked by page and
+by cursor, as JSON.
 """
 
 import json
@@ -8,6 +9,7 @@ import sys
 from base64 import b64encode
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 import django
 
@@ -17,6 +19,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from benchmarks.listing_request_urls import filter_requests, page_requests  # noqa: E402
+from common.api.pagination import MAX_LIMIT  # noqa: E402
 from tests.query_plans import explain, nodes_of  # noqa: E402
 
 # The rows from which a table is large.
@@ -42,19 +45,45 @@ def main() -> None:
     sizes = table_sizes()
     report = {}
     for request in [*page_requests(ids), *filter_requests(ids)]:
-        statements = Statements()
-        with connection.execute_wrapper(statements):
-            answer = client.get(request.address)
-        if answer.status_code != 200:
-            raise RuntimeError(f"{request.address}: {answer.status_code} {answer.content!r}")
-        total = answer.json()["total"]
-        found = [
-            fault
-            for sql, params in statements.found
-            for fault in faults(explain(sql, params), sizes, total)
-        ]
-        report[f"{request.path} {request.filter}"] = [total, found]
+        name = f"{request.path} {request.filter}"
+        answer, statements = ask(client, request.address)
+        total = answer["total"]
+        report[name] = [total, faults_of(statements, sizes, total)]
+        for place, cursor in cursors(client, request.address, total).items():
+            answer, statements = ask(client, with_parameters(request.address, cursor=cursor))
+            found = len(answer["data"])
+            report[f"{name} {place}"] = [found, faults_of(statements, sizes, found)]
     print(json.dumps(report))
+
+
+def cursors(client: Client, address: str, total: int) -> dict[str, str]:
+    """Return the cursor of the start, and one before the last row or the thousandth."""
+    skipped = min(total - 1, MAX_LIMIT)
+    if skipped < 1:
+        return {"by cursor": ""}
+    answer, _ = ask(client, with_parameters(address, cursor="", limit=str(skipped)))
+    return {"by cursor": "", "after a cursor": answer["next_cursor"]}
+
+
+def with_parameters(address: str, **given: str) -> str:
+    return f"{address}{'&' if '?' in address else '?'}{urlencode(given)}"
+
+
+def ask(client: Client, address: str) -> tuple[Any, Statements]:
+    statements = Statements()
+    with connection.execute_wrapper(statements):
+        answer = client.get(address)
+    if answer.status_code != 200:
+        raise RuntimeError(f"{address}: {answer.status_code} {answer.content!r}")
+    return answer.json(), statements
+
+
+def faults_of(statements: Statements, sizes: Mapping[str, int], total: int) -> list[str]:
+    return [
+        fault
+        for sql, params in statements.found
+        for fault in faults(explain(sql, params), sizes, total)
+    ]
 
 
 def table_sizes() -> dict[str, int]:

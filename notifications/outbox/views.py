@@ -41,6 +41,10 @@ class DeliveryListViewSet(TenantViewSet):
             self.get_queryset() if webhook is None else self.get_queryset().filter(webhook=webhook)
         )
         rows = self.filter_queryset(with_list_rows(rows))
+        values = self.query.values
+        has_webhook = webhook is not None or "webhook" in values
+        if has_webhook and values.get("type", Delivery.WEBHOOK) != Delivery.WEBHOOK:
+            rows = rows.none()  # the database would read all calls of the webhook to find that out
         return self.list_page(request, rows, DeliverySerializer.render, tally=self._tally(webhook))
 
     def _tally(self, webhook: Webhook | None) -> QuerySet[ListingTally] | None:
