@@ -207,8 +207,12 @@ PAGES = "/book/"  # prefix of the public pages
 
 
 def has_trailing_slash(request: HttpRequest) -> bool:
+    """Return whether the path ends with a slash. One that was written as `%2F` ends an id: only the
+    path as gunicorn received it tells them apart.
+    """
     is_ours = is_api_path(request) or request.path_info.startswith(PAGES)
-    return is_ours and request.path_info.endswith("/")
+    received = request.META.get("RAW_URI", request.path_info).partition("?")[0]
+    return is_ours and request.path_info.endswith("/") and received.endswith("/")
 
 
 # Django's notation for a byte of a path that is not UTF-8.

@@ -684,7 +684,7 @@ CORS_ALLOW_ALL_ORIGINS = True
 CORS_ALLOW_METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]
 # The wildcard of the Fetch standard does not cover Authorization.
 CORS_ALLOW_HEADERS = ["authorization", "*"]
-CORS_URLS_REGEX = r"^/v2/"
+CORS_URLS_REGEX = r"^/v2(/|$)"
 CORS_EXPOSE_HEADERS = [
     *(f"{prefix}-TestMode" for prefix in API_HEADER_PREFIXES),
     "Service-Request-Id",

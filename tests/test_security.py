@@ -348,11 +348,11 @@ def test_staff_session_gives_no_api_access(staff: Account, tenant: Tenant) -> No
 def test_cors_is_allowed_only_for_the_api(db: None, path: str) -> None:
     origin = {"Origin": "https://evil.example"}
 
-    api = Client().get("/v2/app", headers=origin)
+    for api in (Client().get(each, headers=origin) for each in ("/v2", "/v2/app")):
+        assert api.headers["Access-Control-Allow-Origin"] == "*"
+        assert "Access-Control-Allow-Credentials" not in api.headers
     other = Client().get(path, headers=origin)
 
-    assert api.headers["Access-Control-Allow-Origin"] == "*"
-    assert "Access-Control-Allow-Credentials" not in api.headers
     assert "Access-Control-Allow-Origin" not in other.headers
 
 

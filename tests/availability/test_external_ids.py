@@ -11,6 +11,8 @@ from django.db import connections, transaction
 from apps_config.models import Credential
 from apps_config.services import issue_key
 from availability.views import base_views
+from tests.live import LiveApp
+from tests.services import Service
 from tests.waiters import wait_for_a_waiter
 from tests.world import Caller, Tenant
 
@@ -29,6 +31,35 @@ def path_of(kind: str, external_id: str = ID) -> str:
 def taken(model: str) -> tuple[int, dict[str, str]]:
     error = {"error": f"Another {model} has this external_id.", "code": "already_exists"}
     return 409, error
+
+
+@KINDS
+def test_patch_is_put(tenant: Tenant, kind: str) -> None:
+    made = tenant.call("PATCH", path_of(kind), NEW[kind])
+    changed = tenant.call("PATCH", path_of(kind), {"name": "Other"})
+
+    assert (made.status, changed.status) == (201, 200)
+    assert (changed.data["id"], changed.data["name"]) == (made.data["id"], "Other")
+
+
+def test_id_may_end_with_a_slash(live_service: Service) -> None:
+    """Clients may add a slash of their own, which is not escaped."""
+    app = LiveApp(live_service)
+    paths = [
+        path_of("resources", "crm/"),
+        path_of("resources", "crm"),
+        "/resources?external_id=crm",
+    ]
+    with_slash, without, found = (f"/v2{path}" for path in paths)
+
+    made = [app.call("PUT", path, NEW["resources"]) for path in (with_slash, without)]
+    again = app.call("PUT", f"{without}/", {"name": "Bea"})
+
+    assert [answer.data["external_id"] for answer in made] == ["crm/", "crm"]
+    assert [(row["id"], row["name"]) for row in app.get(found).data] == [
+        (made[1].data["id"], "Bea")
+    ]
+    assert again.data["id"] == made[1].data["id"]
 
 
 @KINDS

@@ -77,6 +77,14 @@ def test_trailing_slash_of_each_path(client, path, status):
     assert client.get(path).status_code == status
 
 
+@pytest.mark.parametrize(
+    ("received", "status"),
+    [("/v2/things/", 200), ("/v2/things/?limit=3", 200), ("/v2/things%2F", 404)],
+)
+def test_written_slash_is_part_of_an_id(client, received, status):
+    assert client.get("/v2/things/", RAW_URI=received).status_code == status
+
+
 def test_both_paths_have_equal_responses(client):
     assert client.get("/v2/things/").json() == client.get("/v2/things").json()
 
