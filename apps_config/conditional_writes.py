@@ -1,43 +1,52 @@
-"""If-Match of PUT, PATCH and DELETE (RFC 9110, 13.1.1): an object changes only as it was read."""
+"""If-Match (RFC 9110, 13.1.1): an object changes only as it was read."""
 
-from typing import Any, ClassVar
+from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from django.db import transaction
 from django.http.response import HttpResponseBase
 from rest_framework.request import Request
 
 from common.api.etags import etag_of, matches
-from common.api.views import ApiViewSet, Handler
+from common.api.views import SAFE_METHODS, ApiViewSet, Handler
+from common.db.calls_outside_transaction import with_calls_outside_transaction
 from common.errors import PreconditionFailed
 
 
 class ConditionalWrites(ApiViewSet):
-    """A viewset whose `update` and `destroy` compare the ETag of `retrieve`, under the row's lock.
+    """A viewset whose changes compare the ETag of `retrieve`, under the row's lock: those of the
+    object, and those below its path, such as its actions.
 
     The ETag is that of GET with the same query and the same headers.
     """
 
-    conditional_actions: ClassVar[frozenset[str]] = frozenset({"update", "destroy"})
-
     @property
     def is_conditional(self) -> bool:
-        """Whether the action honours If-Match."""
-        return self.action in self.conditional_actions and hasattr(self, "retrieve")
+        """Whether the action honours If-Match, unless its method only reads."""
+        return bool(self.detail) and not self.is_query and hasattr(self, "retrieve")
 
     def run(
         self, handler: Handler, request: Request, *args: Any, **kwargs: Any
     ) -> HttpResponseBase:
         expected = request.META.get("HTTP_IF_MATCH")
-        if expected is None or not self.is_conditional or not self.may_compare:
+        is_compared = self.is_conditional and request.method not in SAFE_METHODS
+        if expected is None or not is_compared or not self.may_compare:
             return super().run(handler, request, *args, **kwargs)
+        return self.run_if_match(expected, partial(super().run, handler, request, *args, **kwargs))
+
+    @with_calls_outside_transaction
+    def run_if_match(
+        self, expected: str, change: Callable[[], HttpResponseBase]
+    ) -> HttpResponseBase:
         with transaction.atomic():
             self.lock_object()
             retrieve: Any = self.retrieve  # type: ignore[attr-defined]
-            shown: Any = retrieve(request, **self.object_kwargs).data
-            content: Any = request.accepted_renderer.render(shown)
+            shown: Any = retrieve(self.request, **self.object_kwargs).data
+            content: Any = self.request.accepted_renderer.render(shown)
             if not matches(expected, etag_of(content)):
                 raise PreconditionFailed
-            return super().run(handler, request, *args, **kwargs)
+            return change()
 
     @property
     def may_compare(self) -> bool:

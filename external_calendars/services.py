@@ -5,7 +5,7 @@ Network requests come first, outside any transaction; one transaction then write
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from availability.models import Calendar, Event, Resource
 from availability.reserve.events import lock_resources, lock_resources_of_calendars
 from availability.services import CALENDAR_TEXTS, delete_calendar, set_fields
+from common.db.calls_outside_transaction import resolve
 from common.db.updated_at import transaction_start
 from common.errors import AlreadyExists, Invalid, NotFound
 from common.messages import Message
@@ -180,8 +181,8 @@ def reconnect_calendar(
     connection = connection_of(calendar)
     if sends_password_to_new_host(calendar, given):
         raise Invalid.at("password", TYPE_AGAIN)
-    access = _changed_access(connection, given)
-    discovered = find_single_calendar(calendar.provider, access)
+    question = (calendar.pk, tuple(sorted(given.items())))
+    access, discovered = resolve(_find_changed, [question])[question]
     _check_primary(discovered, is_primary)
     with transaction.atomic():
         calendar = _lock(calendar)
@@ -211,6 +212,22 @@ def reconnect_calendar(
         transaction.on_commit(retry_calendar, robust=True)
         wake_up_after_commit(SYNC_WAKEUP)
     return calendar
+
+
+def _find_changed(questions: Collection[Any]) -> Mapping[Any, Any]:
+    """Return for each calendar's id and changed values the credentials, and what they lead to.
+
+    May renew the access token of a grant. Raises as `reconnect_calendar`.
+    """
+    found = {}
+    for calendar_id, given in questions:
+        rows = Calendar.objects.select_related("connection__grant")
+        calendar = rows.filter(pk=calendar_id).first()
+        if calendar is None:
+            raise NotFound("Calendar")
+        access = _changed_access(connection_of(calendar), dict(given))
+        found[calendar_id, given] = access, find_single_calendar(calendar.provider, access)
+    return found
 
 
 def choose_primary(calendar: Calendar, is_primary: bool, *, now: datetime) -> Calendar:

@@ -176,18 +176,47 @@ def test_other_value_of_what_cannot_change_is_refused(
     assert request.caller.get(request.path).data == shown
 
 
-@pytest.mark.parametrize("operation", CHANGEABLE, ids=str)
-def test_change_and_deletion_need_the_present_etag(
+COMPARED = [each for each in OPERATIONS if has_parameter(each, "If-Match")]
+# They change an object of their own, by a link, or nothing.
+NOT_COMPARED = {
+    "POST /v2/apps/{slug}/members",
+    "DELETE /v2/apps/{slug}/members/{member_id}",
+    "POST /v2/bookings/{booking_id}/external_action/{action}",
+    "POST /v2/calendars/{calendar_id}/feed",
+    "DELETE /v2/calendars/{calendar_id}/feed",
+    "POST /v2/calendars/{calendar_id}/test",
+    "POST /v2/resources/{resource_id}/password",
+    "POST /v2/templates/{template_slug}/preview",
+}
+
+
+def changed_object(operation: Operation) -> str:
+    """The path of the object that is changed, or below which something is: `GET` shows it."""
+    paths = [each.path for each in OBJECTS if "{" in each.path]
+    return next((path for path in paths if f"{operation.path}/".startswith(f"{path}/")), "")
+
+
+@pytest.mark.parametrize("operation", COMPARED, ids=str)
+def test_changes_of_an_object_and_below_it_need_its_etag(
     operation: Operation, db: None, example_app: Any
 ) -> None:
-    """Those of PUT, PATCH and, where there is one, DELETE; nothing is done else."""
     request = first_request(example_app, operation)
-    shown = request.caller.get(request.path).data
-    methods = {"PUT", "PATCH", "DELETE"}
-    described = {each.method for each in OPERATIONS if each.path == operation.path} & methods
+    steps = len(changed_object(operation).split("/"))
+    shown_at = "/".join(request.path.split("?")[0].split("/")[:steps])
+    before = request.caller.get(shown_at) if changed_object(operation) else None
 
-    for method in described:
-        answer = request.caller.call(method, request.path, request.body, {"If-Match": '"other"'})
+    answer = request.caller.call(
+        operation.method, request.path, request.body, {"If-Match": '"other"'}
+    )
 
-        assert (answer.status, answer.json["code"]) == (412, "precondition_failed")
-    assert request.caller.get(request.path).data == shown
+    assert (answer.status, answer.json["code"]) == (412, "precondition_failed")
+    assert before is None or request.caller.get(shown_at).content == before.content
+
+
+def test_every_change_of_an_object_or_below_it_is_compared() -> None:
+    writes = {
+        str(each) for each in OPERATIONS if each.method != "GET" and changed_object(each)
+    } - NOT_COMPARED
+    by_external_id = {str(each) for each in COMPARED if "/by-external-id/" in each.path}
+
+    assert {str(each) for each in COMPARED} == writes | by_external_id

@@ -182,6 +182,7 @@ def test_names_of_the_operations_of_some_paths():
 
     assert names == {
         "PUT /v2/users/by-external-id/{external_id}": "putUserByExternalId",
+        "PATCH /v2/users/by-external-id/{external_id}": "patchUserByExternalId",
         "GET /v2/bookings": "listBookings",
         "POST /v2/bookings": "createBooking",
         "GET /v2/bookings/{booking_id}": "retrieveBooking",

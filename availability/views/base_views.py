@@ -46,7 +46,6 @@ class ExternalIdViewSet(TenantViewSet):
     The subclass has the action `put_by_external_id`, which calls `put_row`.
     """
 
-    conditional_actions = TenantViewSet.conditional_actions | {"put_by_external_id"}
     filterset_class = ExternalIdFilter
 
     @abstractmethod
@@ -89,6 +88,10 @@ class ExternalIdViewSet(TenantViewSet):
         if given.get("external_id", external_id) != external_id:
             raise Invalid.at("external_id", "Must equal the id in the path.")
         return given | {"external_id": external_id}
+
+    @property
+    def is_conditional(self) -> bool:
+        return super().is_conditional or self.action == "put_by_external_id"
 
     @property
     def object_kwargs(self) -> dict[str, Any]:

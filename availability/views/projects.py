@@ -140,7 +140,7 @@ class ProjectViewSet(ExternalIdViewSet):
             request={"a check-up": {key: PROJECT_EXAMPLE[key] for key in ("name", "resources")}}
         ),
     )
-    @action(detail=False, methods=["put"], url_path=BY_EXTERNAL_ID)
+    @action(detail=False, methods=["put", "patch"], url_path=BY_EXTERNAL_ID)
     def put_by_external_id(self, request: Request, external_id: str) -> Response:
         includes = self.includes()
         project_id, status = self.put_row(request, external_id)

@@ -140,7 +140,7 @@ class ResourceViewSet(ExternalIdViewSet, ResourceScopedViewSet):
             request={"a dentist": {"name": "Dr. Ada Berg", "timezone": "Europe/Berlin"}}
         ),
     )
-    @action(detail=False, methods=["put"], url_path=BY_EXTERNAL_ID)
+    @action(detail=False, methods=["put", "patch"], url_path=BY_EXTERNAL_ID)
     def put_by_external_id(self, request: Request, external_id: str) -> Response:
         includes = self.query.include(RESOURCE_INCLUDES)
         resource_id, status = self.put_row(request, external_id)

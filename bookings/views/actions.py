@@ -90,9 +90,6 @@ class BookingActions(BookingScopedViewSet):
     """The actions of a booking's graph, and the move to another time."""
 
     optional_bodies = frozenset({"apply_action"})
-    conditional_actions = BookingScopedViewSet.conditional_actions | {
-        *("apply_action", "reschedule", "reschedule_by_put")
-    }
 
     @property
     def may_compare(self) -> bool:

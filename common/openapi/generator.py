@@ -307,11 +307,15 @@ class Schema(AutoSchema):
         is_repeatable = not (self.is_public_view or getattr(self.view, "is_unrepeatable", False))
         return self.has_side_effects and self.method != "DELETE" and is_repeatable
 
+    @property
+    def is_conditional(self) -> bool:
+        return self.method != "GET" and getattr(self.view, "is_conditional", False)
+
     def shared_parameters(self) -> list[Json]:
         shared = [] if self.is_public_view else [SERVICE_APP, SERVICE_TIMEZONE]
         if self.honours_idempotency_key:
             shared.append(IDEMPOTENCY_KEY)
-        if getattr(self.view, "is_conditional", False):
+        if self.is_conditional:
             shared.append(IF_MATCH)
         if getattr(self.view, "has_etag", False):
             shared.append(IF_NONE_MATCH)
@@ -331,7 +335,7 @@ class Schema(AutoSchema):
             statuses += WITH_EFFECT
         if self.method in ("POST", "PUT", "PATCH") and not self.is_public_view:
             statuses += WITH_BODY
-        if getattr(self.view, "is_conditional", False):
+        if self.is_conditional:
             statuses += (412,)
         return sorted(set(statuses))
 

@@ -418,6 +418,25 @@ def test_check_with_idempotency_key_is_outside_the_transaction(
     assert Booking.objects.count() == 1
 
 
+def test_check_with_if_match_is_outside_the_transaction(
+    tenant: Tenant, fake_freebusy: FakeFreebusy, depth: int
+) -> None:
+    ada = tenant.make_resource("Ada")
+    booking = tenant.book(project_id=make_project(tenant, ada), **NINE).data
+    path = f"/bookings/{booking['id']}"
+    fake_freebusy.asked.clear()
+
+    stale = tenant.post(f"{path}/reschedule", span("10:00", "11:00"), **{"If-Match": '"other"'})
+    asked_in_vain = list(fake_freebusy.asked)
+    etag = tenant.get(path).headers["ETag"]
+    moved = tenant.post(f"{path}/reschedule", span("10:00", "11:00"), **{"If-Match": etag})
+
+    assert (stale.status, asked_in_vain) == (412, [])
+    assert moved.status == 200, moved.json
+    assert fake_freebusy.asked == [([ada["id"]], "Mon 10:00", "Mon 11:00", False)]
+    assert fake_freebusy.depths == {depth}
+
+
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("key", [{}, {"Idempotency_Key": "bulk"}], ids=["plain", "with a key"])
 def test_bulk_request_is_checked(

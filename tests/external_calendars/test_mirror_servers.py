@@ -199,6 +199,24 @@ def test_pending_writes_continue_with_the_right_password(
 
 
 @one_server
+def test_server_is_asked_outside_the_transaction_of_if_match(
+    tenant: Tenant, ada: Any, home: Collection
+) -> None:
+    path = f"/calendars/{connect(ada, home.access).id}"
+    etag = tenant.get(path).headers["ETag"]
+    change = {"name": "Home", "password": home.access.password}
+    calls = len(home.server.front.calls)
+
+    stale = tenant.put(path, change, **{"If-Match": '"other"'})
+    calls_in_vain = len(home.server.front.calls)
+    changed = tenant.put(path, change, **{"If-Match": etag})
+
+    assert (stale.status, calls_in_vain) == (412, calls)
+    assert (changed.status, changed.data["name"]) == (200, "Home")
+    assert len(home.server.front.calls) > calls
+
+
+@one_server
 def test_missing_write_access_is_reported_until_a_write_succeeds(
     tenant: Tenant, ada: Any, work: Calendar, home: Collection
 ) -> None:

@@ -3972,6 +3972,13 @@ export interface Operations {
     body: ProjectInput;
     answer: ProjectAnswer | ProjectAnswer;
   };
+  /** Change the project with an external id, or create it. */
+  "PATCH /v2/projects/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ProjectInput;
+    answer: ProjectAnswer | ProjectAnswer;
+  };
   /** Get the configuration of an embedded page. */
   "GET /v2/projects/embed/{project_id}": {
     path: { project_id: string };
@@ -4065,6 +4072,13 @@ export interface Operations {
   };
   /** Change the resource with an external id, or create it. */
   "PUT /v2/resources/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ResourceInput;
+    answer: ResourceAnswer | ResourceAnswer;
+  };
+  /** Change the resource with an external id, or create it. */
+  "PATCH /v2/resources/by-external-id/{external_id}": {
     path: { external_id: string };
     query?: { include?: string | readonly string[] } | undefined;
     body: ResourceInput;
@@ -4212,6 +4226,13 @@ export interface Operations {
   };
   /** Change the resource with an external id, or create it. */
   "PUT /v2/users/by-external-id/{external_id}": {
+    path: { external_id: string };
+    query?: { include?: string | readonly string[] } | undefined;
+    body: ResourceInput;
+    answer: ResourceAnswer | ResourceAnswer;
+  };
+  /** Change the resource with an external id, or create it. */
+  "PATCH /v2/users/by-external-id/{external_id}": {
     path: { external_id: string };
     query?: { include?: string | readonly string[] } | undefined;
     body: ResourceInput;
