@@ -65,7 +65,8 @@ Value = TypeVar("Value")
 MAX_HEADER, MAX_PREFIX = 1024, 40
 PURGE_SLICE = 5000
 # What somebody sees who chooses where bookings are sent: to a webhook, a calendar, an address.
-WHOLE_BOOKINGS = (Credential.BOOKINGS_READ, Credential.PEOPLE_READ)
+# Calls and mails have links that act for customers.
+WHOLE_BOOKINGS = (Credential.BOOKINGS_READ, Credential.BOOKINGS_WRITE, Credential.PEOPLE_READ)
 _NOBODY_HASH = digest_secret("")
 
 _CREDENTIAL = FixedQuery(
@@ -149,6 +150,12 @@ class Caller:
     def reads_people(self) -> bool:
         """Whether it may read what customers typed and how to reach them."""
         return self.has_scopes(Credential.PEOPLE_READ)
+
+    @property
+    def gets_customer_links(self) -> bool:
+        """Whether it may have the links on which whoever opens them acts as the customer."""
+        may_act = self.has_scopes(Credential.BOOKINGS_WRITE, Credential.PEOPLE_READ)
+        return may_act and self.role != Membership.VIEWER
 
     def has_scopes(self, *scopes: str) -> bool:
         return self.scopes is None or self.scopes.issuperset(scopes)

@@ -69,11 +69,11 @@ class IdempotentActions(ApiViewSet):
 
     def _without_secrets(self, body: bytes) -> bytes:
         """Return the body of a response as it is stored."""
-        names = self.secret_actions.get(self.action)
-        if not names:
+        record = json.loads(body) if self.action in self.secret_actions else {}
+        shown = [name for name in self.secret_actions.get(self.action, ()) if record["data"][name]]
+        if not shown:
             return body
-        record = json.loads(body)
-        record["data"] |= {**dict.fromkeys(names), "secret_shown": True}
+        record["data"] |= {**dict.fromkeys(shown), "secret_shown": True}
         return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode()
 
     def repeats_stored_answer(self, request: Request) -> bool:

@@ -47,7 +47,7 @@ class Access(NamedTuple):
 
     @property
     def scopes(self) -> tuple[str, ...]:
-        return (self.scope, *self.also)
+        return tuple(dict.fromkeys((self.scope, *self.also)))
 
 
 def all_of(role: str, scope: str, *kinds: str, actions: str, **others: Any) -> dict[str, Access]:
@@ -184,7 +184,7 @@ ACCESS: dict[str, dict[str, Access]] = {
         "list": Access(VIEWER, SETTINGS_READ),
         "retrieve": Access(VIEWER, SETTINGS_READ),
         "update": Access(EDITOR, SETTINGS_WRITE),
-        "preview": Access(VIEWER, SETTINGS_READ, also=WHOLE_BOOKINGS),
+        "preview": Access(VIEWER, SETTINGS_READ, also=(BOOKINGS_READ, PEOPLE_READ)),
     },
 }
 

@@ -246,7 +246,9 @@ class AppSettingsSerializer(SettingsSerializer):
         **CLEARABLE,
     )
     contact_email = EmailField(
-        help_text="The reply address of e-mails. Null: the sender's address.", **CLEARABLE
+        help_text="The reply address of e-mails, which also gets the e-mails about bookings of"
+        " resources without an address. Null: the sender's address.",
+        **CLEARABLE,
     )
     callback = UrlField(allow_blank=True, help_text="An address of your own client.", **CLEARABLE)
     redirect_urls = ListOf(

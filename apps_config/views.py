@@ -1,14 +1,14 @@
 """Endpoints of the tenant: /app, /apps, /apps/:slug."""
 
-from collections.abc import Collection
-from typing import cast
+from collections.abc import Collection, Mapping
+from typing import Any, cast
 from uuid import UUID
 
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from apps_config.authentication import Caller
+from apps_config.authentication import WHOLE_BOOKINGS, Caller
 from apps_config.base_views import TenantViewSet
 from apps_config.models import Account, App
 from apps_config.permissions import RANKS
@@ -26,6 +26,7 @@ APP_INCLUDE = {
         APP_INCLUDES, note="signing_secret needs a server key or an owner's access token, else 403."
     )
 }
+RECEIVERS = frozenset({"contact_email", "from_email"})  # settings
 SLUG = {"slug": {"type": "string", "description": "The app's slug.", "examples": ["demo"]}}
 
 
@@ -145,8 +146,16 @@ class AppViewSet(AppPathViewSet):
         app = self.find_app(slug)
         given = read_body_as(AppSerializer, request, partial=True)
         self.caller.check_receivers(given.get("event_notifications"))
+        self._check_addresses(app, given.get("settings") or {})
         app = change_app(app, given)
         return Response({"data": app_record(app, self.caller)})
+
+    def _check_addresses(self, app: App, given: Mapping[str, Any]) -> None:
+        """Raise Forbidden for another address of mails about bookings, or of the replies to them,
+        by a key that may not read these.
+        """
+        if any(given[name] != app.settings.get(name) for name in RECEIVERS & given.keys()):
+            self.caller.check_scopes(*WHOLE_BOOKINGS)
 
     @extend_schema(
         summary="Archive an app: its keys are refused, its data stays",

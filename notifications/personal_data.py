@@ -51,7 +51,7 @@ def _export_record(
     the mails to the person said.
     """
     content = {key: value for key, value in row.content.items() if key != "others"}
-    record = whole_delivery_record(row) | {"content": content}
+    record = whole_delivery_record(row, links=False) | {"content": content}
     if record["payload"]:
         record["payload"] = _without_others(person, record["payload"])
     copies = row.sent_emails.all() if row.customer_id else ()

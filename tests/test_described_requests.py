@@ -26,7 +26,10 @@ WITHOUT_NEED_OF_BODY = [
     and not each.content.get("requestBody", {}).get("required")
 ]
 # A typing error in one of these would let somebody do more than was meant.
-GRANTS = {"/v2/apps/{slug}/members", "/v2/credentials", "/v2/calendars/clients/{provider}"}
+GRANTS = {
+    *("/v2/apps/{slug}/members", "/v2/auth", "/v2/credentials"),
+    "/v2/calendars/clients/{provider}",
+}
 
 pytestmark = pytest.mark.every_case
 

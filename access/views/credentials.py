@@ -172,6 +172,7 @@ class AuthView(PublicView):
     operation_ids = {"POST": "logIn"}
     tag = "credentials"
     is_query = True  # in its description; a second attempt would use up its code
+    refuses_unknown_keys = True
     errors = (400, 401, 406, 413, 415, 422, 429)
 
     @extend_schema(

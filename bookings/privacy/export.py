@@ -12,13 +12,23 @@ from bookings.pages.trusted_texts import trusted_text
 from bookings.privacy.person_queries import EVENT_TEXTS, Person
 from bookings.privacy.personal_data_parts import Record, personal_data_parts
 from bookings.serializers.customers import CustomerSerializer
-from bookings.serializers.responses import ALL_INCLUDES, INCLUDES, booking_record, with_includes
+from bookings.serializers.responses import (
+    ALL_INCLUDES,
+    INCLUDES,
+    booking_record,
+    include_for,
+    with_includes,
+)
 from common.api.json import render_json
 from common.db.batching import iterate_batches, key_batches
 from common.errors import NotFound
 
 SLICE = 100
-EXPORTED = [INCLUDES[name] for name in (*ALL_INCLUDES, "note", "logs")]
+# Without the links that act for customers: an export is kept and passed on.
+EXPORTED = [
+    include_for(INCLUDES[name], people=True, links=False)
+    for name in (*ALL_INCLUDES, "note", "logs")
+]
 
 
 def write_export(person: Person, *, zone: str) -> Iterator[bytes]:

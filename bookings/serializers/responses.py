@@ -731,6 +731,13 @@ def without_people(include: Include) -> Include:
     return replace(include, write=write)
 
 
+def include_for(include: Include, *, people: bool, links: bool) -> Include:
+    """Return the include for a caller. people: who may read them. links: who may act for them."""
+    if include.key == NO_LINKS.key and not links:
+        return NO_LINKS
+    return include if people else without_people(include)
+
+
 def with_includes(bookings: QuerySet[Booking], includes: Collection[Include]) -> QuerySet[Booking]:
     """Add what the includes need to the query: joins, else one query each."""
     joins = {join for include in includes for join in include.joins}

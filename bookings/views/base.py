@@ -31,13 +31,12 @@ from bookings.public_booking_checks import (
 )
 from bookings.serializers.responses import (
     INCLUDES,
-    NO_LINKS,
     PUBLIC_INCLUDES,
     WRITTEN,
     Include,
     booking_record,
     find_booking,
-    without_people,
+    include_for,
 )
 from bookings.services import Actor, customer_may_move
 from common.api.views import Handler, found_or_404
@@ -143,17 +142,14 @@ class BookingScopedViewSet(TenantViewSet):
             return {name: include for name, include in INCLUDES.items() if name not in OTHERS}
         if self.caller.is_widget:
             return CREATOR_INCLUDES if self.action in self.creator_actions else PUBLIC_INCLUDES
-        return self._includes_of_limited_key() if self.caller.is_restricted else INCLUDES
-
-    def _includes_of_limited_key(self) -> Mapping[str, Include]:
-        """Return the includes of a key with scopes or projects."""
-        known = dict(INCLUDES)
+        known = {
+            name: include_for(
+                include, people=self.caller.reads_people, links=self.caller.gets_customer_links
+            )
+            for name, include in INCLUDES.items()
+        }
         if self.caller.projects is not None:
             del known["bulked_bookings"]  # of any project
-        if not self.caller.reads_people:
-            known = {name: without_people(include) for name, include in known.items()}
-        if not self.caller.has_scopes(Credential.BOOKINGS_WRITE, Credential.PEOPLE_READ):
-            known["customer_action_links"] = NO_LINKS  # whoever has a link acts as the customer
         return known
 
     def includes(self, always: tuple[str, ...] = ()) -> list[Include]:

@@ -1,6 +1,7 @@
 """The objects and the authors of changes, read by type: a query count that no row adds to."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -14,7 +15,7 @@ from availability.serializers.events import NO_EVENT_TEXTS, EventSerializer
 from availability.serializers.projects import ProjectSerializer, with_project_rows
 from availability.serializers.resources import ResourceSerializer, ScheduleSerializer
 from bookings.models import Booking, Customer, StateChange
-from bookings.serializers.responses import NO_LINKS, booking_writer, with_includes, without_people
+from bookings.serializers.responses import booking_writer, include_for, with_includes
 from common.openapi.component_registry import Json
 from notifications.changes.serializers import CustomerOfBookingSerializer
 from notifications.models import Delivery, Webhook
@@ -45,12 +46,15 @@ class ListedChange(NamedTuple):
 
 
 def listed_changes(
-    app: App, changes: Sequence[Change], zone: str, *, people: bool
+    app: App, changes: Sequence[Change], zone: str, *, people: bool, links: bool
 ) -> list[ListedChange]:
     """Return the changes with their authors and with the objects as they are now. people: with what
-    reaches or describes customers.
+    reaches or describes customers. links: with those that act for customers.
     """
-    readers = _READERS if people else _READERS | _READERS_WITHOUT_PEOPLE
+    readers = _READERS | {
+        "booking": partial(_bookings, people=people, links=links),
+        "event": partial(_events, people=people),
+    }
     objects = {
         kind: _read_objects(readers[kind](app, zone), changes, kind)
         for kind in {row.type for row in changes}
@@ -80,27 +84,16 @@ def _read_objects(reader: Reader, changes: Sequence[Change], kind: str) -> dict[
     return {row.id: render(row) for row in rows.filter(id__in=ids)}
 
 
-def _bookings(app: App, zone: str) -> Reader:
-    rows = with_includes(Booking.objects.for_app(app), WHOLE_BOOKING)
-    return rows, booking_writer(WHOLE_BOOKING, zone)
+def _bookings(app: App, zone: str, *, people: bool, links: bool) -> Reader:
+    includes = [include_for(include, people=people, links=links) for include in WHOLE_BOOKING]
+    rows = with_includes(Booking.objects.for_app(app), includes)
+    return rows, booking_writer(includes, zone)
 
 
-def _bookings_without_people(app: App, zone: str) -> Reader:
-    includes = [
-        NO_LINKS if include.key == NO_LINKS.key else without_people(include)
-        for include in WHOLE_BOOKING
-    ]
-    return with_includes(Booking.objects.for_app(app), includes), booking_writer(includes, zone)
-
-
-def _events(app: App, zone: str) -> Reader:
+def _events(app: App, zone: str, *, people: bool) -> Reader:
     rows = Event.objects.for_app(app).select_related("calendar", "resource")
-    return rows, lambda row: EventSerializer.render(row, zone)
-
-
-def _events_without_people(app: App, zone: str) -> Reader:
-    rows, render = _events(app, zone)
-    return rows, lambda row: render(row) | NO_EVENT_TEXTS
+    hidden = {} if people else NO_EVENT_TEXTS
+    return rows, lambda row: EventSerializer.render(row, zone) | hidden
 
 
 def _customers(app: App, zone: str) -> Reader:
@@ -114,8 +107,6 @@ def _calendars(app: App, zone: str) -> Reader:
 
 
 _READERS: dict[str, Callable[[App, str], Reader]] = {
-    "booking": _bookings,
-    "event": _events,
     "customer": _customers,
     "calendar": _calendars,
     "resource": lambda app, zone: (Resource.objects.for_app(app), ResourceSerializer.render),
@@ -129,12 +120,6 @@ _READERS: dict[str, Callable[[App, str], Reader]] = {
         with_list_rows(Delivery.objects.filter(app=app)),
         DeliverySerializer.render,
     ),
-}
-
-
-_READERS_WITHOUT_PEOPLE = {
-    "booking": _bookings_without_people,
-    "event": _events_without_people,
 }
 
 

@@ -7,7 +7,7 @@ from rest_framework.response import Response
 
 from apps_config.base_views import TenantViewSet
 from apps_config.changes import Position, read_changes
-from apps_config.models import Change, Credential
+from apps_config.models import Change
 from apps_config.permissions import ACCESS, OUTSIDE_PROJECTS
 from bookings.models import Booking
 from common.api.pagination import read_number
@@ -97,8 +97,13 @@ class ChangeViewSet(TenantViewSet):
             visible=self._visible(),
             limit=read_number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT),
         )
-        people = self.caller.has_scopes(Credential.BOOKINGS_WRITE, Credential.PEOPLE_READ)
-        rows = listed_changes(self.app, part.changes, self.zone, people=people)
+        rows = listed_changes(
+            self.app,
+            part.changes,
+            self.zone,
+            people=self.caller.reads_people,
+            links=self.caller.gets_customer_links,
+        )
         return Response(
             {
                 "data": [ListedChangeSerializer.render(row) for row in rows],

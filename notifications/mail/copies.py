@@ -5,7 +5,6 @@ that people have pasted into texts are replaced as well.
 """
 
 import json
-import re
 import zlib
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,13 +13,10 @@ from typing import NamedTuple
 from django.core.mail import EmailMultiAlternatives
 
 from bookings.models import Booking
+from notifications.hidden_links import HIDDEN_LINK, hide_signed_links
 from notifications.mail.compose import CALENDAR_FILE, Letter, mail_words
 
-HIDDEN_LINK = "[link]"
 MAX_BYTES = 200_000  # of a compressed copy; a longer e-mail is copied without its content
-
-_WORD = re.compile(r"[^\s\"'<>]+")
-_SIGNED = re.compile(r"(?:signature|token)(?:=|%3D)", re.IGNORECASE)
 
 
 class EmailCopy(NamedTuple):
@@ -68,17 +64,6 @@ def copy_subject(message: EmailMultiAlternatives, *, secret: str = "") -> EmailC
     """
     subject = str(message.subject)
     return EmailCopy(message.to, subject.replace(secret, "[…]") if secret else subject)
-
-
-def hide_signed_links(text: str) -> str:
-    """Replace every word with the signature or token of a link.
-
-    >>> hide_signed_links("See https://example.com/?token=a1.b2, please")
-    'See [link] please'
-    """
-    if not _SIGNED.search(text):
-        return text
-    return _WORD.sub(lambda word: HIDDEN_LINK if _SIGNED.search(word[0]) else word[0], text)
 
 
 def _hide_link(booking: Booking, action: str, event_end: datetime) -> str:

@@ -12,6 +12,7 @@ from common.api.fields import IdField, StampField
 from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import Json
+from notifications.hidden_links import hide_links_in_values
 from notifications.models import CALL_BODY, Attempt, Delivery
 from notifications.webhooks.serializers import WebhookSerializer
 
@@ -80,7 +81,8 @@ class DeliverySerializer(ObjectSerializer):
         allow_null=True,
         help_text="Only for a single delivery: the body of the call, which is the booking at the"
         " change. null for e-mails, calendar writes, and calls that are rendered when they are"
-        " due.",
+        " due. For a caller that may not act for customers, `[link]` is in place of each signed"
+        " link.",
     )
 
     @staticmethod
@@ -105,6 +107,9 @@ def with_detail_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
     return rows.prefetch_related(Prefetch("attempts", attempts))
 
 
-def whole_delivery_record(delivery: Delivery) -> Json:
-    """Return the record of a delivery `with_detail_rows`, with the payload of a call."""
-    return DeliverySerializer.render(delivery, include=("payload",))
+def whole_delivery_record(delivery: Delivery, *, links: bool) -> Json:
+    """Return the record of a delivery `with_detail_rows`, with the payload of a call. links: with
+    those that act for customers; else `[link]` is in their place.
+    """
+    record = DeliverySerializer.render(delivery, include=("payload",))
+    return record if links else record | {"payload": hide_links_in_values(record["payload"])}

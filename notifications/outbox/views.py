@@ -83,7 +83,7 @@ class DeliveryViewSet(DeliveryListViewSet):
         ),
     )
     def retrieve(self, request: Request, delivery_id: uuid.UUID) -> Response:
-        return Response({"data": whole_delivery_record(self.find_delivery(delivery_id))})
+        return self.answer_whole(delivery_id)
 
     @extend_schema(
         operation_id="sendDeliveryAgain",
@@ -110,7 +110,12 @@ class DeliveryViewSet(DeliveryListViewSet):
     @action(detail=True, methods=["post"])
     def redeliver(self, request: Request, delivery_id: uuid.UUID) -> Response:
         redeliver(self.find_delivery(delivery_id), now=self.now)
-        return Response({"data": whole_delivery_record(self.find_delivery(delivery_id))})
+        return self.answer_whole(delivery_id)
+
+    def answer_whole(self, delivery_id: uuid.UUID) -> Response:
+        delivery = self.find_delivery(delivery_id)
+        record = whole_delivery_record(delivery, links=self.caller.gets_customer_links)
+        return Response({"data": record})
 
     def find_delivery(self, delivery_id: uuid.UUID) -> Delivery:
         return found_or_404(

@@ -94,7 +94,7 @@ def _queue_calls(app: App, changes: Sequence[Change]) -> None:
     webhooks = list(_active_webhooks().filter(app=app).order_by("id"))
     now = database_now()
     for change, listed in zip(
-        changes, listed_changes(app, changes, "UTC", people=True), strict=True
+        changes, listed_changes(app, changes, "UTC", people=True, links=True), strict=True
     ):
         kind = kind_of(change)
         called = [

@@ -142,4 +142,5 @@ class WebhookViewSet(TenantViewSet):
     def test(self, request: Request, webhook_id: uuid.UUID) -> Response:
         sent = send_test(self.get_object(), now=self.now)
         delivery = with_detail_rows(Delivery.objects.filter(id=sent.id)).get()
-        return Response({"data": whole_delivery_record(delivery)}, status=201)
+        record = whole_delivery_record(delivery, links=self.caller.gets_customer_links)
+        return Response({"data": record}, status=201)

@@ -25,6 +25,7 @@ from bookings.models import Customer
 from common.email_address import canonical_address
 from common.errors import NotFound, Outdated
 from external_calendars.models import WrittenEvent
+from notifications.hidden_links import hide_links_in_values
 from notifications.mail import EmailCopy
 from notifications.models import CALL_BODY, LATE, Delivery, DeliveryQuerySet, SentEmail, Webhook
 from notifications.outbox.outdated_reasons import outdated_reason
@@ -481,10 +482,10 @@ def further_content_json(delivery: Delivery) -> str:
 
 
 def indented_json(body: str) -> str:
-    """Return the body with indentation, if it is JSON."""
+    """Return the body with indentation and without signed links, if it is JSON."""
     if not body:
         return ""
     try:
-        return json.dumps(json.loads(body), indent=2, ensure_ascii=False)
+        return json.dumps(hide_links_in_values(json.loads(body)), indent=2, ensure_ascii=False)
     except ValueError:
         return body

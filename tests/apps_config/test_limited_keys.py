@@ -7,6 +7,7 @@ from django.conf import LazySettings
 
 from apps_config.models import Credential
 from apps_config.services import issue_key
+from notifications.outbox.expansion import expand_changes
 from tests.bookings.booking_drafts import MARTY
 from tests.world import Answer, Caller, Tenant
 
@@ -191,6 +192,71 @@ def test_key_that_only_reads_gets_no_links_that_act_for_customers(
     assert record["customers"][0]["email"] == "marty@example.com"
 
 
+def test_viewer_gets_no_links_that_act_for_customers(
+    tenant: Tenant, booked: dict[str, str]
+) -> None:
+    callers = [tenant.member(f"{role}@example.com", role) for role in ("viewer", "editor")]
+
+    links = [
+        list(caller.get(f"/bookings/{booked['booking']}").data["customer_action_links"])
+        for caller in callers
+    ]
+
+    assert links == [[], ["cancel_by_customer"]]
+
+
+@pytest.mark.parametrize(
+    ("scopes", "has_links"),
+    [
+        (["bookings:read", "people:read"], False),
+        (["bookings:read", "bookings:write", "people:read"], True),
+    ],
+)
+def test_links_in_stored_calls_are_for_keys_that_may_act(
+    tenant: Tenant, scopes: list[str], has_links: bool
+) -> None:
+    """Also those that a customer pasted; a key without them still reads who booked."""
+    pasted = "https://other.example/?token=abc"
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    tenant.book(
+        resource_id=tenant.make_resource()["id"],
+        customer=MARTY,
+        description=f'Quote "{pasted}" end',
+        **MORNING,
+    )
+    expand_changes()
+    delivery = tenant.get("/deliveries?type=webhook").data[0]["id"]
+
+    payload = limited(tenant, scopes=scopes).get(f"/deliveries/{delivery}").data["payload"]
+    exported = tenant.get(f"/customers/export?email={MARTY['email']}").content.decode()
+
+    links = payload["customer_action_links"]
+    assert [link.startswith("http") for link in links.values()] == [has_links]
+    shown = pasted if has_links else "[link]"
+    assert payload["event"]["description"] == f'Quote "{shown}" end'
+    assert payload["customers"][0]["email"] == MARTY["email"]
+    assert "signature=" not in exported
+    assert "[link]" in exported
+
+
+@pytest.mark.django_db(transaction=True)
+def test_feed_has_people_for_keys_that_may_read_them(
+    tenant: Tenant, booked: dict[str, str]
+) -> None:
+    key = limited(tenant, scopes=["bookings:read", "people:read"])
+    before = key.get("/changes").json["next_cursor"]
+    move = {"start": "2026-11-23T17:00:00Z", "end": "2026-11-23T18:00:00Z"}
+    tenant.post(f"/bookings/{booked['booking']}/reschedule", move)
+
+    rows = key.get(f"/changes?types=booking,event&cursor={before}").data
+    shown = {row["object_id"]: row["object"] for row in rows}
+    booking = key.get(f"/bookings/{booked['booking']}").data
+
+    assert shown[booking["id"]] == booking
+    assert booking["customers"][0]["email"] == "marty@example.com"
+    assert shown[booking["event"]["id"]] == key.get(f"/events/{booking['event']['id']}").data
+
+
 def test_key_without_people_reads_no_blocked_customers(tenant: Tenant) -> None:
     path = f"/apps/{tenant.app.slug}"
     tenant.put(path, {"settings": {"blocked_customers": ["marty@example.com"]}})
@@ -228,9 +294,32 @@ def test_key_without_people_has_bookings_sent_nowhere(tenant: Tenant) -> None:
             {"resource_id": resource["id"], "event_notifications": [CALL], **group, **MORNING},
         ),
         key.post(f"/calendars/{resource['calendars'][0]['id']}/feed"),
+        *(
+            key.put(f"/apps/{tenant.app.slug}", {"settings": {name: "thief@example.com"}})
+            for name in ("contact_email", "from_email")
+        ),
     ]
 
     assert [lacks(answer) for answer in answers] == ["people:read"] * len(answers)
+
+
+def test_key_that_does_not_book_has_bookings_sent_nowhere(tenant: Tenant) -> None:
+    """They have links that act for customers."""
+    key = limited(tenant, scopes=[each for each in EVERY_SCOPE if each != "bookings:write"])
+
+    assert lacks(key.post("/webhooks", {"url": "https://thief.example/"})) == "bookings:write"
+
+
+def test_unchanged_address_of_an_app_can_be_sent_back(tenant: Tenant) -> None:
+    path = f"/apps/{tenant.app.slug}"
+    tenant.put(path, {"settings": {"contact_email": "desk@example.com"}})
+    key = limited(tenant, scopes=["settings:write"])
+
+    kept = key.put(path, {"settings": {"contact_email": "desk@example.com", "language": "de"}})
+    removed = key.put(path, {"settings": {"contact_email": None}})
+
+    assert (kept.status, kept.data["settings"]["language"]) == (200, "de")
+    assert lacks(removed) == "bookings:read"
 
 
 # --- Projects -------------------------------------------------------------------------------------

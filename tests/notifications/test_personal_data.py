@@ -86,6 +86,7 @@ def test_deliveries_are_exported(tenant: Tenant, mails: MailSink, hooks: HookSin
     expected[0]["sent"] = [{"at": format_stamp(copies[0].sent_at), **without_ann}]
     expected[-1]["payload"]["customers"] = [marty]
     expected[-1]["payload"]["attributes"]["customer"] = marty
+    expected[-1]["payload"]["customer_action_links"] = {"cancel_by_customer": "[link]"}
     assert found == expected
     assert [(one["type"], one["recipient"], len(one["attempts"])) for one in found] == [
         ("email", "customer", 1),

@@ -13,8 +13,9 @@ from bookings.pages.action_links import action_url
 from bookings.privacy import erase_person
 from common.db.sql import database_now
 from notifications import tasks
+from notifications.hidden_links import hide_signed_links
 from notifications.mail import EmailCopy
-from notifications.mail.copies import MAX_BYTES, hide_signed_links
+from notifications.mail.copies import MAX_BYTES
 from notifications.models import Delivery, EmailTemplate, SentEmail
 from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher

@@ -95,7 +95,7 @@ export type AppSettings = {
   from_email?: string;
   /** The contact for customers, in e-mails and on pages. */
   contact_name?: string;
-  /** The reply address of e-mails. Null: the sender's address. */
+  /** The reply address of e-mails, which also gets the e-mails about bookings of resources without an address. Null: the sender's address. */
   contact_email?: string;
   /** An address of your own client. */
   callback?: string;
@@ -150,7 +150,7 @@ export type AppSettingsInput = {
   from_email?: string | null;
   /** The contact for customers, in e-mails and on pages. */
   contact_name?: string | null;
-  /** The reply address of e-mails. Null: the sender's address. */
+  /** The reply address of e-mails, which also gets the e-mails about bookings of resources without an address. Null: the sender's address. */
   contact_email?: string | null;
   /** An address of your own client. */
   callback?: (string | null) | string;
@@ -1191,7 +1191,7 @@ export type Delivery = {
   attempts: Attempt[];
   created_at: Date;
   updated_at: Date;
-  /** Only for a single delivery: the body of the call, which is the booking at the change. null for e-mails, calendar writes, and calls that are rendered when they are due. */
+  /** Only for a single delivery: the body of the call, which is the booking at the change. null for e-mails, calendar writes, and calls that are rendered when they are due. For a caller that may not act for customers, `[link]` is in place of each signed link. */
   payload?: {
     [key: string]: unknown;
   } | null;
