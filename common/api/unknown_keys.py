@@ -103,7 +103,8 @@ def prefers_strict_handling(prefer: str) -> bool:
 
 
 def ignored_header(paths: Sequence[str]) -> str:
-    r"""Return the value of Service-Ignored, at most 1 kB; characters beyond ASCII are escaped.
+    r"""Return the value of Service-Ignored, at most 1 kB; characters beyond ASCII are escaped. A
+    name without room is cut.
 
     >>> ignored_header(["lenght", "a\nb"])
     'lenght, a\\nb'
@@ -111,7 +112,7 @@ def ignored_header(paths: Sequence[str]) -> str:
     value = ""
     for path in paths:
         name = path.encode("unicode_escape").decode()
-        if len(value) + len(name) + 2 > MAX_HEADER:
-            break
         value += f", {name}" if value else name
+        if len(value) > MAX_HEADER:
+            return f"{value[: MAX_HEADER - 3]}..."
     return value

@@ -209,12 +209,13 @@ def render_call(booking: Booking, change: Change, cursor: str) -> str:
 def formatted(body: str, webhook_format: str | None, *, kind: str, at: datetime) -> str:
     """Return the body in the format of the webhook.
 
-    kind: the value of `Service-Event`. at: the time of the change.
+    kind: the value of `Service-Event`. at: the time of the change, unless the body has it.
     """
     if not webhook_format:
         return body
     record = json.loads(body)
     if webhook_format == Webhook.STANDARD:
+        at = datetime.fromisoformat(record["at"]) if "at" in record else at
         return _as_text({"type": kind, "timestamp": at.isoformat(), "data": record})
     about = record.get("calendar", record) if kind == CALENDAR_PROBLEM_EVENT else record
     id_of_object = about.get("object_id", about["id"])

@@ -10,6 +10,7 @@ import pytest
 from apps_config import idempotency, tasks
 from apps_config.idempotency import purge_records
 from apps_config.models import Credential, IdempotencyRecord, Membership
+from apps_config.services import issue_key
 from common.db.sql import database_now
 from tests.world import NOW, Answer, Caller, Tenant
 
@@ -207,6 +208,18 @@ def test_repeated_request_gets_no_secret(
     assert again.data == {**first.data, **dict.fromkeys(names), "secret_shown": True}
     stored = b"".join(bytes(row.body or b"") for row in IdempotencyRecord.objects.all())
     assert not any(first.data[name].encode() in stored for name in names)
+
+
+def test_repeated_request_claims_no_secret_that_was_not_shown(tenant: Tenant) -> None:
+    """A key that makes no keys makes a resource without one."""
+    key = Caller(issue_key(Credential.SERVER, app=tenant.app, scopes=["settings:write"])[1])
+
+    first, again = (
+        post(key, {"name": "Ada", "timezone": "UTC"}, path="/resources") for _ in range(2)
+    )
+
+    assert (first.data["api_token"], again.headers[REPLAYED]) == (None, "true")
+    assert again.content == first.content
 
 
 @pytest.mark.parametrize(

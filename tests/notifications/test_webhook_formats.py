@@ -7,10 +7,11 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.utils import timezone
 from standardwebhooks import Webhook as Receiver
 
-from apps_config.models import ChangeFeed, Membership
-from notifications.models import Delivery
+from apps_config.models import Change, ChangeFeed, Membership
+from notifications.models import Delivery, Webhook
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.tasks import number_and_tell_changes
 from tests.bookings.booking_drafts import MARTY
@@ -44,6 +45,23 @@ def test_standard_format_has_type_timestamp_and_data(
     }
     assert bodies["/standard"]["timestamp"].startswith(plain["change"]["at"][:19])
     assert plain["id"] == booking["id"]
+
+
+def test_standard_format_has_the_time_of_the_change_of_an_object(
+    tenant: Tenant, resource: Any, hooks: HookSink
+) -> None:
+    """The call is queued later, by the worker that reads the feed."""
+    hook(tenant, hooks, format="standard", kinds=["resource.updated"])
+    tenant.put(f"/resources/{resource['id']}", {"name": "Bea"})
+    changed_at = timezone.now() - timedelta(hours=1)
+    Change.objects.filter(type="resource", action="updated").update(at=changed_at)
+    Webhook.objects.update(created_at=changed_at - timedelta(hours=1))
+    number_and_tell_changes()
+    run_dispatcher("webhook")
+
+    (call,) = hooks.calls
+    assert call.json["timestamp"] == changed_at.replace(microsecond=0).isoformat()
+    assert call.json["timestamp"] == call.json["data"]["at"].replace("+0000", "+00:00")
 
 
 def test_thin_format_has_kind_id_and_cursor(tenant: Tenant, resource: Any, hooks: HookSink) -> None:

@@ -1,5 +1,6 @@
 """The page of a delivery: its content in words, JSON and ids below "Advanced"."""
 
+import json
 from typing import Any
 
 import pytest
@@ -38,6 +39,18 @@ def test_series_mail_shows_formatted_times(tenant: Tenant, enter: Enter) -> None
     own = {str(mail.pk), mail.request_id}
     assert [text for text in shown if UUID.search(text) and text not in own] == []
     assert "occurrences" in page.context["further"]
+
+
+@pytest.mark.usefixtures("expanded_calls")
+def test_call_is_shown_without_links_that_act_for_customers(tenant: Tenant, enter: Enter) -> None:
+    tenant.post("/webhooks", {"url": "https://example.com/hook"})
+    booking = tenant.book(resource_id=tenant.make_resource()["id"], **SERIES).data
+    call = Delivery.objects.get(type="webhook")
+
+    payload = json.loads(page_of(enter, tenant, call).context["payload"])
+
+    assert payload["id"] == booking["id"]
+    assert payload["customer_action_links"] == {"cancel_by_customer": "[link]"}
 
 
 def test_reschedule_mail_shows_old_and_new_times(tenant: Tenant, enter: Enter) -> None:
