@@ -186,7 +186,7 @@ def _read_whole(bookings: Collection[Booking]) -> dict[UUID, Booking]:
 def body_of_test_call(newest: Booking | None) -> str:
     """Return the body of a test call: the newest booking with its last change, or examples."""
     if newest is None:
-        return _as_text(CALL_EXAMPLE)
+        return body_with_kind(_as_text(CALL_EXAMPLE), TEST_EVENT)
     change = newest.logs.latest("id")
     booking = _read_whole([newest])[newest.id]
     return render_call(booking, Change.of(change, TEST_EVENT), present_cursor(newest.app_id))

@@ -452,4 +452,6 @@ def test_test_call_without_bookings_has_an_example(
 
     answer = tenant.post(f"/webhooks/{webhook['id']}/test")
 
-    assert (answer.data["booking_id"], answer.data["payload"]) == (None, CALL_EXAMPLE)
+    change = CALL_EXAMPLE["change"] | {"kind": "webhook.test"}
+    expected = CALL_EXAMPLE | {"change": change}
+    assert (answer.data["booking_id"], answer.data["payload"]) == (None, expected)

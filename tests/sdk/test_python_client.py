@@ -229,6 +229,26 @@ def test_event_notification_with_a_body_is_about_a_booking_without_change() -> N
     assert (call.object, call.cursor) == (models.Booking(record), None)
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "booking.cancelled", "id": "1", "cursor": "7-ab"},
+        {"type": "booking.cancelled", "timestamp": "2026-11-20T09:30:00+00:00", "data": {}},
+        {"id": "1", "graph": "instant", "change": {"kind": "booking.cancelled"}},
+    ],
+    ids=["thin", "standard", "plain"],
+)
+def test_kind_is_that_of_the_signed_body(body: dict[str, Any]) -> None:
+    """The header is not signed."""
+    secret = new_secret()
+    content = json.dumps(body).encode()
+    headers = signed(secret, body=content)
+
+    call = webhooks.verify(content, headers, secret)
+
+    assert (headers["Service-Event"], call.kind) == ("booking.confirmed", "booking.cancelled")
+
+
 @pytest.mark.parametrize("upper", [False, True])
 def test_call_is_verified_during_a_rotation(upper: bool) -> None:
     old, new, foreign = new_secret(), new_secret(), new_secret()

@@ -88,14 +88,16 @@ def sign(content: bytes, secret: str) -> str:
     return "v1," + base64.b64encode(hmac.digest(key, content, "sha256")).decode()
 
 
-def read_call(id_: str, at: int, kind: str, body: Any) -> WebhookCall:
-    """The body is an object, or one around it (`standard`), or only names it (`thin`)."""
+def read_call(id_: str, at: int, header: str, body: Any) -> WebhookCall:
+    """The body is an object, or one around it (`standard`), or only names it (`thin`). header: the
+    kind of a call whose body does not tell it; unlike the body, it is not signed.
+    """
     is_standard = {"type", "timestamp", "data"} <= body.keys()
     content = body["data"] if is_standard else body
-    kind = kind or body.get("type" if is_standard else "kind", "")
+    kind = body["type"] if is_standard else body.get("kind") or body.get("change", {}).get("kind")
     return WebhookCall(
         id=id_,
-        kind=kind,
+        kind=kind or header,
         sent_at=datetime.fromtimestamp(at, UTC),
         cursor=content.get("cursor"),
         object=read_object(content),
