@@ -167,7 +167,9 @@ def _filters(ids: Mapping[str, Any]) -> dict[str, dict[str, dict[str, str]]]:
         "/v2/customers": {
             "": {},
             **updated,
+            **by_id,
             **_searches({"email": "*@example.net", "name": "rare*", "phone": "*1 555*"}),
+            **_searches({"external_id": "rare"}),
         },
         "/v2/deliveries": {
             **deliveries,

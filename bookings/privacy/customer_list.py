@@ -13,7 +13,12 @@ from bookings.models import AppCustomer, Booking, Customer
 from bookings.serializers.customers import PersonSerializer
 from bookings.services.customer_notes import notes_of
 from common.api.query import SearchTerm
-from common.api.search_conditions import Condition, address_with_wildcards, text_with_wildcards
+from common.api.search_conditions import (
+    Condition,
+    address_with_wildcards,
+    exact_text,
+    text_with_wildcards,
+)
 from common.email_address import canonical_pattern
 from common.openapi.component_registry import Json
 
@@ -27,6 +32,7 @@ def _by_address(term: SearchTerm) -> Q:
 
 CUSTOMER_SEARCH: Mapping[str, Condition] = {
     "email": _by_address,
+    "external_id": exact_text("external_id"),
     "name": text_with_wildcards("name"),
     "phone": text_with_wildcards("phone"),
 }

@@ -142,6 +142,7 @@ class PersonSerializer(ObjectSerializer):
 
     examples = {
         "email": "marty@example.com",
+        "external_id": "crm/7",
         "name": "Marty McFly",
         "phone": "+1 555 0100",
         "timezone": "America/Los_Angeles",
@@ -152,6 +153,9 @@ class PersonSerializer(ObjectSerializer):
     }
 
     email = serializers.CharField(source="latest.email")
+    external_id = serializers.CharField(
+        source="latest.external_id", allow_null=True, help_text="The id in your own system."
+    )
     name = serializers.CharField(source="latest.name")
     phone = serializers.CharField(source="latest.phone")
     timezone = serializers.CharField(source="latest.timezone")

@@ -2,6 +2,7 @@
 
 from typing import cast
 
+import django_filters
 from django.http import StreamingHttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.decorators import action
@@ -26,13 +27,23 @@ from bookings.serializers.customers import ErasedSerializer, PersonSerializer
 from bookings.serializers.responses import PersonExportSerializer
 from bookings.services.customer_notes import set_customer_note
 from common.api.ordering import read_order
+from common.api.query import SearchTerm
 from common.api.serializers import read_body_as, read_values_as
 from common.openapi.components import text_response
 from common.openapi.generator import named_examples, parameters
 
 
+class CustomerFilter(django_filters.FilterSet):
+    """The filters of the list, which reads them itself: one entry stands for several rows."""
+
+    external_id = django_filters.CharFilter(
+        help_text="Only the customers with this external id, in any of their bookings."
+    )
+
+
 class CustomerViewSet(TenantViewSet):
     serializer_class = PersonSerializer
+    filterset_class = CustomerFilter
     search_fields = CUSTOMER_SEARCH
     search_example = "email:*@example.com"
     ordering_fields = PEOPLE_ORDERS
@@ -45,7 +56,9 @@ class CustomerViewSet(TenantViewSet):
         " of this person. Deleted bookings and erased customers do not count.",
     )
     def list(self, request: Request) -> Response:
-        terms = self.query.search(CUSTOMER_SEARCH)
+        terms = [*self.query.search(CUSTOMER_SEARCH)]
+        if external_id := self.query.text("external_id"):
+            terms.append(SearchTerm("external_id", external_id, False, False))
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
         changed = self.changed(Booking.objects.for_app(self.app))
         rows = search_customers(self.app, terms, changed if self.complete_until else None)

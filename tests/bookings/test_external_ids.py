@@ -86,6 +86,24 @@ def test_bookings_are_found_by_their_and_their_customers_ids(tenant: Tenant, ada
     assert found(tenant, "search=customer.external_id:crm:7&sortedBy=asc") == both
 
 
+def test_customers_are_found_by_their_ids(tenant: Tenant, ada: Any) -> None:
+    """Also by that of an earlier booking; shown is that of the newest."""
+    book(tenant, ada, customer=KNOWN)
+    book(tenant, ada, customer={**KNOWN, "external_id": "crm:8"}, **TEN)
+    later = {"start": "2026-11-23T12:00:00Z", "end": "2026-11-23T13:00:00Z"}
+    book(tenant, ada, customer={"name": "Ann", "email": "ann@example.com"}, **later)
+
+    def shown(query: str) -> list[tuple[str, str | None]]:
+        return [(row["email"], row["external_id"]) for row in tenant.get(f"/customers{query}").data]
+
+    known = [(KNOWN["email"], "crm:8")]
+    assert sorted(shown("")) == [("ann@example.com", None), *known]
+    assert shown("?external_id=crm:7") == shown("?external_id=crm:8") == known
+    assert shown("?search=external_id:crm:7") == known
+    assert shown("?external_id=crm") == []
+    assert tenant.get("/customers?search=external_id:crm*").status == 422
+
+
 @pytest.mark.parametrize("value", ["crm:7", 7, None])
 def test_widget_key_sets_no_id(tenant: Tenant, ada: Any, value: Any) -> None:
     customer = {**MARTY, "external_id": value}

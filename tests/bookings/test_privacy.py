@@ -111,7 +111,7 @@ def line(**given: Any) -> dict[str, Any]:
     return {
         **{"name": MARTY["name"], "email": MARTY["email"], "phone": "", "timezone": ""},
         **{"bookings": 1, "upcoming": 1, "first_booking_at": STAMP, "last_booking_at": STAMP},
-        "note": None,
+        **{"note": None, "external_id": None},
         **given,
     }
 

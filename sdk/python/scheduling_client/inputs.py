@@ -433,6 +433,7 @@ class ListCredentials(TypedDict, total=False):
 
 
 class ListCustomers(TypedDict, total=False):
+    external_id: str
     orderBy: Literal["last_booking_at", "first_booking_at", "bookings", "email"]
     search: str
     sortedBy: Literal["asc", "desc"]

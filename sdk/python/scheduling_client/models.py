@@ -929,6 +929,7 @@ class Person(Model):
     """All customers with the same e-mail address."""
 
     email: str
+    external_id: str | None
     name: str
     phone: str
     timezone: str

@@ -2127,6 +2127,8 @@ export type PasswordReset = {
 /** All customers with the same e-mail address. */
 export type Person = {
   email: string;
+  /** The id in your own system. */
+  external_id: string | null;
   name: string;
   phone: string;
   timezone: string;
@@ -3779,7 +3781,7 @@ export interface Operations {
   /** List customers. */
   "GET /v2/customers": {
     path?: undefined;
-    query?: { orderBy?: "last_booking_at" | "first_booking_at" | "bookings" | "email"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
+    query?: { external_id?: string; orderBy?: "last_booking_at" | "first_booking_at" | "bookings" | "email"; search?: string; sortedBy?: "asc" | "desc"; updated_since?: Date | string; limit?: number; page?: number; cursor?: string } | undefined;
     body?: undefined;
     answer: PersonPage;
   };
