@@ -91,8 +91,11 @@ WITHOUT_ID = {
         "POST /v2/webhooks",
         "POST /v2/calendars/connect",
         "PUT /v2/resources/by-external-id/{external_id}",
+        "PATCH /v2/resources/by-external-id/{external_id}",
         "PUT /v2/users/by-external-id/{external_id}",
+        "PATCH /v2/users/by-external-id/{external_id}",
         "PUT /v2/projects/by-external-id/{external_id}",
+        "PATCH /v2/projects/by-external-id/{external_id}",
         "PUT /v2/calendars/clients/{provider}",
         "PATCH /v2/calendars/clients/{provider}",
         "DELETE /v2/calendars/clients/{provider}",
@@ -380,7 +383,7 @@ def test_includes_are_found() -> None:
 
     assert found["GET /v2/projects"] == "?include=resources,availability_constraints,payment_key"
     assert found["GET /v2/bookings"].endswith(",seats,bulked_bookings,series,provider_event")
-    assert len(found) == 37
+    assert len(found) == 40
 
 
 # --- Paths ----------------------------------------------------------------------------------------
