@@ -200,12 +200,13 @@ def test_polling_stays_frequent_if_google_does_not_reach_the_service(
     assert google_account.pause() >= timedelta(minutes=27)
 
 
-def test_thirty_days_without_a_gap(account: Account) -> None:
-    """A change every six hours, each of which is told; channels overlap, and are never many."""
+@pytest.mark.parametrize("hours", [18, pytest.param(6, marks=pytest.mark.deep)])
+def test_thirty_days_without_a_gap(account: Account, hours: int) -> None:
+    """Each change is told; channels overlap, and are never many."""
     account.sync()
     most = 0
-    for number in range(120):
-        account.advance(hours=6)
+    for number in range(30 * 24 // hours):
+        account.advance(hours=hours)
         account.sync()  # the poll
         account.add_event(f"Event {number}")
         account.connection.refresh_from_db()
