@@ -21,6 +21,7 @@ from access import log_in_limits
 from apps_config import authentication, public_limits
 from common.limits import rate_limit
 from common.limits.rate_limit import RateWindow, RefusedKeys
+from notifications.outbox import dispatcher
 from notifications.outbox.expansion import expand_changes
 from tests.browser import browser, chromium
 from tests.example_requests import example_app, example_feed
@@ -143,6 +144,12 @@ def _fresh_counters(monkeypatch: pytest.MonkeyPatch) -> None:
     limit = authentication.request_rates.limit
     monkeypatch.setattr(authentication, "request_rates", RateWindow(limit))
     monkeypatch.setattr(rate_limit, "CPU_SECONDS", math.inf)
+
+
+@pytest.fixture(autouse=True)
+def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run of the dispatcher in the process of a test ends once nothing is due."""
+    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture(autouse=True)

@@ -22,18 +22,12 @@ from apps_config.models import Account, Invitation, Membership
 from common.errors import NotFound
 from notifications.links.invitations import BadInvitationLink, find_invitation
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.sinks import Mail
 from tests.world import Answer, Caller, Tenant
 
 MakeTenant = Callable[..., Tenant]
 NOT_FOUND = {"error": "Member not found.", "code": "not_found", "model": "Member"}
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

@@ -16,7 +16,6 @@ from availability.models import Resource
 from availability.services import replace_password
 from notifications.links.resource_password_reset import password_url
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from tests.bookings.test_action_links import POLICY, Page
@@ -33,11 +32,6 @@ BAD_LINK = [
     "The link was already used, is older than an hour, or is incomplete. Request a new link.",
 ]
 DONE = ["Your password is set", "You can close this page."]
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def make_ada(tenant: Tenant, **given: Any) -> Resource:

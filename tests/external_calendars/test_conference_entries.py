@@ -10,7 +10,6 @@ from bookings.services import store_conference_link
 from external_calendars.models import WrittenEvent
 from external_calendars.providers import PROVIDERS
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from tests.bookings.booking_drafts import uid_of
 from tests.external_calendars.mirrored import Memory, connect, events_of, write
 from tests.external_calendars.test_feed import entries, make_feed
@@ -26,8 +25,7 @@ FREE = {"enforce_availability": False}
 
 
 @pytest.fixture(autouse=True)
-def _at_home(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
+def _at_home(settings: Any) -> None:
     settings.PUBLIC_URL = "http://127.0.0.1:8000"
 
 

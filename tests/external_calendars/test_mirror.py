@@ -44,8 +44,7 @@ OTHER = "https://other.example.com/ada/home/"
 
 
 @pytest.fixture(autouse=True)
-def _at_home(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
+def _at_home(settings: Any) -> None:
     settings.PUBLIC_URL = "https://bookings.example.com"
 
 

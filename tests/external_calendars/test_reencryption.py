@@ -24,7 +24,6 @@ from external_calendars.models import Connection, ConsentRequest, Grant, Provide
 from external_calendars.providers.base import CalendarAccess
 from external_calendars.sync.run import SYNCED
 from notifications.models import Webhook
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import (
     create_webhook,
@@ -186,7 +185,6 @@ def test_secrets_of_accounts_are_reencrypted(tenant: Tenant, settings: Any) -> N
 def test_signing_and_sync_work_with_only_the_new_key(
     tenant: Tenant, hooks: HookSink, memory: Memory, settings: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
     secret = create_webhook(app=tenant.app, given={"url": hooks.url("/hook")})[1]
     calendar_connection = connect(tenant.make_resource(email="ada@example.com")["id"])
     settings.ENCRYPTION_KEYS = [NEW, OLD]

@@ -15,7 +15,6 @@ from common.observability import tracing
 from common.observability.log_format import JsonFormatter
 from common.observability.opentelemetry_tracer import OpenTelemetryTracer
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook
 from tests.sinks import HookSink, MailSink
@@ -26,11 +25,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 CALLER_TRACE = "0af7651916cd43dd8448eb211c80319c"
 TRACE_PARENT = f"00-{CALLER_TRACE}-b7ad6b7169203331-01"
 SPAN = {"start": "2027-03-23 10:00:00", "end": "2027-03-23 11:00:00"}
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

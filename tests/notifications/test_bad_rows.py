@@ -29,11 +29,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
-
-
 class Chatter(socketserver.BaseRequestHandler):
     """Answers every greeting in another protocol."""
 

@@ -13,7 +13,6 @@ from bookings.models import Booking
 from bookings.services import store_conference_link
 from external_calendars.models import Connection
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.leases import claim_due
 from notifications.outbox.results import record_results
@@ -34,11 +33,6 @@ pytestmark = [
 LINK = "https://meet.google.example/abc-defg-hij"
 FOLLOWS = "The link for the video call follows."
 MARTY, ADA = "marty@example.com", "ada@example.com"
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

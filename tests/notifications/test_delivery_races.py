@@ -36,11 +36,6 @@ pytestmark = [
 in_threads = pytest.mark.postgresql
 
 
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
-
-
 @pytest.fixture
 def rounds(pytestconfig: pytest.Config) -> int:
     return 500 if pytestconfig.getoption("deep") else 12

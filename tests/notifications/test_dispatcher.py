@@ -44,11 +44,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
-
-
 def soon(**ahead: float) -> datetime:
     return (timezone.now() + timedelta(**(ahead or {"hours": 30}))).replace(
         minute=0, second=0, microsecond=0

@@ -37,11 +37,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 in_threads = pytest.mark.postgresql
 
 
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
-
-
 def calls(**only: Any) -> list[tuple[str, str, str, str]]:
     """(webhook's path, kind, state, reason) of each call of a change, in the order of the log."""
     rows = Delivery.objects.filter(type="webhook", **only).select_related("webhook").order_by("id")

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.notifications.test_dispatcher import soon
 from tests.sinks import MailSink
@@ -13,11 +12,6 @@ from tests.world import Tenant, hours
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 LABEL = "Free that day:"
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from notifications.models import Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook
 from tests.bookings.booking_drafts import act, booking_of
@@ -22,11 +21,6 @@ REMINDERS = [
     reminder(mins=30, recipient="owner"),
     reminder("webhook", mins=20, url="https://example.com/door"),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

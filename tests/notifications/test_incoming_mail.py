@@ -14,7 +14,6 @@ from icalendar import Calendar
 
 from bookings.models import Booking, Customer
 from external_calendars.models import WrittenEvent
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
 from tests.external_calendars.mirrored import connect
@@ -32,8 +31,7 @@ SIGNED = f"{SERVER}; {PASS} header.s=2026; spf=pass"
 
 
 @pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch, settings: Any) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
+def _trusted_mail_server(settings: Any) -> None:
     settings.MAIL_AUTHSERV_ID = SERVER
 
 

@@ -33,11 +33,6 @@ LEASE = LEASES[Delivery.WEBHOOK]
 GOOD, BAD = "https://good.example:443", "https://bad.example:443"
 
 
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
-
-
 def queue_calls(app: App, count: int, endpoint: str = GOOD, *, age: float = 60) -> list[Delivery]:
     """`count` due calls of the app to the server."""
     now = database_now()

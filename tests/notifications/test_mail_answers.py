@@ -12,7 +12,6 @@ from django.utils import timezone
 from apps_config.models import Account, Membership
 from notifications.mail.smtp_backend import Conversation
 from notifications.models import Attempt, Delivery, Suppression
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.delivery_faults import delivery_faults
 from tests.notifications.test_dispatcher import book, make_due, soon
@@ -22,11 +21,6 @@ from tests.world import Tenant
 pytestmark = pytest.mark.django_db(transaction=True)
 MARTY, ADA, BOB = "marty@example.com", "ada@example.com", "bob@example.com"
 UNCONFIRMED = "The mail server did not confirm the e-mail. It may have been delivered."
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def outcome_of(recipient: str) -> tuple[Any, ...]:

@@ -14,7 +14,6 @@ from bookings.services.bulk_request import bulk_request
 from common.time.instants import find_zone, format_instant
 from notifications.mail import compose_mail
 from notifications.models import Delivery, Suppression
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.booking_drafts import MARTY, act, booking_of
 from tests.bookings.group_world import ANN, make_group
@@ -31,11 +30,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 
 BERLIN = find_zone("Europe/Berlin")
 CANCEL = "Cancel the booking:\n<url>"
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

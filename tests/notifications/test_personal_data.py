@@ -19,7 +19,6 @@ from common.time.instants import format_stamp
 from notifications import mails_and_calls, tasks
 from notifications.mail import EmailCopy
 from notifications.models import CALL_BODY, Attempt, Delivery
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from ops.command_progress import Progress
@@ -42,11 +41,6 @@ pytestmark = [
 
 ERASED = "The customer's data was erased."
 OTHERS = {"unverified_bookings": 0, "suppressions": 0}
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def ends() -> list[tuple[str, str, str, str, str]]:

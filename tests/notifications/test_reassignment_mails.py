@@ -12,7 +12,6 @@ import vobject
 from bookings.pages.formatting import date_words, short_start_words, span_words
 from common.time.instants import find_zone
 from notifications.models import Delivery, Suppression
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.booking_drafts import act, booking_of
 from tests.bookings.group_world import ANN, BOB, make_group, seat_in
@@ -36,11 +35,6 @@ class Entry(NamedTuple):
     start: datetime
     attendees: list[str]
     organizer: str
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

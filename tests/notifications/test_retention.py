@@ -16,7 +16,7 @@ from apps_config.models import ListingTally
 from bookings.models import Booking
 from notifications import tasks
 from notifications.models import Attempt, Delivery, Endpoint
-from notifications.outbox import dispatcher, retention
+from notifications.outbox import retention
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from ops.management.commands import purge_deliveries
@@ -31,11 +31,6 @@ REMINDER = {
     "settings": {"recipient": "customer"},
     "when": {"type": "after", "unit": "days", "time": 90},
 }
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def make_booking(tenant: Tenant, **given: Any) -> Booking:

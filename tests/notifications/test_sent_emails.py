@@ -17,7 +17,6 @@ from notifications.hidden_links import hide_signed_links
 from notifications.mail import EmailCopy
 from notifications.mail.copies import MAX_BYTES
 from notifications.models import Delivery, EmailTemplate, SentEmail
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.leases import claim_due
 from notifications.outbox.redeliver import redeliver
@@ -33,11 +32,6 @@ from tests.world import Tenant, hours
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_databases]
 
 TOKEN = re.compile(r"(?:signature|token)=([\w.%~-]{12,})")
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def copies(**only: Any) -> list[EmailCopy]:

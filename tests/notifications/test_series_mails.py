@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import vobject
 
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.bookings.booking_drafts import act, booking_of
 from tests.delivery_faults import delivery_faults
@@ -16,11 +15,6 @@ from tests.world import Tenant, hours
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("expanded_calls")]
 
 WEEKLY = {"recurrence": "FREQ=WEEKLY;COUNT=3"}
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 @pytest.fixture

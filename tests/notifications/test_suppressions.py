@@ -14,7 +14,6 @@ from django.test import Client
 
 from bookings.models import Customer
 from notifications.models import Delivery, Suppression
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from tests.notifications.test_dispatcher import book, make_due, reminder, soon
 from tests.sinks import Mail, MailSink
@@ -24,11 +23,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.both_database
 MARTY = "marty@example.com"
 NOTHING = "Ignored: this is no report of a failed delivery and no answer to an invitation."
 LATER = {"start": "2040-01-02T09:00:00Z", "end": "2040-01-02T10:00:00Z"}
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def send_reminder(tenant: Tenant, mails: MailSink, recipient: str = "customer") -> Mail | None:

@@ -11,7 +11,6 @@ from django.utils import timezone
 
 from apps_config.models import Membership
 from notifications.models import Delivery, SentEmail
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.outbox.redeliver import redeliver
 from tests.bookings.booking_drafts import MARTY
@@ -24,11 +23,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 TOKEN = re.compile(r"(?:signature|token)=([\w.%~-]{12,})")
 SECTION = "section[aria-labelledby=sent]"
-
-
-@pytest.fixture(autouse=True)
-def _no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
 
 
 def page_of(delivery: Delivery, page: str = "change") -> str:

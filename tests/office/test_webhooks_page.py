@@ -12,7 +12,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from notifications.models import Attempt, Delivery, Webhook
-from notifications.outbox import dispatcher
 from notifications.outbox.dispatcher import run_dispatcher
 from notifications.webhooks.services import create_webhook, delete_webhook
 from tests.bookings.booking_drafts import span
@@ -205,7 +204,6 @@ def test_webhook_of_another_app_is_404(tenant: Tenant, make_tenant: Callable[...
 def test_test_call_is_delivered_and_redelivered(
     tenant: Tenant, hooks: HookSink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(dispatcher, "LINGER", 0)
     hooks.answers["/hook"] = Answer(500, body=b"<b>no</b>")
     webhook = make_hook(tenant, hooks.url("/hook"))
     editor = member(tenant.app, "editor")
