@@ -20,15 +20,20 @@ TRANSPORTS = {
 }
 CERTIFICATE_CHECKS = ("required", "optional", "none")
 SENTINEL_PORT = 26379
+SOCKET_OPTIONS: dict[str, Any] = {
+    "socket_timeout": 5,
+    "socket_connect_timeout": 1,
+    "socket_keepalive": True,
+}
 REDIS_OPTIONS: dict[str, Any] = {
     "visibility_timeout": 300,
     "unacked_restore_interval": 10,
     "unacked_restore_throttle": 1,
-    "socket_timeout": 5,
-    "socket_connect_timeout": 1,
-    "socket_keepalive": True,
+    **SOCKET_OPTIONS,
     "health_check_interval": 10,
 }
+# A Sentinel that is away is not asked again, which would take eight seconds: there are others.
+SENTINEL_OPTIONS: dict[str, Any] = {"sentinel_kwargs": {**SOCKET_OPTIONS, "retry": None}}
 
 
 class Broker(NamedTuple):
@@ -90,7 +95,7 @@ def parse_sentinel_url(name: str, parts: SplitResult) -> Broker:
     for host in hosts.split(","):
         port = "" if urlsplit(f"//{host}").port else f":{SENTINEL_PORT}"
         addresses.append(f"sentinel://{login}{at}{host}{port}{parts.path}")
-    return Broker(";".join(addresses), {**REDIS_OPTIONS, **query})
+    return Broker(";".join(addresses), {**REDIS_OPTIONS, **SENTINEL_OPTIONS, **query})
 
 
 def split_url(name: str, url: str, schemes: Collection[str]) -> SplitResult:

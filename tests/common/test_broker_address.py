@@ -13,7 +13,13 @@ import redis
 from cryptography import x509
 from django.core.exceptions import ImproperlyConfigured
 
-from common.broker_address import REDIS_OPTIONS, Broker, parse_broker_url, parse_redis_url
+from common.broker_address import (
+    REDIS_OPTIONS,
+    SENTINEL_OPTIONS,
+    Broker,
+    parse_broker_url,
+    parse_redis_url,
+)
 from tests.certificates import write_certificate
 from tests.services import Redis, find_program, redis_problem
 
@@ -44,7 +50,7 @@ from tests.services import Redis, find_program, redis_problem
             "sentinel://u:p@one,two:26380/2?master_name=m",
             Broker(
                 "sentinel://u:p@one:26379/2;sentinel://u:p@two:26380/2",
-                {**REDIS_OPTIONS, "master_name": "m"},
+                {**REDIS_OPTIONS, **SENTINEL_OPTIONS, "master_name": "m"},
             ),
         ),
     ],
