@@ -8,6 +8,7 @@ SQLite writes one transaction at a time. The numbers of an app have no gaps and 
 """
 
 import hashlib
+import re
 import uuid
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -26,6 +27,7 @@ AT_ONCE = 5000  # changes of an app that are numbered in one transaction
 SCANNED = 10_000  # changes that one request reads at most, whatever their types
 BATCH = 1000
 MARK_LENGTH = 16
+CURSOR = re.compile(rf"(?P<number>[0-9]{{1,18}})-(?P<mark>(?:[0-9a-f]{{{MARK_LENGTH}}})?)")
 
 
 class Position(NamedTuple):
@@ -46,10 +48,10 @@ class Position(NamedTuple):
     @classmethod
     def read(cls, text: str) -> "Position":
         """Raises Invalid at `cursor`."""
-        number, _, mark = text.partition("-")
-        if not (number.isascii() and number.isdecimal() and len(number) < 19):
+        read = CURSOR.fullmatch(text)
+        if read is None:
             raise Invalid.at("cursor", Message("Is no cursor of this list."))
-        return cls(int(number), mark)
+        return cls(int(read["number"]), read["mark"])
 
     def __str__(self) -> str:
         return f"{self.number}-{self.mark}"

@@ -279,6 +279,19 @@ def test_unknown_type_is_refused(tenant: Tenant) -> None:
     assert (answer.status, list(answer.json["errors"])) == (422, ["types"])
 
 
+@pytest.mark.parametrize("tail", ["%0A", "+", "0", "-1"])
+def test_text_that_is_no_cursor_has_not_expired(tenant: Tenant, resource: Any, tail: str) -> None:
+    """A line break of a file, say: to read everything anew would not help."""
+    begin = start_of(tenant)
+
+    answer = tenant.get(f"/changes?cursor={begin}{tail}")
+
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"cursor": ["Is no cursor of this list."]},
+    )
+
+
 def test_cursor_expires_with_the_changes_after_it(tenant: Tenant, resource: Any) -> None:
     begin, before = str(Position(0, "")), start_of(tenant)
     book(tenant, resource)

@@ -141,7 +141,8 @@ def test_error_example_of_the_readme(app: LiveApp, python: Path, tmp_path: Path)
 
 def test_changes_example_of_the_readme(app: LiveApp, python: Path, tmp_path: Path) -> None:
     """It follows without end, so it is ended after the first change; the second run goes on."""
-    (tmp_path / "cursor.txt").write_text(app.get("/v2/changes").json["next_cursor"])
+    # As the command `scheduling changes` writes it.
+    (tmp_path / "cursor.txt").write_text(f"{app.get('/v2/changes').json['next_cursor']}\n")
     ids = []
     for hour in (9, 10):
         ada = app.get("/v2/resources").data[0]["id"]
