@@ -5,7 +5,7 @@ import type { Operations } from "./generated/types.js";
 import { readTimes } from "./times.js";
 
 export interface ClientOptions {
-  /** The address of the service, without `/v2`. */
+  /** The address of the service, with or without `/v2`; a path is on the site of the page. */
   url: string;
   /** A server key, widget key, access token or resource key. In a web page: a widget key only. */
   key: string;
@@ -74,6 +74,9 @@ export class Transport {
     timeout = 30_000,
     fetch = (...given) => globalThis.fetch(...given),
   }: ClientOptions) {
+    if (!/^(https?:\/\/|\/|$)/i.test(url)) {
+      throw new TypeError(`The address of the service begins with https:// or http://: ${url}`);
+    }
     // The error of `fetch` would show the key.
     if (!/^[!-~]*$/.test(key)) {
       throw new TypeError("The key has a character that no key has, such as a line break.");
@@ -95,6 +98,7 @@ export class Transport {
   /** As `call`; also returns status and headers. 304 is no error. */
   async send(name: Operation, input: Parts, options: CallOptions = {}): Promise<Received> {
     const [method, template] = name.split(" ") as [string, string];
+    if (!Object.hasOwn(OPERATIONS, name)) throw new TypeError(`There is no operation ${name}.`);
     const [schema, takesKey] = OPERATIONS[name];
     const headers = { ...this.#headers };
     // A followed redirect makes a GET of a POST.
@@ -125,7 +129,7 @@ export class Transport {
   }
 
   #url(template: string, { path = {}, query = {} }: Parts): string {
-    const url = this.#options.url.replace(/\/+$/, "");
+    const url = this.#options.url.replace(/\/+$/, "").replace(/\/v2$/, "");
     const place = template.replace(/\{(\w+)\}/g, (_, part: string) => {
       const value = path[part];
       // An empty one would address the list, and `..` another path.

@@ -79,6 +79,21 @@ test("queries take dates and lists, and paths take any text but none that leaves
   assert.equal(requests.length, 2);
 });
 
+test("the address may end with /v2, and a wrong address or operation is an error at once", async (t) => {
+  const { options, requests } = await serve(t, [{ body: { data: BOOKING } }]);
+  const client = new Client({ ...options, url: `${options.url}/v2/` });
+
+  await client.bookings.get("a");
+  const operation = await thrown(client.call("GET /v2/rooms", {}));
+
+  assert.deepEqual(requests.map(({ url }) => url), ["/v2/bookings/a"]);
+  assert.deepEqual([operation.name, operation.message], ["TypeError", "There is no operation GET /v2/rooms."]);
+  assert.throws(() => new Client({ ...options, url: "127.0.0.1:8000" }), {
+    name: "TypeError",
+    message: "The address of the service begins with https:// or http://: 127.0.0.1:8000",
+  });
+});
+
 test("queries are sent where URLSearchParams has no size: Node.js 18.0, Safari 16", async (t) => {
   const { options, requests } = await serve(t, [{ body: { data: BOOKING } }, { body: { data: BOOKING } }]);
   const size = Object.getOwnPropertyDescriptor(URLSearchParams.prototype, "size");
