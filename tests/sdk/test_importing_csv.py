@@ -332,10 +332,23 @@ def test_columns_and_delimiter_of_others(app: LiveApp, tmp_path: Path) -> None:
     assert [*line[:4], *line[5:]] == ["resource", "csv:1", "'=Ada", "created", "", ""]
 
 
+def test_report_is_csv_or_json(
+    app: LiveApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        import_rows(app, tmp_path, "csv", report=tmp_path / "report.txt")
+
+    assert end.value.code == 1
+    text = f"argument --report: {tmp_path / 'report.txt'} ends in none of .csv, .json"
+    assert capsys.readouterr().err.endswith(f"{text}\n")
+
+
 @pytest.mark.parametrize(
     ("text", "arguments", "reason"),
     [
-        ("id,name\n", [], "{path} has no column timezone."),
+        ("id,name\n", [], "{path} has no column timezone, but id, name."),
+        ("id;name\n", [], "{path} has no column id, name, timezone, but id;name."),
+        ("", [], "{path} has no column id, name, timezone."),
         (
             "id,name,timezone,colour\n",
             [],

@@ -81,6 +81,17 @@ END:VCALENDAR
 """
 
 
+HOLIDAY = """\
+BEGIN:VCALENDAR
+BEGIN:VEVENT
+UID:day
+DTSTART;VALUE=DATE:20310106
+SUMMARY:Holiday
+END:VEVENT
+END:VCALENDAR
+"""
+
+
 @pytest.fixture
 def app(live_service: Service) -> LiveApp:
     app = LiveApp(live_service)
@@ -91,7 +102,7 @@ def app(live_service: Service) -> LiveApp:
 def write(folder: Path, text: str) -> list[str]:
     path = folder / "calendar.ics"
     path.write_text(text.replace("\n", "\r\n"))
-    return ["ics", str(path), "--resource", "Ada", "--timezone", "Europe/Berlin"]
+    return ["ics", str(path), "--resource", "Ada"]
 
 
 def listed_events(app: LiveApp) -> list[tuple[Any, ...]]:
@@ -182,6 +193,23 @@ def test_file_that_is_no_calendar(
 
     assert (code, rows) == (2, [])
     assert "calendar.ics is no calendar file" in capsys.readouterr().err
+
+
+def test_calendar_file_of_another_zone_than_the_resource(app: LiveApp, tmp_path: Path) -> None:
+    arguments = [*write(tmp_path, HOLIDAY), "--timezone", "America/New_York"]
+
+    result = import_rows(app, tmp_path, *arguments)
+
+    assert result == (0, [row("event", "ics:day", "created", "2031-01-06T05:00:00+00:00")])
+
+
+def test_calendar_file_of_an_unknown_resource(
+    app: LiveApp, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["ics", write(tmp_path, CALENDAR)[1], "--resource", "Ada Berg"]
+
+    assert import_rows(app, tmp_path, *words) == (2, [])
+    assert capsys.readouterr().err == "import: No resource has the id or name 'Ada Berg'.\n"
 
 
 # --- Times and opening hours ----------------------------------------------------------------------

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scheduling_client import Client
 
 from tests.live import LiveApp
 from tests.sdk.importing import FakeSource, import_rows, imported, row
@@ -681,12 +682,26 @@ def test_timekit_is_imported(
     booking["settings"] = {"enforce_availability": False}
     times = {"start": "2031-01-13T09:00:00+01:00", "end": "2031-01-13T10:00:00+01:00"}
     made = other.post("/v2/bookings", {**booking, **times}).data
+    gone = other.post("/v2/resources", {"name": "Gone", "timezone": "UTC"}).data
+    gone_times = {"start": "2031-01-14T09:00:00Z", "end": "2031-01-14T10:00:00Z"}
+    gone_booking = {"resource_id": gone["id"], "what": "Teeth", "customer": MARTY}
+    cancelled = other.post("/v2/bookings", {**gone_booking, **gone_times}).data
+    with Client(other.url, other.key) as client:
+        client.bookings.cancel(cancelled["id"])
+        client.resources.delete(gone["id"])
     monkeypatch.setenv("TIMEKIT_API_KEY", str(other.key))
 
-    code, rows = import_rows(app, tmp_path, "timekit", "--from", other.url)
+    code, rows = import_rows(app, tmp_path, "timekit", "--from", f"{other.url}/v2")
 
     assert code == 1
     assert sorted(rows, key=lambda each: each["kind"]) == [
+        row(
+            "booking",
+            f"timekit:{cancelled['id']}",
+            "skipped",
+            "2031-01-14T09:00:00+00:00",
+            reason="It is cancelled.",
+        ),
         row("booking", f"timekit:{made['id']}", "created", "2031-01-13T08:00:00+00:00"),
         row("resource", f"timekit:{ada['id']}", "created", "Ada"),
         *sorted(
@@ -747,7 +762,8 @@ def test_source_that_refuses_the_key_changes_nothing(
 
     printed = capsys.readouterr()
     assert (code, rows) == (2, [])
-    assert printed.err == "import: The source answered GET /v2/schedules with 401.\n"
+    address = source.url("/v2/schedules")
+    assert printed.err == f"import: The source answered GET {address} with 401.\n"
     assert KEY not in printed.out + printed.err
     assert imported(app) == {"resources": [], "projects": [], "bookings": []}
 

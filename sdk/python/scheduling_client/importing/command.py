@@ -22,8 +22,9 @@ from scheduling_client.importing.records import Kind, Record, SourceFailed, Unus
 from scheduling_client.importing.report import Row, line, summary, write_report
 from scheduling_client.importing.timekit import read_timekit
 from scheduling_client.importing.times import instant, zone_name
-from scheduling_client.importing.writing import Choices, Writer
+from scheduling_client.importing.writing import Choices, Known, Writer
 
+REPORTS = (".csv", ".json")
 EXIT_ROWS_FAILED = 1
 EXIT_FAILED = 2
 TWO_YEARS = timedelta(days=730)
@@ -53,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     ics.add_argument("--resource", required=True, help="whose calendar: an id or a name")
     ics.add_argument("--as", dest="wanted", choices=("events", "bookings"), default="events")
     ics.add_argument(
-        "--timezone", dest="source_zone", default="UTC", help="of times without a zone"
+        "--timezone", dest="source_zone", help="of times without a zone: by default the resource's"
     )
     ics.add_argument("--until", help="the end of recurring events, in two years by default")
     files = sources.add_parser(
@@ -74,13 +75,25 @@ def common_arguments() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False)
     add = common.add_argument
     add("--dry-run", action="store_true", help="write nothing, and say what would happen")
-    add("--report", metavar="FILE", help="a row for each row of the source: .csv or .json")
+    add(
+        "--report",
+        type=report_path,
+        metavar="FILE",
+        help="a row for each row of the source: .csv or .json",
+    )
     add("--quiet", action="store_true", help="print only the failed rows and the sum")
     add("--past", action="store_true", help="import bookings and events that have ended, too")
     add("--send-mails", action="store_true", help="people get the usual e-mails")
     add("--publish", action="store_true", help="new projects may have a page on the web")
     add("--name", help="the beginning of the external ids, if there are two such sources")
     return common
+
+
+def report_path(text: str) -> Path:
+    path = Path(text)
+    if path.suffix not in REPORTS:
+        raise argparse.ArgumentTypeError(f"{text} ends in none of {', '.join(REPORTS)}")
+    return path
 
 
 def run(client: Client, arguments: argparse.Namespace) -> int:
@@ -90,8 +103,13 @@ def run(client: Client, arguments: argparse.Namespace) -> int:
     rows: list[Row] = []
     try:
         choices = choices_of(arguments)
-        records = list(read_records(arguments, now))
-        for row in Writer(client, choices, now=now).write(records):
+        if arguments.source == "ics":
+            writer = Writer(client, choices, now=now)
+            records = list(read_calendar_file(arguments, writer.resources, now))
+        else:
+            records = list(read_records(arguments, now))
+            writer = Writer(client, choices, now=now)
+        for row in writer.write(records):
             rows.append(row)
             if row.outcome == "failed" or not arguments.quiet:
                 print(line(row))
@@ -101,7 +119,7 @@ def run(client: Client, arguments: argparse.Namespace) -> int:
         code = EXIT_FAILED
     try:
         if arguments.report:
-            write_report(Path(arguments.report), rows)
+            write_report(arguments.report, rows)
     except SourceFailed as error:
         print(f"import: {error}", file=sys.stderr)
         code = EXIT_FAILED
@@ -132,20 +150,27 @@ def read_records(arguments: argparse.Namespace, now: datetime) -> Iterable[Recor
             timezone=arguments.source_zone,
             delimiter=arguments.delimiter,
         )
-    if arguments.source == "ics":
-        zone = zone_name(arguments.source_zone)
-        until = instant(arguments.until, zone) if arguments.until else now + TWO_YEARS
-        reader = Reader(
-            resource=arguments.resource, wanted=arguments.wanted, zone=zone, now=now, until=until
-        )
-        return reader.read(arguments.file)
     return read_server(arguments, now)
+
+
+def read_calendar_file(
+    arguments: argparse.Namespace, resources: Known, now: datetime
+) -> Iterable[Record]:
+    """Return the records of the file. Raises SourceFailed, and Unusable if there is no such
+    resource."""
+    resource = resources.by_id[resources.id_of(arguments.resource, "resource")]
+    zone = zone_name(arguments.source_zone or resource.timezone)
+    until = instant(arguments.until, zone) if arguments.until else now + TWO_YEARS
+    reader = Reader(
+        resource=arguments.resource, wanted=arguments.wanted, zone=zone, now=now, until=until
+    )
+    return reader.read(arguments.file)
 
 
 def read_server(arguments: argparse.Namespace, now: datetime) -> list[Record]:
     if arguments.source == "calcom":
         with SourceClient(
-            arguments.source_url, headers=bearer("CALCOM_API_KEY", arguments)
+            without_version(arguments.source_url), headers=bearer("CALCOM_API_KEY", arguments)
         ) as source:
             return list(read_calcom(source, now=now))
     if arguments.source == "calendly":
@@ -155,7 +180,7 @@ def read_server(arguments: argparse.Namespace, now: datetime) -> list[Record]:
             return list(read_calendly(source, now=now, past=arguments.past))
     if arguments.source == "timekit":
         auth = ("", read_secret("TIMEKIT_API_KEY", arguments.key_file))
-        with SourceClient(arguments.source_url, auth=auth) as source:
+        with SourceClient(without_version(arguments.source_url), auth=auth) as source:
             return list(read_timekit(source))
     if arguments.user:
         auth = (arguments.user, read_secret("EASYAPPOINTMENTS_TOKEN", arguments.key_file))
@@ -164,6 +189,11 @@ def read_server(arguments: argparse.Namespace, now: datetime) -> list[Record]:
     headers = bearer("EASYAPPOINTMENTS_TOKEN", arguments)
     with SourceClient(arguments.source_url, headers=headers) as source:
         return list(read_easyappointments(source, now=now))
+
+
+def without_version(url: str) -> str:
+    """Return `https://api.timekit.io` of `https://api.timekit.io/v2/`: the paths begin with it."""
+    return url.rstrip("/").removesuffix("/v2")
 
 
 def bearer(variable: str, arguments: argparse.Namespace) -> dict[str, str]:

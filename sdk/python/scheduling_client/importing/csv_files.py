@@ -102,7 +102,8 @@ def rows_of_file(
         theirs = {ours: columns.get(f"{kind}s.{ours}", ours) for ours in COLUMNS[kind]}
         absent = sorted(theirs[ours] for ours in needed if theirs[ours] not in head)
         if absent:
-            raise SourceFailed(f"{name} has no column {', '.join(absent)}.")
+            others = f", but {', '.join(head)}" if head else ""
+            raise SourceFailed(f"{name} has no column {', '.join(absent)}{others}.")
         unknown = sorted(set(head) - set(theirs.values()))
         if unknown:
             known = ", ".join(COLUMNS[kind])

@@ -65,6 +65,7 @@ class SourceClient:
         if parts.scheme not in ("http", "https") or not parts.hostname or not is_safe:
             raise SourceFailed("The address of the source begins with https://.")
         self._url = url.rstrip("/")
+        self._shown = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl().rstrip("/")
         self._http = httpx.Client(headers=headers, auth=auth, timeout=timeout)
 
     def __enter__(self) -> Self:
@@ -86,7 +87,8 @@ class SourceClient:
         *,
         is_optional: bool = False,
     ) -> Any:
-        """Return the JSON of an answer. Raises SourceFailed, which names the path and the status.
+        """Return the JSON of an answer. Raises SourceFailed, which names the address and the
+        status.
 
         429, 502, 503 and 504 are repeated, as late as `Retry-After` says. is_optional: None if the
         source does not know the path.
@@ -99,11 +101,12 @@ class SourceClient:
         if status == 404 and is_optional:
             return None
         if status != 200:
-            raise SourceFailed(f"The source answered GET {path} with {status}.")
+            raise SourceFailed(f"The source answered GET {self._shown}{path} with {status}.")
         try:
             return json.loads(content)
         except ValueError:
-            raise SourceFailed(f"The source answered GET {path} without JSON.") from None
+            address = f"{self._shown}{path}"
+            raise SourceFailed(f"The source answered GET {address} without JSON.") from None
 
     def _read(
         self, path: str, query: Mapping[str, Any] | None, headers: Mapping[str, str] | None
@@ -120,7 +123,9 @@ class SourceClient:
                 return response.status_code, retry_after(response.headers), bytes(content)
         except httpx.HTTPError as error:
             kind = type(error).__name__
-            raise SourceFailed(f"The source did not answer GET {path} ({kind}).") from error
+            raise SourceFailed(
+                f"The source did not answer GET {self._shown}{path} ({kind})."
+            ) from error
 
 
 def member(answer: Any, name: str, path: str) -> Any:

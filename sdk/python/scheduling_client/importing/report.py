@@ -15,6 +15,7 @@ from scheduling_client.importing.records import Kind, SourceFailed
 Outcome = Literal[
     "created", "updated", "unchanged", "skipped", "failed", "would create", "would update"
 ]
+IN_SUMMARIES = {"would create": "would be created", "would update": "would be updated"}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
@@ -69,7 +70,7 @@ def summary(rows: Iterable[Row]) -> str:
     """Return "2 resources created, 1 booking failed", or "nothing to import"."""
     counts = Counter((row.kind, row.outcome) for row in rows)
     parts = [
-        f"{count} {kind}{'' if count == 1 else 's'} {outcome}"
+        f"{count} {kind}{'' if count == 1 else 's'} {IN_SUMMARIES.get(outcome, outcome)}"
         for (kind, outcome), count in counts.items()
     ]
     return ", ".join(parts) or "nothing to import"

@@ -185,6 +185,9 @@ class Writer:
     def save_booking(self, record: Booking, external_id: str) -> Saved:
         if record.end <= self.now and not self.choices.past:
             raise Skip("It is in the past: --past imports it.")
+        found = self.find_booking(external_id)
+        if found is None and record.state == "cancelled":
+            raise Skip("It is cancelled.")
         target = {"resource_id": self.resources.id_of(record.resource, "resource")}
         if record.service is not None:
             target["project_id"] = self.projects.id_of(record.service, "service")
@@ -205,11 +208,6 @@ class Writer:
             "state": record.state,
         }
         mark = {"import_digest": digest(source)}
-        found = self.find_booking(external_id)
-        if found is not None and is_unchanged(found, mark):
-            return Saved(outcome="unchanged", id=found.id)
-        if record.state == "cancelled":
-            return self.cancel_booking(found, mark)
         if found is not None:
             return self.change_booking(found, record, source, mark)
         if self.choices.dry_run:
@@ -248,7 +246,11 @@ class Writer:
     def change_booking(
         self, found: Any, record: Booking, source: Body, mark: Mapping[str, str]
     ) -> Saved:
-        """Move and change a booking as the source has done."""
+        """Move, change or cancel a booking as the source has done, if it has."""
+        if is_unchanged(found, mark):
+            return Saved(outcome="unchanged", id=found.id)
+        if record.state == "cancelled":
+            return self.cancel_booking(found, mark)
         self.check_changeable(found)
         if self.choices.dry_run:
             return Saved(outcome="would update", id=found.id)
@@ -264,8 +266,6 @@ class Writer:
         return Saved(outcome="updated", id=found.id)
 
     def cancel_booking(self, found: Any, mark: Mapping[str, str]) -> Saved:
-        if found is None:
-            raise Skip("It is cancelled.")
         if found.state in ENDED:
             return Saved(outcome="unchanged", id=found.id)
         self.check_changeable(found)
@@ -345,8 +345,8 @@ class Known:
             if key in (each.id, each.name, getattr(each, "slug", None))
         ]
         if len(named) != 1:
-            many = f"{len(named)} {kind}s have" if named else f"no {kind} has"
-            raise Unusable(f"{many} the id or name {key!r}.".capitalize())
+            many = f"{len(named)} {kind}s have" if named else f"No {kind} has"
+            raise Unusable(f"{many} the id or name {key!r}.")
         return str(named[0])
 
 
