@@ -1,7 +1,10 @@
 """The command `scheduling` of sdk/python, with a live service."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
@@ -15,7 +18,7 @@ from scheduling_client import Client
 from scheduling_client.cli import main
 
 from tests.live import LiveApp, Rows
-from tests.services import Service
+from tests.services import ROOT, Service
 
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 RULES: Any = [{"allow_weekdays": {}}, {"allow_hours": {"start": 9, "end": 17}}]
@@ -135,7 +138,8 @@ def test_first_free_time_is_booked(app: LiveApp, scheduling: Command) -> None:
         ),
         (
             ("Haircut", "--first"),
-            "No project is called 'Haircut'. There are: Check-up, Check-up, Massage.",
+            "No project is called 'Haircut'. There are: desk-check-up, desk-massage,"
+            " desk-second-check-up.",
         ),
         (
             ("desk-massage", "--first"),
@@ -159,6 +163,24 @@ def test_refusal_is_explained(app: LiveApp, scheduling: Command) -> None:
 
     assert status == 1
     assert errors.startswith("scheduling: invalid:\n  length: ")
+
+
+def test_reader_that_ends_early_gets_no_error(app: LiveApp) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)  # as `head -1` does after its line
+    words = [sys.executable, "-m", "scheduling_client.cli", "--url", app.url, "--key", str(app.key)]
+
+    with os.fdopen(writer, "w") as file:
+        done = subprocess.run(
+            [*words, "slots", "desk-massage", "--length", "1 hour"],
+            env={**os.environ, "PYTHONPATH": str(ROOT / "sdk" / "python")},
+            stdout=file,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+
+    assert (done.returncode, done.stderr) == (1, "")
 
 
 def test_command_needs_an_address_and_a_key(
@@ -332,6 +354,42 @@ def test_plan_shows_each_value_and_apply_deletes_only_with_prune(
     (ada,) = client.resources.list(search="name:Ada")
     assert (ada.meta, ada.capacity) == ({"floor": 2, "room": "2"}, 3)
     assert [schedule.name for schedule in client.schedules.list()] == ["Hours"]
+
+
+def test_plan_shows_the_entries_that_differ_in_a_long_list(
+    live_service: Service, clients: Clients, scheduling: Command, tmp_path: Path
+) -> None:
+    app, file = LiveApp(live_service), tmp_path / "app.yaml"
+    rules: Any = [*RULES, {"block_hours": {"start": 12, "end": 13}}]
+    client = clients(app)
+    client.resources.create(name="Ada", timezone="UTC", availability_constraints=rules)
+    longer = [*rules[:2], {"block_hours": {"start": 12, "end": 14}}, {"block_weekends": {}}]
+    record = {"name": "Ada", "availability_constraints": longer}
+    file.write_text(yaml.safe_dump({"resources": [record]}))
+
+    assert scheduling(app, "app", "plan", str(file)) == (
+        2,
+        "~ resource Ada\n"
+        "    availability_constraints.2.block_hours.end: 13 -> 14\n"
+        "    availability_constraints.3: None -> {'block_weekends': {}}\n",
+        "",
+    )
+
+
+def test_refusal_of_an_object_names_it(
+    live_service: Service, clients: Clients, scheduling: Command, tmp_path: Path
+) -> None:
+    app, file = LiveApp(live_service), tmp_path / "app.yaml"
+    clients(app).resources.create(name="Ada", timezone="UTC")
+    file.write_text("resources: [{name: Ada, capacity: 2}, {name: Bob, timezone: Mars}]")
+
+    status, said, errors = scheduling(app, "app", "apply", str(file))
+
+    assert (status, said) == (1, "~ resource Ada\n    capacity: 1 -> 2\n")
+    assert errors == (
+        "scheduling: resource Bob: invalid:\n"
+        "  timezone: Must be a time zone such as Europe/Berlin.\n"
+    )
 
 
 FILE = """

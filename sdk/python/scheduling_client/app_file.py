@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, NamedTuple
 
 from scheduling_client import inputs
 from scheduling_client.client import Client
 from scheduling_client.core import part
-from scheduling_client.errors import SchedulingError
+from scheduling_client.errors import Refused, SchedulingError
 from scheduling_client.model import as_json
 
 Record = dict[str, Any]
+MAX_SHOWN = 100  # characters of a value in a plan
 REFERENCE = re.compile(r"@(schedule|resource|project)/.+", re.DOTALL)
 
 
@@ -250,7 +252,11 @@ def changed(has: Any, wants: Any, path: str = "") -> Iterator[str]:
         for key, value in wants.items():
             yield from changed(has.get(key), value, f"{path}.{key}" if path else str(key))
     elif not is_covered(has, wants):
-        yield f"{path}: {as_line(has)} -> {as_line(wants)}"
+        if isinstance(wants, list) and isinstance(has, list) and has and is_long(has, wants):
+            for place, (old, new) in enumerate(zip_longest(has, wants)):
+                yield from changed(old, new, f"{path}.{place}")
+        else:
+            yield f"{path}: {as_line(has)} -> {as_line(wants)}"
 
 
 def is_covered(has: Any, wants: Any) -> bool:
@@ -263,7 +269,11 @@ def is_covered(has: Any, wants: Any) -> bool:
 
 def as_line(value: Any) -> str:
     text = repr(value)
-    return text if len(text) <= 100 else f"{text[:97]}..."
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
+
+
+def is_long(*values: Any) -> bool:
+    return any(len(repr(value)) > MAX_SHOWN for value in values)
 
 
 def check_references(present: Present, wanted: Record) -> None:
@@ -291,21 +301,34 @@ def texts_in(value: Any) -> Iterator[str]:
 
 # --- Writing --------------------------------------------------------------------------------------
 def apply(client: Client, present: Present, differences: Sequence[Difference]) -> Iterator[str]:
-    """Carry the differences out one by one; yield the text of each that is done."""
+    """Carry the differences out one by one; yield the text of each that is done.
+
+    Raises Refused, with a note that names the object.
+    """
     ids = dict(present.ids)
-    paths = {section.singular: section.name for section in SECTIONS}
     for each in differences:
-        values = replace(each.values, ids)
-        token = f"@{each.kind}/{each.name}"
-        if each.kind == "app":
-            client.request("PUT", f"/v2/apps/{present.slug}", body=values)
-        elif each.kind == "template":
-            client.request("PUT", f"/v2/templates/{part(each.name)}", body=values)
-        elif each.action == "create":
-            made = client.request("POST", f"/v2/{paths[each.kind]}", body=values)
-            ids[token] = made.data["id"]
-        elif each.action == "update":
-            client.request("PUT", f"/v2/{paths[each.kind]}/{ids[token]}", body=values)
-        else:
-            client.request("DELETE", f"/v2/{paths[each.kind]}/{ids[token]}")
+        try:
+            carry_out(client, present.slug, each, ids)
+        except Refused as refused:
+            refused.add_note(f"{each.kind} {each.name}")
+            raise
         yield str(each)
+
+
+def carry_out(client: Client, slug: str, difference: Difference, ids: dict[str, str]) -> None:
+    """Send one difference. ids: of the objects, by reference; gets that of a new object."""
+    kind, name = difference.kind, difference.name
+    path = {section.singular: section.name for section in SECTIONS}.get(kind)
+    values = replace(difference.values, ids)
+    token = f"@{kind}/{name}"
+    if kind == "app":
+        client.request("PUT", f"/v2/apps/{slug}", body=values)
+    elif kind == "template":
+        client.request("PUT", f"/v2/templates/{part(name)}", body=values)
+    elif difference.action == "create":
+        made = client.request("POST", f"/v2/{path}", body=values)
+        ids[token] = made.data["id"]
+    elif difference.action == "update":
+        client.request("PUT", f"/v2/{path}/{ids[token]}", body=values)
+    else:
+        client.request("DELETE", f"/v2/{path}/{ids[token]}")

@@ -54,7 +54,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         with Client(options.url, options.key, app=options.app, timezone=options.timezone) as client:
             status: int = options.run(client, options)
+            sys.stdout.flush()
             return status
+    except BrokenPipeError:  # as of `scheduling slots check-up | head -1`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes at the end
+        return FAILED
     except (SchedulingError, ValueError, OSError) as error:
         print(f"scheduling: {explain(error)}", file=sys.stderr)
         return FAILED
@@ -284,7 +288,7 @@ def find(objects: Iterable[N], text: str, kind: str, exact: Callable[[N], tuple[
         choices = ", ".join(exact(each)[-1] for each in fitting)
         raise Unclear(f"Several {kind}s are called {text!r}: choose one of {choices}.")
     if not fitting:
-        choices = ", ".join(sorted(each.name for each in found)[:20])
+        choices = ", ".join(sorted(getattr(each, "slug", each.name) for each in found)[:20])
         raise Unclear(f"No {kind} is called {text!r}. There are: {choices or 'none'}.")
     return fitting[0]
 
@@ -338,6 +342,11 @@ def printable(text: str) -> str:
 
 
 def explain(error: Exception) -> str:
+    """Return what the person reads: first what the error is about, which is in its notes."""
+    return ": ".join([*getattr(error, "__notes__", ()), explain_alone(error)])
+
+
+def explain_alone(error: Exception) -> str:
     if isinstance(error, Invalid) and error.errors:
         places: Mapping[str, list[str]] = error.errors
         return "\n  ".join(
