@@ -49,16 +49,20 @@ def scheduling(capsys: pytest.CaptureFixture[str]) -> Command:
     return Command(capsys)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def clients() -> Iterator[Clients]:
-    """Opens a client of an app; all are closed at the end of the module."""
+    """Opens a client of an app; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda app: stack.enter_context(Client(app.url, app.key))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def app(live_service: Service, clients: Clients) -> LiveApp:
-    """With two projects that have the same name."""
+    """With two projects that have the same name.
+
+    Once in a session, as its slugs are of the whole service, and a worker may take up this module
+    again after another one.
+    """
     app = LiveApp(live_service)
     client = clients(app)
     ada = client.resources.create(
@@ -241,7 +245,7 @@ def test_follower_stores_the_cursor_of_what_it_has_shown(
 
 
 # --- An app as a file -----------------------------------------------------------------------------
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def demo(live_service: Service) -> LiveApp:
     """The demo, and one of everything else that a file has."""
     live_service.manage("seed_demo", "--quiet")
@@ -251,7 +255,7 @@ def demo(live_service: Service) -> LiveApp:
     return app
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def secrets(demo: LiveApp, clients: Clients) -> list[str]:
     client = clients(demo)
     hours = client.schedules.create(name="Hours", availability_constraints=RULES)
