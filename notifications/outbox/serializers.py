@@ -1,10 +1,11 @@
 """Deliveries (api.md section 4), and the rows that their responses need."""
 
 import json
+from datetime import UTC
 from typing import Any
 
-from django.db.models import F, Prefetch, QuerySet
-from django.db.models.functions import Left
+from django.db.models import F, OuterRef, Prefetch, QuerySet, Subquery
+from django.db.models.functions import Left, Now
 from rest_framework import serializers
 
 from bookings.serializers.responses import WHOLE_BOOKING_EXAMPLE
@@ -13,7 +14,7 @@ from common.api.response_schemas import example_id
 from common.api.serializers import ObjectSerializer
 from common.openapi.component_registry import Json
 from notifications.hidden_links import hide_links_in_values
-from notifications.models import CALL_BODY, Attempt, Delivery
+from notifications.models import CALL_BODY, Attempt, Delivery, Endpoint
 from notifications.webhooks.serializers import WebhookSerializer
 
 # Of each try's answer in a listing, in characters: a page holds thousands of tries.
@@ -68,7 +69,11 @@ class DeliverySerializer(ObjectSerializer):
         help_text="The recipient of an e-mail; null for calls and calendar writes.",
     )
     state = serializers.ChoiceField(Delivery.STATES)
-    reason = serializers.CharField(allow_null=True, help_text="The reason for the state.")
+    reason = serializers.CharField(
+        allow_null=True,
+        help_text="The reason for the state. Of a scheduled call also until when its server gets"
+        " no calls, after ten failures in a row.",
+    )
     due_at = StampField()
     next_at = StampField(
         allow_null=True,
@@ -86,6 +91,15 @@ class DeliverySerializer(ObjectSerializer):
     )
 
     @staticmethod
+    def get_reason(delivery: Any) -> str:
+        """The stored reason, and until when the server of the call gets none."""
+        if delivery.state != Delivery.SCHEDULED or delivery.paused_until is None:
+            return str(delivery.reason)
+        until = delivery.paused_until.astimezone(UTC)
+        pause = f"The server failed too often: it gets no calls before {until:%Y-%m-%dT%H:%M:%SZ}."
+        return f"{delivery.reason} {pause}".lstrip()
+
+    @staticmethod
     def get_payload(delivery: Any) -> Any:
         """The JSON of a call: null for a mail, and for a call that is not rendered yet."""
         return json.loads(delivery.call_body) if delivery.call_body else None
@@ -96,15 +110,23 @@ def with_list_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
     bodies.
     """
     attempts = Attempt.objects.defer("excerpt").annotate(shown=Left("excerpt", EXCERPT))
-    rows = deliveries.defer("body", "content").order_by("-id")
+    rows = _with_pauses(deliveries).defer("body", "content").order_by("-id")
     return rows.prefetch_related(Prefetch("attempts", attempts))
 
 
 def with_detail_rows(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
     """Return deliveries with the bodies and rows that the record of a single delivery needs."""
     attempts = Attempt.objects.annotate(shown=F("excerpt"))
-    rows = deliveries.annotate(call_body=CALL_BODY)
+    rows = _with_pauses(deliveries).annotate(call_body=CALL_BODY)
     return rows.prefetch_related(Prefetch("attempts", attempts))
+
+
+def _with_pauses(deliveries: QuerySet[Delivery]) -> QuerySet[Delivery]:
+    """Return deliveries with `paused_until`: the end of the pause of the server (circuit breaker),
+    or None.
+    """
+    paused = Endpoint.objects.filter(address=OuterRef("endpoint"), open_until__gt=Now())
+    return deliveries.annotate(paused_until=Subquery(paused.values("open_until")))
 
 
 def whole_delivery_record(delivery: Delivery, *, links: bool) -> Json:

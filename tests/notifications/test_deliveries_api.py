@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 import pytest
 
-from notifications.models import CALL_BODY, Attempt, Delivery, Webhook
+from notifications.models import CALL_BODY, Attempt, Delivery, Endpoint, Webhook
 from notifications.outbox.serializers import EXCERPT
 from notifications.webhooks.services import EXPIRES_AFTER, MAX_WEBHOOKS, disable_webhook
 from tests.bookings.booking_drafts import MARTY, NINE, act, span
@@ -51,6 +51,32 @@ def book(tenant: Tenant, resource_id: str) -> Callable[..., Any]:
         return answer.data
 
     return make
+
+
+# --- Paused servers -------------------------------------------------------------------------------
+def test_scheduled_call_to_a_paused_server_says_until_when(
+    tenant: Tenant, book: Callable[..., Any]
+) -> None:
+    webhook = tenant.post("/webhooks", {"url": URL}).data
+    book(event_notifications=[])
+    row = Delivery.objects.get(type="webhook")
+    until = datetime(2999, 1, 2, 3, 4, 5, tzinfo=UTC)
+    Endpoint.objects.create(address="https://example.com:443", failures=10, open_until=until)
+    pause = "The server failed too often: it gets no calls before 2999-01-02T03:04:05Z."
+
+    def reasons(**stored: Any) -> list[Any]:
+        Delivery.objects.filter(id=row.id).update(**stored)
+        (listed,) = tenant.get("/deliveries?type=webhook").data
+        return [listed["reason"], tenant.get(f"/deliveries/{row.id}").data["reason"]]
+
+    assert reasons() == [pause] * 2
+    assert tenant.post(f"/webhooks/{webhook['id']}/test", {}).data["reason"] == pause
+    Delivery.objects.exclude(id=row.id).delete()
+    assert reasons(reason="The server returned 500.") == [f"The server returned 500. {pause}"] * 2
+    Endpoint.objects.update(open_until=datetime(2026, 1, 1, tzinfo=UTC))
+    assert reasons(reason="") == [None] * 2
+    Endpoint.objects.update(open_until=until)
+    assert reasons(state="delivered", next_at=None, finished_at=NOW) == [None] * 2
 
 
 # --- What one looks like --------------------------------------------------------------------------

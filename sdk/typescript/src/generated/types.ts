@@ -1182,7 +1182,7 @@ export type Delivery = {
   /** The recipient of an e-mail; null for calls and calendar writes. */
   recipient: "customer" | "owner" | null;
   state: "scheduled" | "sending" | "delivered" | "failed" | "cancelled" | "skipped" | "expired";
-  /** The reason for the state. */
+  /** The reason for the state. Of a scheduled call also until when its server gets no calls, after ten failures in a row. */
   reason: string | null;
   due_at: Date;
   /** The next attempt, or the end of the current lease; null for a final state. */
