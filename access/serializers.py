@@ -8,6 +8,7 @@ from apps_config.models import Credential, Membership
 from apps_config.serializers import WIDGET_KEY_EXAMPLE
 from common.api.fields import (
     CLEARABLE,
+    ChoiceField,
     EmailField,
     IdField,
     ListOf,
@@ -34,7 +35,7 @@ KINDS_WITH = {
 
 
 def scopes_field(help_text: str) -> ListOf:
-    choices = serializers.ChoiceField(Credential.SCOPES)
+    choices = ChoiceField(Credential.SCOPES)
     return ListOf(
         choices, len(Credential.SCOPES), allow_empty=False, help_text=help_text, **CLEARABLE
     )
@@ -56,7 +57,7 @@ class CredentialSerializer(ObjectSerializer):
     in_example = ("key",)
 
     id = IdField(read_only=True)
-    kind = serializers.ChoiceField(APP_KINDS)
+    kind = ChoiceField(APP_KINDS)
     prefix = serializers.CharField(
         read_only=True, help_text="The beginning of the key, which identifies it."
     )
@@ -150,8 +151,8 @@ class MemberSerializer(ObjectSerializer):
         help_text="Of the person, or of the invitation: accepting an invitation ends its id.",
     )
     email = EmailField()
-    role = serializers.ChoiceField(Membership.ROLES, default=Membership.VIEWER)
-    state = serializers.ChoiceField(["active", "invited"], read_only=True)
+    role = ChoiceField(Membership.ROLES, default=Membership.VIEWER)
+    state = ChoiceField(["active", "invited"], read_only=True)
     expires_at = StampField(
         allow_null=True, help_text="When the invitation's link expires; null: a member."
     )
@@ -181,7 +182,7 @@ class LogInSerializer(ObjectSerializer):
         "expires_at": "2026-12-20T09:30:00+0000",
     }
 
-    kind = serializers.ChoiceField(["access", "resource"], source="credential.kind")
+    kind = ChoiceField(["access", "resource"], source="credential.kind")
     id = IdField(source="person.id", help_text="The id of the account or resource.")
     name = serializers.CharField(source="person.name")
     email = serializers.CharField(source="person.email")

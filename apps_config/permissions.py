@@ -275,7 +275,9 @@ class KeyPermission(BasePermission):
             return True
         access = view.access
         if caller.kind in (WIDGET, RESOURCE):
-            return caller.kind in access.kinds
+            if caller.kind not in access.kinds:
+                raise Forbidden(f"A {caller.kind} key can't do this.")
+            return True
         caller.check_scopes(*access.scopes)
         if caller.projects is not None and not access.by_project:
             raise Forbidden(OUTSIDE_PROJECTS)
@@ -283,7 +285,9 @@ class KeyPermission(BasePermission):
             if access.only_accounts:
                 raise Forbidden("Only accounts may do this: use an access token.")
             return True
-        return not view.needs_app or view.has_role(access.role)
+        if view.needs_app and not view.has_role(access.role):
+            raise Forbidden(f"Only the role {access.role} or a higher one may do this.")
+        return True
 
 
 def may_call(caller: Any, access: Access) -> bool:

@@ -23,6 +23,7 @@ from common.api.fields import (
     ONE_LINE,
     WEB_ADDRESS,
     BoundedIntegerField,
+    ChoiceField,
     EmailField,
     IdField,
     LanguageField,
@@ -55,7 +56,7 @@ class EmailSettingsSerializer(SettingsSerializer):
     always = ("recipient",)
     keywords = {"title": "of an e-mail"}
 
-    recipient = serializers.ChoiceField(EventNotification.RECIPIENTS)
+    recipient = ChoiceField(EventNotification.RECIPIENTS)
     subject = OneLineField(200, required=False, allow_blank=True)
 
 
@@ -65,7 +66,7 @@ def case_insensitive_pattern(words: Iterable[str]) -> str:
     return f"^({'|'.join(spelt)})$"
 
 
-class MethodField(serializers.ChoiceField):
+class MethodField(ChoiceField):
     """An HTTP method in any case."""
 
     def to_internal_value(self, data: Any) -> str:
@@ -84,8 +85,8 @@ class WebhookSettingsSerializer(SettingsSerializer):
 class RelativeTimeSerializer(ObjectSerializer):
     examples = {"type": "before", "unit": "mins", "time": 60}
 
-    type = serializers.ChoiceField([EventNotification.BEFORE, EventNotification.AFTER])
-    unit = serializers.ChoiceField(list(EventNotification.UNIT_SECONDS))
+    type = ChoiceField([EventNotification.BEFORE, EventNotification.AFTER])
+    unit = ChoiceField(list(EventNotification.UNIT_SECONDS))
     time = BoundedIntegerField(0, YEAR)
 
     def validate(self, given: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +147,7 @@ class EventNotificationSerializer(ObjectSerializer):
     # A body is read as the fields of an EventNotification.
     examples = {"settings": {"recipient": "customer", "subject": "See you soon"}}
 
-    type = serializers.ChoiceField(list(SETTINGS_OF_TYPE))
+    type = ChoiceField(list(SETTINGS_OF_TYPE))
     settings = NotificationSettingsField(required=False, default=dict)
     when = RelativeTimeSerializer()
 
@@ -286,7 +287,7 @@ class AppSettingsSerializer(SettingsSerializer):
     privacy_url = UrlField(
         help_text="The privacy notice: a link at the bottom of pages and e-mails.", **CLEARABLE
     )
-    stale_calendars = serializers.ChoiceField(
+    stale_calendars = ChoiceField(
         App.STALE_CALENDARS,
         initial=App.WARN,
         help_text="The effect of a stale calendar (not synced for too long). `warn` (the"
@@ -294,7 +295,7 @@ class AppSettingsSerializer(SettingsSerializer):
         " the next sync.",
         **CLEARABLE,
     )
-    external_edits = serializers.ChoiceField(
+    external_edits = ChoiceField(
         App.EXTERNAL_EDITS,
         initial=App.WARN,
         help_text="The effect when the owner moves or removes a booking in a connected calendar."
@@ -327,7 +328,7 @@ class AppSettingsSerializer(SettingsSerializer):
         " text, as in `*@spam.example`. A `+tag` of a customer's address does not count.",
         **CLEARABLE,
     )
-    public_challenge = serializers.ChoiceField(
+    public_challenge = ChoiceField(
         App.CHALLENGES,
         initial=App.NO_CHALLENGE,
         help_text="Proof of work of public keys. `altcha`: bookings, holds and moves need"
@@ -418,7 +419,7 @@ class AppSerializer(ObjectSerializer):
     id = IdField(read_only=True)
     slug = SlugField()
     name = OneLineField(200)
-    mode = serializers.ChoiceField(
+    mode = ChoiceField(
         [App.LIVE, App.TEST],
         default=App.LIVE,
         help_text="Can't be changed. A test app sends e-mails only to its members.",

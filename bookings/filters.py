@@ -16,7 +16,13 @@ from django.db.models.lookups import Exact
 from availability.models import overlap
 from bookings.graphs import GRAPHS, STATES
 from bookings.models import OUTCOMES, Booking, Customer
-from common.api.filters import BoundFilter, ChoicesFilter, IdFilter, StrictBooleanFilter
+from common.api.filters import (
+    BoundFilter,
+    ChoicesFilter,
+    IdFilter,
+    StrictBooleanFilter,
+    choice_options,
+)
 from common.api.query import BOOLEANS, SearchTerm
 from common.api.search_conditions import (
     Condition,
@@ -51,18 +57,17 @@ class BookingFilter(GroupFilter):
     examples = {"state": "tentative,confirmed", "customer_email": "marty@example.com"}
 
     state = ChoicesFilter(
-        choices=[(state, state) for state in STATES],
         help_text="Only bookings in this state, or in several states separated by commas.",
+        **choice_options(STATES),
     )
     graph = django_filters.ChoiceFilter(
-        choices=[(graph, graph) for graph in GRAPHS], help_text="Only bookings of this graph."
+        help_text="Only bookings of this graph.", **choice_options(GRAPHS)
     )
     completed = StrictBooleanFilter(
         help_text="Only completed bookings (no possible action), or only others."
     )
     outcome = django_filters.ChoiceFilter(
-        choices=[(outcome, outcome) for outcome in OUTCOMES],
-        help_text="Only bookings with this outcome.",
+        help_text="Only bookings with this outcome.", **choice_options(OUTCOMES)
     )
     resource_id = IdFilter(help_text="Only bookings of this resource.")
     project_id = IdFilter(help_text="Only bookings of this project.")

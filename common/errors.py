@@ -161,8 +161,15 @@ class NotFound(Refusal):
 
     code = "not_found"
 
-    def __init__(self, model: str) -> None:
-        super().__init__(f"{model} not found.", model=model)
+    def __init__(self, model: str, message: str = "") -> None:
+        super().__init__(message or f"{model} not found.", model=model)
+
+
+class PathNotFound(NotFound):
+    """No endpoint has the path: it is misspelt, or has a slug in place of an id."""
+
+    def __init__(self) -> None:
+        super().__init__("Page", "No endpoint has this path. Ids in paths are UUIDs.")
 
 
 class MethodNotAllowed(Refusal):
@@ -378,12 +385,12 @@ TRANSLATIONS: list[tuple[type[Exception], Callable[[Any], Refusal]]] = [
     (drf.NotAuthenticated, lambda exc: Unauthenticated()),
     (drf.AuthenticationFailed, lambda exc: Unauthenticated()),
     (drf.PermissionDenied, lambda exc: Forbidden()),
-    (drf.NotFound, lambda exc: NotFound("Page")),
+    (drf.NotFound, lambda exc: PathNotFound()),
     (drf.MethodNotAllowed, lambda exc: MethodNotAllowed(exc.args[0] if exc.args else "", ())),
     (drf.NotAcceptable, lambda exc: NotAcceptable()),
     (drf.UnsupportedMediaType, lambda exc: UnsupportedMediaType()),
     (drf.Throttled, lambda exc: RateLimited(exc.wait or 1)),
-    (Http404, lambda exc: NotFound("Page")),
+    (Http404, lambda exc: PathNotFound()),
     (PermissionDenied, lambda exc: Forbidden()),
     (SuspiciousOperation, lambda exc: Malformed("The request is malformed.")),
     (BadRequest, lambda exc: Malformed("The request is malformed.")),
@@ -525,7 +532,7 @@ def permission_denied(request: HttpRequest, exception: Exception) -> HttpRespons
 def not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
     """Django's handler404. The back office has set the language of its pages."""
     if is_api_path(request):
-        return json_error(request, NotFound("Page"))
+        return json_error(request, PathNotFound())
     is_office = request.path_info.startswith("/admin/")
     with translation.override(translation.get_language() if is_office else _language_of(request)):
         return defaults.page_not_found(request, exception)

@@ -19,7 +19,7 @@ from django.middleware.gzip import GZipMiddleware
 from common.errors import (
     Malformed,
     Misdirected,
-    NotFound,
+    PathNotFound,
     Unavailable,
     discard_connection,
     is_api_path,
@@ -196,7 +196,7 @@ class TrailingSlashMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if not is_decodable_path(request):
-            return json_error(request, NotFound("Page"))
+            return json_error(request, PathNotFound())
         if has_trailing_slash(request):
             request.path_info = request.path_info.removesuffix("/")
             request.path = request.path.removesuffix("/")

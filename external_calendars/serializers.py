@@ -11,6 +11,7 @@ from common.api.fields import (
     CLEARABLE,
     ONE_LINE,
     OPTIONAL,
+    ChoiceField,
     IdField,
     OneLineField,
     StrictBooleanField,
@@ -175,7 +176,7 @@ class ConsentSerializer(ObjectSerializer):
         "redirect_url": "https://app.example.com/settings/calendars",
     }
 
-    provider = serializers.ChoiceField(list(OAUTH_PROVIDERS))
+    provider = ChoiceField(list(OAUTH_PROVIDERS))
     resource_id = IdField(help_text="Whose calendar is connected.", **OPTIONAL)
     calendar_id = IdField(
         help_text="A connected calendar whose permission has ended; instead of `resource_id`.",
@@ -221,7 +222,7 @@ class ProviderClientSerializer(ObjectSerializer):
         "redirect_uri": "https://booking.example.com/v2/calendars/callback",
     }
 
-    provider = serializers.ChoiceField(list(OAUTH_PROVIDERS), read_only=True)
+    provider = ChoiceField(list(OAUTH_PROVIDERS), read_only=True)
     client_id = serializers.CharField(read_only=True)
     redirect_uri = serializers.CharField(
         read_only=True, help_text="The address to register at the provider."
@@ -279,14 +280,14 @@ class CalendarTestSerializer(ObjectSerializer):
     }
 
     ok = serializers.BooleanField()
-    problem = serializers.ChoiceField(
+    problem = ChoiceField(
         list(PROVIDER_ERRORS),
         source="provider_error",
         allow_null=True,
         help_text="Why the calendar can't be used; null without a problem.",
     )
     text = serializers.CharField(help_text="The problem as a text for people.")
-    access = serializers.ChoiceField(
+    access = ChoiceField(
         [Calendar.READER, Calendar.WRITER],
         allow_null=True,
         help_text="The access at the provider; null if unknown.",

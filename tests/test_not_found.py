@@ -113,5 +113,9 @@ def test_unknown_path_is_page_not_found(tenant: Tenant, path: str) -> None:
 
     assert (answer.status, answer.error) == (
         404,
-        {"error": "Page not found.", "code": "not_found", "model": "Page"},
+        {
+            "error": "No endpoint has this path. Ids in paths are UUIDs.",
+            "code": "not_found",
+            "model": "Page",
+        },
     )

@@ -19,6 +19,7 @@ from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
     BoundedIntegerField,
+    ChoiceField,
     DurationField,
     IdField,
     InstantField,
@@ -172,7 +173,7 @@ class RequirementSerializer(ObjectSerializer):
         ' `{"all": [...]}`, or both.'
     )
     count = BoundedIntegerField(1, 100, **OPTIONAL)
-    mode = serializers.ChoiceField(
+    mode = ChoiceField(
         REQUIREMENT_MODES,
         help_text="Which free resource is taken. `prioritized` (default): the first of `any_of`, of"
         " tags the first by name. `random`. `fair`: the one that has least of its share of the"
@@ -419,8 +420,8 @@ class StepsField(ListOf):
         return given
 
 
-def order_field(**kwargs: Any) -> serializers.ChoiceField:
-    return serializers.ChoiceField(
+def order_field(**kwargs: Any) -> ChoiceField:
+    return ChoiceField(
         ORDERS,
         help_text="Whether the steps of a visit follow each other as given (the default), or in any"
         " order.",

@@ -51,6 +51,7 @@ from common.api.fields import (
     NOT_IN_URL,
     OPTIONAL,
     BoundedIntegerField,
+    ChoiceField,
     DurationField,
     FewField,
     IdField,
@@ -112,7 +113,7 @@ class TermsSerializer(ObjectSerializer):
         help_text=f"The earliest start of a slot: the minimum notice. {MOMENT}",
         **CLEARABLE,
     )
-    mode = serializers.ChoiceField(
+    mode = ChoiceField(
         [*MODES, *MODE_ALIASES],
         initial=SLOT_DEFAULTS.mode,
         help_text="`roundrobin_random`: one free resource per slot, at random."
@@ -336,7 +337,7 @@ class ConferenceSettingsSerializer(SettingsSerializer):
 
     examples = {"provider": "jitsi"}
 
-    provider = serializers.ChoiceField(
+    provider = ChoiceField(
         PROVIDERS,
         help_text="`meet`, `teams`: the calendar to which the booking is written makes the link: a"
         " connected calendar of Google for `meet`, of Microsoft 365 for `teams`. `jitsi`: a room"
@@ -416,7 +417,7 @@ class ProjectSettingsSerializer(SettingsSerializer):
     max_reschedules = BoundedIntegerField(
         0, 1000, initial=20, help_text="Moves of a booking by the customer.", **CLEARABLE
     )
-    guest_declines = serializers.ChoiceField(
+    guest_declines = ChoiceField(
         GUEST_DECLINES,
         initial=NOTE_DECLINED,
         help_text="What happens if a customer declines the invitation in a calendar program."
@@ -486,7 +487,7 @@ class ProjectSettingsSerializer(SettingsSerializer):
         help_text="Widget keys may ask with `include=remaining` how many units are free.",
         **CLEARABLE,
     )
-    public_reschedule = serializers.ChoiceField(
+    public_reschedule = ChoiceField(
         PUBLIC_RESCHEDULE,
         initial="link",
         help_text="What a widget key needs to move a booking. `link` (the default): the"

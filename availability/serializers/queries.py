@@ -34,6 +34,7 @@ from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
     BoundedIntegerField,
+    ChoiceField,
     DurationField,
     IdField,
     ListOf,
@@ -172,7 +173,7 @@ class FindtimeSerializer(ObjectSerializer):
     future = MomentField(default="4 weeks")
     length = DurationField(least=MINUTE, most=366 * DAY, default="1 hour")
     buffer = DurationField(least=0, most=366 * DAY, **OPTIONAL)
-    sort = serializers.ChoiceField(["asc", "desc"], **OPTIONAL)
+    sort = ChoiceField(["asc", "desc"], **OPTIONAL)
     ignore_all_day_events = StrictBooleanField(**OPTIONAL)
     all_solutions = StrictBooleanField(**OPTIONAL)
     no_day_span = StrictBooleanField(**OPTIONAL)

@@ -26,6 +26,7 @@ from common.api.fields import (
     META_KEYS,
     OPTIONAL,
     BoundedIntegerField,
+    ChoiceField,
     DurationField,
     EmailField,
     IdField,
@@ -266,7 +267,7 @@ class NewBookingSerializer(ObjectSerializer):
         " occurrences within 10 years. `start` is the first occurrence.",
         **CLEARABLE,
     )
-    on_conflict = serializers.ChoiceField(
+    on_conflict = ChoiceField(
         ON_CONFLICT,
         help_text="If an occurrence can't be booked: fail the series (the default) or skip the"
         " occurrence.",
@@ -414,7 +415,7 @@ class FlatBody:
 
 
 class ScopeSerializer(ObjectSerializer):
-    scope = serializers.ChoiceField(
+    scope = ChoiceField(
         SCOPES,
         help_text="The affected bookings of a series: only `this` booking (the default), also the"
         " `following`, or `all`. Completed bookings do not change.",
@@ -562,7 +563,7 @@ class BookingChangeSerializer(ObjectSerializer):
     meta = MetaField(**OPTIONAL)
     external_id = booking_external_id_field()
     note = note_field()
-    outcome = serializers.ChoiceField(
+    outcome = ChoiceField(
         OUTCOMES,
         help_text="Whether the customer came. From one hour before the start. Null clears it.",
         **CLEARABLE,

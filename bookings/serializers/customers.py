@@ -11,6 +11,7 @@ from common.api.fields import (
     CLEARABLE,
     META_KEYS,
     OPTIONAL,
+    ChoiceField,
     EmailField,
     IdField,
     LanguageField,
@@ -65,7 +66,7 @@ class CustomerSerializer(ObjectSerializer):
         **CLEARABLE,
     )
     meta = MetaField(help_text="Free keys, and all other keys that the client sent.", **CLEARABLE)
-    response = serializers.ChoiceField(
+    response = ChoiceField(
         RESPONSES,
         read_only=True,
         help_text="The customer's answer to the invitation. A move to another time resets it.",
@@ -73,7 +74,7 @@ class CustomerSerializer(ObjectSerializer):
     responded_at = StampField(
         allow_null=True, help_text="When the customer answered; null: no answer."
     )
-    source = serializers.ChoiceField(  # type: ignore[assignment]  # as `data`
+    source = ChoiceField(  # type: ignore[assignment]  # as `data`
         Customer.RESPONSE_SOURCES,
         source="response_source",
         read_only=True,

@@ -247,8 +247,9 @@ class BookingViewSet(BookingActions):
         ]
         booking = self.find_booking(booking_id, includes)
         shown = booking_record(booking, includes, self.zone, WRITTEN)
+        known = BookingSerializer().response_fields().keys() | BookingBodySerializer().fields
         errors = {
-            name: ["Can't be changed here."]
+            name: ["Can't be changed here." if name in known else "Is not a known key."]
             for name in sorted(names)
             if name not in shown or body[name] != shown[name]
         }

@@ -5,7 +5,7 @@ import uuid
 from collections.abc import Mapping
 from datetime import datetime
 from ipaddress import ip_network
-from typing import Any
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 import orjson
@@ -73,6 +73,15 @@ class StringField(serializers.CharField):
         if self.forbidden and self.forbidden.search(data):
             self.fail("forbidden")
         return data
+
+
+class ChoiceField(serializers.ChoiceField):
+    """One of the choices, which its error names."""
+
+    default_error_messages = {"invalid_choice": "Must be one of {choices}."}
+
+    def fail(self, key: str, **values: Any) -> NoReturn:
+        super().fail(key, choices=", ".join(filter(None, self.choices)), **values)
 
 
 @extend_schema_field({"type": "string", "pattern": ONE_LINE})

@@ -1,7 +1,7 @@
 """Strict filters of listings (django-filter): an invalid value is a 422, never ignored."""
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -67,6 +67,14 @@ class ChoicesFormField(forms.ChoiceField):
             super().validate(choice)
             if value and not choice:
                 raise forms.ValidationError("May not contain an empty value.")
+
+
+def choice_options(names: Collection[str]) -> Json:
+    """Return the options of a filter with these choices, which its error names."""
+    return {
+        "choices": [(name, name) for name in names],
+        "error_messages": {"invalid_choice": f"Must be one of {', '.join(names)}."},
+    }
 
 
 class ChoicesFilter(django_filters.Filter):

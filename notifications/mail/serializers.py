@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from common.api.fields import IdField, OneLineField, StampField, TextField
+from common.api.fields import ChoiceField, IdField, OneLineField, StampField, TextField
 from common.api.response_schemas import STAMP_EXAMPLE
 from common.api.serializers import ObjectSerializer
 from common.messages import Message
@@ -63,7 +63,7 @@ class EmailTemplateSerializer(TemplateTextsSerializer):
 
     def get_fields(self) -> dict[str, serializers.Field]:
         return {
-            "slug": serializers.ChoiceField(list(SLUGS), read_only=True),
+            "slug": ChoiceField(list(SLUGS), read_only=True),
             **super().get_fields(),
         }
 

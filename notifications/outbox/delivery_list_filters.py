@@ -2,7 +2,7 @@
 
 import django_filters
 
-from common.api.filters import IdFilter
+from common.api.filters import IdFilter, choice_options
 from notifications.models import Delivery
 
 
@@ -12,12 +12,11 @@ class DeliveryFilter(django_filters.FilterSet):
     booking = IdFilter(field_name="booking_id", help_text="Only deliveries of this booking.")
     webhook = IdFilter(field_name="webhook_id", help_text="Only deliveries of this webhook.")
     type = django_filters.ChoiceFilter(
-        choices=[(kind, kind) for kind in Delivery.TYPES],
         help_text="Only e-mails, only calls, or only calendar writes.",
+        **choice_options(Delivery.TYPES),
     )
     state = django_filters.ChoiceFilter(
-        choices=[(state, state) for state in Delivery.STATES],
-        help_text="Only deliveries in this state.",
+        help_text="Only deliveries in this state.", **choice_options(Delivery.STATES)
     )
 
     class Meta:

@@ -10,6 +10,7 @@ from bookings.graphs import GRAPHS, STATES
 from common.api.fields import (
     CLEARABLE,
     OPTIONAL,
+    ChoiceField,
     IdField,
     ListOf,
     OutboundUrlField,
@@ -56,16 +57,16 @@ class WebhookSerializer(ObjectSerializer):
     id = IdField(read_only=True)
     url = OutboundUrlField()
     method = CallMethodField(**OPTIONAL)
-    graph = serializers.ChoiceField(list(GRAPHS), help_text="null: any.", **CLEARABLE)
+    graph = ChoiceField(list(GRAPHS), help_text="null: any.", **CLEARABLE)
     states = ListOf(
-        serializers.ChoiceField(EVENTS),
+        ChoiceField(EVENTS),
         len(EVENTS),
         help_text="Empty: all states. A move matches `rescheduled` and the booking's current"
         " state.",
         **OPTIONAL,
     )
     kinds = ListOf(
-        serializers.ChoiceField(WEBHOOK_KINDS),
+        ChoiceField(WEBHOOK_KINDS),
         len(WEBHOOK_KINDS),
         help_text="Only calls of these kinds (values of `Service-Event`). Empty: all except"
         " `booking.reassigned`, `booking.updated`, `booking.response`, `calendar.problem`, and"
@@ -73,7 +74,7 @@ class WebhookSerializer(ObjectSerializer):
         " `booking.rescheduled` for a webhook that does not name `booking.reassigned`.",
         **OPTIONAL,
     )
-    format = serializers.ChoiceField(
+    format = ChoiceField(
         Webhook.FORMATS,
         help_text="`standard`: the body is `{type, timestamp, data}` as in Standard Webhooks."
         " `thin`: `{kind, id, cursor}` alone. null: the object, with `change`.",

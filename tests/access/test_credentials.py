@@ -91,8 +91,8 @@ def test_create_resource_key(tenant: Tenant) -> None:
     ("given", "errors"),
     [
         ({}, {"kind": ["This field is required."]}),
-        ({"kind": "access"}, {"kind": ['"access" is not a valid choice.']}),
-        ({"kind": "root"}, {"kind": ['"root" is not a valid choice.']}),
+        ({"kind": "access"}, {"kind": ["Must be one of server, widget, resource."]}),
+        ({"kind": "root"}, {"kind": ["Must be one of server, widget, resource."]}),
         (
             {"kind": "server", "description": "a\nb"},
             {"description": ["May not contain control characters or line breaks."]},

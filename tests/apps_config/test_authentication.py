@@ -289,7 +289,11 @@ def test_unknown_path_is_404_without_valid_credentials() -> None:
 
     assert (answer.status, answer.error) == (
         404,
-        {"error": "Page not found.", "code": "not_found", "model": "Page"},
+        {
+            "error": "No endpoint has this path. Ids in paths are UUIDs.",
+            "code": "not_found",
+            "model": "Page",
+        },
     )
 
 

@@ -515,7 +515,7 @@ def test_whole_refusal(tenant: Tenant) -> None:
 
     assert (answer.status, answer.error) == (
         403,
-        {"error": "These credentials lack the required permission.", "code": "forbidden"},
+        {"error": "A widget key can't do this.", "code": "forbidden"},
     )
 
 

@@ -227,7 +227,7 @@ def test_wrong_events_are_refused(
                 ]
             },
             {
-                "event_notifications.0.when.type": ['"at" is not a valid choice.'],
+                "event_notifications.0.when.type": ["Must be one of before, after."],
                 "event_notifications.0.when.time": REQUIRED,
                 "event_notifications.0.settings.recipient": REQUIRED,
             },

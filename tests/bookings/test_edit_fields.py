@@ -239,13 +239,12 @@ def test_response_of_get_can_be_sent_back(tenant: Tenant, booking: Any) -> None:
         {"start": f"{MONDAY}T10:00:00Z"},
         {"event": {"what": "Cleaning"}},
         {"resource_id": "0193a4c2-0000-7000-8000-000000000031", "graph": "confirm_decline"},
-        {"colour": "red"},
         {"series": {}},
         {"logs": []},
-        {"resource.calendars": []},
+        {"notify_owner_by_email": {"enabled": False}},
     ],
 )
-def test_unknown_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> None:
+def test_other_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> None:
     before = whole(tenant, booking)
 
     answer = put(tenant, booking, {"what": "Cleaning", **others})
@@ -253,6 +252,21 @@ def test_unknown_keys_are_refused(tenant: Tenant, booking: Any, others: Any) -> 
     assert (answer.status, answer.json["code"], answer.json["errors"]) == (
         *(422, "invalid"),
         dict.fromkeys(others, NOT_HERE),
+    )
+    assert whole(tenant, booking) == before
+
+
+def test_unknown_keys_are_refused(tenant: Tenant, booking: Any) -> None:
+    before = whole(tenant, booking)
+
+    answer = put(
+        tenant, booking, {"what": "Cleaning", "colour": "red", "resource.calendars": [], "logs": []}
+    )
+
+    unknown = ["Is not a known key."]
+    assert (answer.status, answer.json["errors"]) == (
+        422,
+        {"colour": unknown, "logs": NOT_HERE, "resource.calendars": unknown},
     )
     assert whole(tenant, booking) == before
 

@@ -21,6 +21,14 @@ MakeTenant = Callable[..., Tenant]
 pytestmark = [pytest.mark.usefixtures("clock"), pytest.mark.both_databases]
 
 BASE = "http://127.0.0.1:8000/v2/bookings"
+ONE_GRAPH = (
+    "Must be one of instant, confirm_decline, instant_payment, group_owner, group_customer,"
+    " group_customer_payment."
+)
+ONE_STATE = (
+    "Must be one of initialized, confirmed, cancelled, cancelled_by_customer, completed, tentative,"
+    " declined, paid, unpaid, cancelled_by_owner."
+)
 
 
 def listing(tenant: Tenant, **query: Any) -> Any:
@@ -240,11 +248,11 @@ def test_filters_by_state(tenant: Tenant, mixed: list[Any]) -> None:
     [
         (
             {"state": "open"},
-            {"state": ["Select a valid choice. open is not one of the available choices."]},
+            {"state": [ONE_STATE]},
         ),
         (
             {"graph": "x"},
-            {"graph": ["Select a valid choice. x is not one of the available choices."]},
+            {"graph": [ONE_GRAPH]},
         ),
         ({"completed": "yes"}, {"completed": ["Must be true or false."]}),
         ({"state": ""}, {"state": ["May not be empty."]}),
@@ -261,7 +269,7 @@ def test_filters_by_state(tenant: Tenant, mixed: list[Any]) -> None:
         ({"start": "2026-02-30"}, {"start": ["There is no such date or time."]}),
         (
             {"state": "confirmed,open"},
-            {"state": ["Select a valid choice. open is not one of the available choices."]},
+            {"state": [ONE_STATE]},
         ),
         ({"state": "confirmed,"}, {"state": ["May not contain an empty value."]}),
         ({"resource_id": "5"}, {"resource_id": ["Must be a UUID."]}),

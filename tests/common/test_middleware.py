@@ -8,7 +8,12 @@ from django.test import Client
 pytestmark = pytest.mark.urls("tests.common.urlconf")
 
 BUSY = {"error": "The service is busy, try again.", "code": "unavailable", "request_id": "r1"}
-NO_PAGE = {"error": "Page not found.", "code": "not_found", "model": "Page", "request_id": "r1"}
+NO_PAGE = {
+    "error": "No endpoint has this path. Ids in paths are UUIDs.",
+    "code": "not_found",
+    "model": "Page",
+    "request_id": "r1",
+}
 OURS = {"X-Request-Id": "r1"}
 
 

@@ -18,6 +18,7 @@ def refusal(error, code, **fields):
     return {"error": error, "code": code, **fields, "request_id": "r1"}
 
 
+NO_PATH = "No endpoint has this path. Ids in paths are UUIDs."
 NOT_JSON = "The service returns application/json only."
 NOT_UTF8 = "The body must be application/json in UTF-8."
 NOT_ENCODED = "The body must be sent without a Content-Encoding."
@@ -28,7 +29,7 @@ NOT_LOGGED_IN = refusal("Valid credentials are required.", "unauthenticated")
 REFUSALS = [
     ("get", f"/v2/things/{ID}", {}, 404,
      refusal("Thing not found.", "not_found", model="Thing")),
-    ("get", "/v2/nowhere", {}, 404, refusal("Page not found.", "not_found", model="Page")),
+    ("get", "/v2/nowhere", {}, 404, refusal(NO_PATH, "not_found", model="Page")),
     ("get", "/v2/closed", {}, 401, NOT_LOGGED_IN),
     ("post", "/v2/closed", {}, 401, NOT_LOGGED_IN),
     ("patch", "/v2/things", {}, 405,

@@ -168,5 +168,5 @@ def test_wrong_external_edits_are_refused(tenant: Tenant) -> None:
 
     assert (answer.status, answer.json["errors"]) == (
         422,
-        {"settings.external_edits": ['"ignore" is not a valid choice.']},
+        {"settings.external_edits": ["Must be one of warn, follow."]},
     )
