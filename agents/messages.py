@@ -97,7 +97,9 @@ def _version(method: str, params: Mapping[str, Any], headers: Mapping[str, str])
         return asked if asked in LEGACY else LEGACY[0]
     version = headers.get("MCP-Protocol-Version", named)
     if version is None:
-        raise BadMessage(HEADER_MISMATCH, "The header MCP-Protocol-Version is required.")
+        revisions = f"{', '.join([MODERN, *LEGACY[:-1]])} or {LEGACY[-1]}"
+        text = f"The header MCP-Protocol-Version is required: {revisions}."
+        raise BadMessage(HEADER_MISMATCH, text)
     if named is not None and named != version:
         raise BadMessage(HEADER_MISMATCH, "The header MCP-Protocol-Version differs from the body.")
     if version not in (MODERN, *LEGACY):

@@ -163,6 +163,13 @@ def test_a_revision_that_is_not_spoken(agent: Agent) -> None:
     assert (answer.status, answer.json) == (400, refused)
 
 
+def test_a_message_without_a_revision_is_told_which_there_are(agent: Agent) -> None:
+    answer = agent.post({"jsonrpc": "2.0", "id": 1, "method": "tools/list"}, {})
+
+    words = "The header MCP-Protocol-Version is required: 2026-07-28, 2025-11-25 or 2025-06-18."
+    assert (answer.status, answer.json) == (400, error(-32020, words, 1))
+
+
 @pytest.mark.parametrize(
     ("body", "code", "words"),
     [
