@@ -187,6 +187,20 @@ def test_reader_that_ends_early_gets_no_error(app: LiveApp) -> None:
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def test_service_that_does_not_answer_is_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling_client.client.time.sleep", lambda seconds: None)
+
+    status = main(["--url", "http://127.0.0.1:1", "--key", "key", "slots", "check-up"])
+
+    refused = "ConnectError('[Errno 111] Connection refused')"
+    text = (
+        f"GET /v2/projects: no answer ({refused}). Is the address right (SCHEDULING_URL or --url)?"
+    )
+    assert (status, *capsys.readouterr()) == (1, "", f"scheduling: {text}\n")
+
+
 def test_command_needs_an_address_and_a_key(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,13 +381,19 @@ def test_plan_shows_the_entries_that_differ_in_a_long_list(
     rules: Any = [*RULES, {"block_hours": {"start": 12, "end": 13}}]
     client = clients(app)
     client.resources.create(name="Ada", timezone="UTC", availability_constraints=rules)
-    longer = [*rules[:2], {"block_hours": {"start": 12, "end": 14}}, {"block_weekends": {}}]
+    longer = [
+        {"allow_weekends": {}},
+        rules[1],
+        {"block_hours": {"start": 12, "end": 14}},
+        {"block_weekends": {}},
+    ]
     record = {"name": "Ada", "availability_constraints": longer}
     file.write_text(yaml.safe_dump({"resources": [record]}))
 
     assert scheduling(app, "app", "plan", str(file)) == (
         2,
         "~ resource Ada\n"
+        "    availability_constraints.0: {'allow_weekdays': {}} -> {'allow_weekends': {}}\n"
         "    availability_constraints.2.block_hours.end: 13 -> 14\n"
         "    availability_constraints.3: None -> {'block_weekends': {}}\n",
         "",

@@ -254,9 +254,19 @@ def changed(has: Any, wants: Any, path: str = "") -> Iterator[str]:
     elif not is_covered(has, wants):
         if isinstance(wants, list) and isinstance(has, list) and has and is_long(has, wants):
             for place, (old, new) in enumerate(zip_longest(has, wants)):
-                yield from changed(old, new, f"{path}.{place}")
+                yield from changed_entry(old, new, f"{path}.{place}")
         else:
             yield f"{path}: {as_line(has)} -> {as_line(wants)}"
+
+
+def changed_entry(has: Any, wants: Any, path: str) -> Iterator[str]:
+    """As `changed`, for an entry of a list, which is replaced as a whole: keys that it loses are
+    shown too."""
+    if isinstance(wants, Mapping) and isinstance(has, Mapping) and wants.keys() != has.keys():
+        if not is_covered(has, wants):
+            yield f"{path}: {as_line(has)} -> {as_line(wants)}"
+    else:
+        yield from changed(has, wants, path)
 
 
 def is_covered(has: Any, wants: Any) -> bool:

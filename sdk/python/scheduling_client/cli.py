@@ -14,7 +14,14 @@ from zoneinfo import ZoneInfo
 
 from scheduling_client import app_file
 from scheduling_client.client import Client
-from scheduling_client.errors import Invalid, NotAvailable, Refused, SchedulingError, SlotTaken
+from scheduling_client.errors import (
+    ConnectionFailed,
+    Invalid,
+    NotAvailable,
+    Refused,
+    SchedulingError,
+    SlotTaken,
+)
 from scheduling_client.importing.command import add_arguments
 from scheduling_client.importing.command import run as run_import
 from scheduling_client.model import Model
@@ -357,6 +364,8 @@ def explain_alone(error: Exception) -> str:
         times = ", ".join(other.start.isoformat() for other in error.alternatives or ())
         lines = [str(error), *(reason.text for reason in reasons or ())]
         return "\n  ".join([*lines, *([f"Free: {times}"] if times else [])])
+    if isinstance(error, ConnectionFailed):
+        return f"{error}. Is the address right (SCHEDULING_URL or --url)?"
     return f"{error} (request {error.request_id})" if isinstance(error, Refused) else str(error)
 
 
