@@ -338,7 +338,7 @@ RETURN pg_catalog.{name}() + interval '{shift} seconds'
 """
 SHIFTED_ACTIVITY = """
 CREATE VIEW public.pg_stat_activity AS
-SELECT datname, usename, pid, backend_type, state, wait_event_type, application_name,
+SELECT datname, usename, pid, backend_type, state, wait_event_type, application_name, backend_xid,
     xact_start + interval '{shift} seconds' AS xact_start
 FROM pg_catalog.pg_stat_activity
 """

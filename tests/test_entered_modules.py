@@ -15,6 +15,8 @@ import pytest
 from tests.services import ROOT
 from tests.world import Tenant
 
+# The hour decides whether a booking at once goes into the next day.
+pytestmark = pytest.mark.usefixtures("clock")
 OUTSIDE = (ROOT / "tests", ROOT / ".venv")
 
 
