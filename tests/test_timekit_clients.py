@@ -95,6 +95,10 @@ def test_a_widget_books(
     web_site.answers["/shop"] = Answer(headers={"Content-Type": "text/html"}, body=page.encode())
 
     shop = browser.open(web_site.url("/shop"))
+    # The veil over the times takes clicks for half a second after they are shown.
+    shop.wait_for(
+        "!!document.querySelector('.fc-event') && !document.querySelector('.bookingjs-loading')"
+    )
     shop.click(".fc-event")
     shop.wait_for("!!document.querySelector('#bookingjs .bookingjs-form .input-email')")
     shop.save_screenshot(f"timekit-{version}")
