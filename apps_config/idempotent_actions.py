@@ -70,7 +70,8 @@ class IdempotentActions(ApiViewSet):
     def _without_secrets(self, body: bytes) -> bytes:
         """Return the body of a response as it is stored."""
         record = json.loads(body) if self.action in self.secret_actions else {}
-        shown = [name for name in self.secret_actions.get(self.action, ()) if record["data"][name]]
+        names = self.secret_actions.get(self.action, ())
+        shown = [name for name in names if record["data"].get(name)]
         if not shown:
             return body
         record["data"] |= {**dict.fromkeys(shown), "secret_shown": True}
