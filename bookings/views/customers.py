@@ -29,6 +29,7 @@ from bookings.services.customer_notes import set_customer_note
 from common.api.ordering import read_order
 from common.api.query import SearchTerm
 from common.api.serializers import read_body_as, read_values_as
+from common.errors import Invalid
 from common.openapi.components import text_response
 from common.openapi.generator import named_examples, parameters
 
@@ -57,7 +58,10 @@ class CustomerViewSet(TenantViewSet):
     )
     def list(self, request: Request) -> Response:
         terms = [*self.query.search(CUSTOMER_SEARCH)]
-        if external_id := self.query.text("external_id"):
+        external_id = self.query.text("external_id")
+        if external_id == "":
+            raise Invalid.at("external_id", "May not be empty.")
+        if external_id is not None:
             terms.append(SearchTerm("external_id", external_id, False, False))
         order, _ = read_order(self.query, PEOPLE_ORDERS, "last_booking_at")
         changed = self.changed(Booking.objects.for_app(self.app))

@@ -102,6 +102,10 @@ def test_customers_are_found_by_their_ids(tenant: Tenant, ada: Any) -> None:
     assert shown("?search=external_id:crm:7") == known
     assert shown("?external_id=crm") == []
     assert tenant.get("/customers?search=external_id:crm*").status == 422
+    blank = [tenant.get(f"/{path}?external_id=") for path in ("customers", "bookings")]
+    assert [(each.status, each.error["errors"]) for each in blank] == [
+        (422, {"external_id": ["May not be empty."]})
+    ] * 2
 
 
 @pytest.mark.parametrize("value", ["crm:7", 7, None])
